@@ -1,7 +1,7 @@
-// Package layout knows every path below the state, log and cache directories.
-// Nobody else joins paths there.
+// Package layout defines every path below the state, log and cache directories.
+// No other package joins paths there.
 //
-//	<state>/                       /var/lib/inmanta as root, else $XDG_STATE_HOME/ordain
+//	<state>/                       /var/lib/inmanta for root, otherwise $XDG_STATE_HOME/ordain
 //	  ordain.lock                  held by the one server of this state directory
 //	  postgres/  tools/            the embedded database; uv and the like
 //	  server/
@@ -11,10 +11,10 @@
 //	      scheduler.cfg
 //	      compiler/                checkout; .env → .env-py3.x
 //	      executors/venvs/<hash>   executors/code/<hash>
-//	<log>/                         /var/log/inmanta as root, else <state>/log
+//	<log>/                         /var/log/inmanta for root, otherwise <state>/log
 //	  server.log  resource-actions-<environment>.log  callback.log
 //	  agent-<environment>.log  .out  .err
 //
-// Everything below server/ can be deleted while the server is down: it is made
+// Everything below server/ can be deleted while the server is down. It is made
 // again when it is needed.
 package layout

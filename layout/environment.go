@@ -10,12 +10,12 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Environment gives the paths of one environment.
+// Environment has the paths of one environment.
 type Environment struct {
 	root string
 }
 
-// Environment gives the paths of env; it makes nothing.
+// Environment returns the paths of env. It makes no folder.
 func (l *Layout) Environment(env intent.EnvironmentID) Environment {
 	return Environment{root: filepath.Join(l.Server(), env.String())}
 }
@@ -23,7 +23,7 @@ func (l *Layout) Environment(env intent.EnvironmentID) Environment {
 // Dir is the environment's own folder.
 func (e Environment) Dir() string { return e.root }
 
-// Compiler holds the checkout of the project.
+// Compiler is the folder of the project's checkout.
 func (e Environment) Compiler() string { return filepath.Join(e.root, "compiler") }
 
 // CompilerVenv is the compiler's virtual environment for a Python version
@@ -32,34 +32,34 @@ func (e Environment) CompilerVenv(version string) string {
 	return filepath.Join(e.Compiler(), ".env-py"+version)
 }
 
-// CompilerVenvLink is .env, which SwitchVenv points at one of those.
+// CompilerVenvLink is the link .env, which SwitchVenv points at one of them.
 func (e Environment) CompilerVenvLink() string { return filepath.Join(e.Compiler(), ".env") }
 
-// Preview is laid out like the environment itself, for compiles beside its own:
-// of commits that somebody only wants to look at. It can be removed while none runs.
+// Preview has paths like those of the environment, for compiles of commits that
+// somebody only wants to look at. Its folder can be removed while none runs.
 func (e Environment) Preview() Environment {
 	return Environment{root: filepath.Join(e.root, "preview")}
 }
 
-// Executors holds what executors need.
+// Executors is the folder for all that executors need.
 func (e Environment) Executors() string { return filepath.Join(e.root, "executors") }
 
-// Venvs holds the executors' virtual environments.
+// Venvs is the folder of the executors' virtual environments.
 func (e Environment) Venvs() string { return filepath.Join(e.Executors(), "venvs") }
 
-// Venv is one of them, by the blueprint's VenvHash.
+// Venv is the virtual environment for a blueprint's VenvHash.
 func (e Environment) Venv(hash string) string { return filepath.Join(e.Venvs(), hash) }
 
-// Codes holds the executors' handler sources.
+// Codes is the folder of the executors' handler sources.
 func (e Environment) Codes() string { return filepath.Join(e.Executors(), "code") }
 
-// Code is one of them, by the blueprint's Hash.
+// Code holds the handler sources for a blueprint's Hash.
 func (e Environment) Code(hash string) string { return filepath.Join(e.Codes(), hash) }
 
 // SchedulerConfig is the configuration of the environment's scheduler.
 func (e Environment) SchedulerConfig() string { return filepath.Join(e.root, "scheduler.cfg") }
 
-// Prepare makes the folders of an environment, where they are missing.
+// Prepare makes the missing folders of an environment.
 func (e Environment) Prepare() error {
 	for _, dir := range []string{e.Compiler(), e.Venvs(), e.Codes()} {
 		if err := os.MkdirAll(dir, ownMode); err != nil {
@@ -69,8 +69,8 @@ func (e Environment) Prepare() error {
 	return nil
 }
 
-// SwitchVenv points .env at the virtual environment for a Python version. A
-// reader sees the old one or the new one, never none.
+// SwitchVenv points .env at the virtual environment for a Python version. Readers
+// always see either the old or the new one.
 func (e Environment) SwitchVenv(version string) error {
 	link := e.CompilerVenvLink()
 	target := filepath.Base(e.CompilerVenv(version))
@@ -81,7 +81,7 @@ func (e Environment) SwitchVenv(version string) error {
 		return fault.Disk("layout.SwitchVenv", e.Compiler(), err)
 	}
 	if info, err := os.Lstat(link); err == nil && info.IsDir() {
-		// An older layout, or a person, made it a folder; it can be made again.
+		// An older layout or a person made it a folder, which can be made again.
 		if err := os.RemoveAll(link); err != nil {
 			return fault.Disk("layout.SwitchVenv", link, err)
 		}
@@ -99,9 +99,9 @@ func (e Environment) SwitchVenv(version string) error {
 	return nil
 }
 
-// RemoveEnvironment deletes an environment's folder, for when it is cleared or
-// deleted. It goes at once under another name, so that a half-deleted folder
-// is never taken for an environment. Logs stay.
+// RemoveEnvironment deletes the folder of an environment that is cleared or
+// deleted. It renames the folder first, so that a half-deleted folder is never
+// taken for an environment. Logs stay.
 func (l *Layout) RemoveEnvironment(env intent.EnvironmentID) error {
 	dir := l.Environment(env).Dir()
 	doomed, err := os.MkdirTemp(l.Server(), ".removed-*")
@@ -119,8 +119,8 @@ func (l *Layout) RemoveEnvironment(env intent.EnvironmentID) error {
 	return nil
 }
 
-// Sweep deletes what a crash left below server/: half-deleted environments
-// and scratch. The caller holds the Lock.
+// Sweep deletes half-deleted environments and scratch files that a crash left
+// below server/. The caller holds the Lock.
 func (l *Layout) Sweep() error {
 	left, err := filepath.Glob(filepath.Join(l.Server(), ".removed-*"))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// sameFilesystem says whether files can be hard-linked between two folders.
-func sameFilesystem(a, b string) bool {
+// canLink reports whether files of folder a can be hard-linked into folder b.
+func canLink(a, b string) bool {
 	probe, err := os.CreateTemp(a, ".probe-*")
 	if err != nil {
 		return false
@@ -22,9 +22,9 @@ func sameFilesystem(a, b string) bool {
 	return true
 }
 
-// own says whether a folder, as Stat or Lstat tells of it, is ours, and open for
-// writing to nobody else but our group.
-func own(info os.FileInfo, err error) bool {
+// isOurs takes the result of Stat or Lstat. It reports whether that is a folder
+// that belongs to this user and that only the user and its group can write to.
+func isOurs(info os.FileInfo, err error) bool {
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o002 != 0 {
 		return false
 	}

@@ -14,24 +14,24 @@ import (
 
 const (
 	markerName = ".inmanta_use_new_disk_layout"
-	dirMode    = 0o755 // the database may run as another user and has to pass
-	ownMode    = 0o750 // for what only the server and its group read
+	dirMode    = 0o755 // the database may run as another user and must get through
+	ownMode    = 0o750 // for folders that only the server and its group read
 )
 
-// Config names the directories; an empty one takes its default.
+// Config names the directories. Empty ones take their defaults.
 type Config struct {
 	StateDir string
 	LogDir   string
 	CacheDir string
 }
 
-// Layout gives paths. Its methods may be used from any goroutine.
+// Layout has the paths of a server. It is safe for concurrent use.
 type Layout struct {
 	state, log, cache string
 }
 
-// New fills in defaults, makes the directories and the marker of the layout,
-// and checks that all can be written.
+// New fills in defaults, makes the directories and the marker file of the layout,
+// and checks that all directories are writable.
 func New(c Config) (*Layout, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -93,18 +93,18 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// defaultCache is the machine's or the person's cache directory when wheels
-// can be hard-linked from there into state, else a folder inside state.
+// defaultCache returns the cache directory of the machine or the user if wheels
+// can be hard-linked from there into state, or else a folder in state.
 func defaultCache(state string) string {
 	outside := commonCache()
-	if outside == "" || writable(outside, dirMode) != nil || !own(os.Stat(outside)) || !sameFilesystem(outside, state) {
+	if outside == "" || writable(outside, dirMode) != nil || !isOurs(os.Stat(outside)) || !canLink(outside, state) {
 		return filepath.Join(state, "cache")
 	}
 	return outside
 }
 
-// commonCache is the machine's cache directory for root, a person's for others;
-// empty when there is none.
+// commonCache returns the cache directory of the machine for root, and of the user
+// for others. It returns an empty string if there is none.
 func commonCache() string {
 	if os.Geteuid() == 0 {
 		return "/var/cache/ordain"
@@ -116,18 +116,18 @@ func commonCache() string {
 	return filepath.Join(base, "ordain")
 }
 
-// DefaultCacheDir is the cache directory of a command that keeps no state.
-// Programs run from what lies in it, so it is never one that somebody else
+// DefaultCacheDir returns the cache directory for commands without a state
+// directory. Programs are run from it, so it is never a folder that another user
 // could have filled.
 func DefaultCacheDir() (string, error) {
-	if dir := commonCache(); dir != "" && writable(dir, dirMode) == nil && own(os.Stat(dir)) {
+	if dir := commonCache(); dir != "" && writable(dir, dirMode) == nil && isOurs(os.Stat(dir)) {
 		return dir, nil
 	}
 	temporary := filepath.Join(os.TempDir(), fmt.Sprintf("ordain-cache-%d", os.Geteuid()))
 	if err := writable(temporary, 0o700); err != nil {
 		return "", err
 	}
-	if !own(os.Lstat(temporary)) {
+	if !isOurs(os.Lstat(temporary)) {
 		return "", fault.New("layout.DefaultCacheDir", fault.Forbidden, temporary+" belongs to somebody else").
 			Hint("name a folder of yours with --cache-dir")
 	}
@@ -145,7 +145,7 @@ func xdg(variable string, below ...string) (string, error) {
 	return filepath.Join(append([]string{home}, below...)...), nil
 }
 
-// writable makes a directory and proves that a file can be made in it.
+// writable makes a directory if need be, and checks that a file can be made in it.
 func writable(dir string, mode os.FileMode) error {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return fault.Disk("layout.New", dir, err)
@@ -161,31 +161,31 @@ func writable(dir string, mode os.FileMode) error {
 	return nil
 }
 
-// StateDir holds all data.
+// StateDir is the folder of all data.
 func (l *Layout) StateDir() string { return l.state }
 
-// LogDir holds all logs.
+// LogDir is the folder of all logs.
 func (l *Layout) LogDir() string { return l.log }
 
-// CacheDir holds what is shared and can be fetched or made again: wheels, the
-// Python runtime. It is on the filesystem of the state directory unless it was
-// configured otherwise.
+// CacheDir is the folder of files that are shared and can be fetched or made
+// again, such as wheels and the Python runtime. By default it is on the file
+// system of the state directory.
 func (l *Layout) CacheDir() string { return l.cache }
 
-// UVCache is uv's cache of wheels, which virtual environments are linked from.
+// UVCache is uv's cache of wheels, from which virtual environments are linked.
 func (l *Layout) UVCache() string { return filepath.Join(l.cache, "uv") }
 
 // Postgres is the folder of the embedded database.
 func (l *Layout) Postgres() string { return filepath.Join(l.state, "postgres") }
 
-// Server holds what belongs to environments.
+// Server is the folder of the environments.
 func (l *Layout) Server() string { return filepath.Join(l.state, "server") }
 
-// Mirrors holds the mirrors of repositories.
+// Mirrors is the folder of the mirrors of repositories.
 func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
 
-// Scratch holds what one step hands to the next, such as the result of a
-// compiler. Sweep empties it.
+// Scratch is the folder of files that one step passes to the next, such as the
+// result of a compile. Sweep empties it.
 func (l *Layout) Scratch() string { return filepath.Join(l.Server(), ".scratch") }
 
 // ServerLog is the log of the server.
@@ -202,22 +202,22 @@ func (l *Layout) ResourceActionsLog(env intent.EnvironmentID) string {
 // AgentLog is the log of an environment's scheduler and executors.
 func (l *Layout) AgentLog(env intent.EnvironmentID) string { return l.agent(env, ".log") }
 
-// AgentOut is what an environment's processes print to standard output.
+// AgentOut is the log of what an environment's processes print to standard output.
 func (l *Layout) AgentOut(env intent.EnvironmentID) string { return l.agent(env, ".out") }
 
-// AgentErr is what an environment's processes print to standard error.
+// AgentErr is the log of what an environment's processes print to standard error.
 func (l *Layout) AgentErr(env intent.EnvironmentID) string { return l.agent(env, ".err") }
 
 func (l *Layout) agent(env intent.EnvironmentID, ending string) string {
 	return filepath.Join(l.log, "agent-"+env.String()+ending)
 }
 
-// Logs lists the log files of one environment.
+// Logs returns the paths of the log files of one environment.
 func (l *Layout) Logs(env intent.EnvironmentID) []string {
 	return []string{l.ResourceActionsLog(env), l.AgentLog(env), l.AgentOut(env), l.AgentErr(env)}
 }
 
-// Environments lists those that have a folder.
+// Environments returns the environments that have a folder.
 func (l *Layout) Environments() ([]intent.EnvironmentID, error) {
 	entries, err := os.ReadDir(l.Server())
 	if err != nil {

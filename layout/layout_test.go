@@ -35,7 +35,7 @@ func fresh(t *testing.T) *Layout {
 	return l
 }
 
-// The disk looks as the on-disk layout document draws it, to the letter.
+// The folders and files are exactly those of the document on the on-disk layout.
 func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	l := fresh(t)
 	e := l.Environment(env)
@@ -87,7 +87,7 @@ func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	}
 }
 
-// .env moves from one Python to the next; a folder in its place gives way.
+// .env moves from one Python version to the next, and replaces a folder in its place.
 func TestSwitchVenv(t *testing.T) {
 	e := fresh(t).Environment(env)
 	if err := os.MkdirAll(filepath.Join(e.CompilerVenvLink(), "bin"), 0o750); err != nil {
@@ -108,18 +108,18 @@ func TestRemoveEnvironment(t *testing.T) {
 	if err := l.Environment(env).Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second finds nothing, and is content
+	for range 2 { // the second call finds nothing and succeeds too
 		if err := l.RemoveEnvironment(env); err != nil {
 			t.Fatal(err)
 		}
 	}
 	entries, err := os.ReadDir(l.Server())
 	if err != nil || len(entries) != 1 {
-		t.Errorf("left: %v, %v", entries, err)
+		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }
 
-// TestHolder is not a test: it is the other server of TestSecondServer.
+// TestHolder is not a test but the first server of TestSecondServer.
 func TestHolder(t *testing.T) {
 	state := os.Getenv("LAYOUT_TEST_HOLD")
 	if state == "" {
@@ -136,8 +136,8 @@ func TestHolder(t *testing.T) {
 	select {}
 }
 
-// A second server is refused and told which process to stop; when the first
-// one dies, however badly, the directory is free at once.
+// A second server is refused with the number of the process to stop. When the
+// first one dies, however that happens, the directory is free at once.
 func TestSecondServer(t *testing.T) {
 	l := fresh(t)
 	first := exec.Command(os.Args[0], "-test.run=^TestHolder$")
@@ -167,7 +167,7 @@ func TestSecondServer(t *testing.T) {
 	}
 }
 
-// Whatever the disk says, the person reads what to do.
+// Every error of the file system comes with advice.
 func TestTroubleIsExplained(t *testing.T) {
 	for _, tc := range []struct {
 		err  error
@@ -196,8 +196,8 @@ func TestTroubleIsExplained(t *testing.T) {
 	}
 }
 
-// What a killed server left behind is gone after the next start: results of
-// compilers, environments that were being deleted. Environments stay.
+// The next start removes what a killed server left: results of compiles, and
+// environments that were being deleted. Environments stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	l, err := New(Config{StateDir: t.TempDir(), LogDir: t.TempDir(), CacheDir: t.TempDir()})
@@ -224,8 +224,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Programs run from what lies in the cache. A folder that others can write into
-// is passed over, and one below the temporary files that is not ours refused.
+// Programs are run from the cache. A folder that others can write to is not used,
+// and one in the folder of temporary files that belongs to somebody else is refused.
 func TestACacheThatOthersCouldFillIsNotUsed(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root's cache is the machine's: /var/cache/ordain")
@@ -251,7 +251,7 @@ func TestACacheThatOthersCouldFillIsNotUsed(t *testing.T) {
 	if err := os.RemoveAll(mine); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(common, mine); err != nil { // set up by somebody who was there first
+	if err := os.Symlink(common, mine); err != nil { // as an attacker would who came first
 		t.Fatal(err)
 	}
 	if got, err := DefaultCacheDir(); !fault.Is(err, fault.Forbidden) {
@@ -259,18 +259,18 @@ func TestACacheThatOthersCouldFillIsNotUsed(t *testing.T) {
 	}
 }
 
-// What belongs to another user is not ours, whatever its mode.
-func TestOwn(t *testing.T) {
+// A folder of another user is not ours, whatever its mode.
+func TestIsOurs(t *testing.T) {
 	dir := t.TempDir()
-	if !own(os.Stat(dir)) || own(os.Stat(filepath.Join(dir, "none"))) {
-		t.Error("a folder of ours is ours, one that is not there is not")
+	if !isOurs(os.Stat(dir)) || isOurs(os.Stat(filepath.Join(dir, "none"))) {
+		t.Error("want true for our own folder, and false for one that does not exist")
 	}
 	if os.Geteuid() != 0 {
 		dir = "/"
 	} else if err := os.Chown(dir, 65534, -1); err != nil {
 		t.Fatal(err)
 	}
-	if own(os.Stat(dir)) {
+	if isOurs(os.Stat(dir)) {
 		t.Errorf("%s belongs to somebody else", dir)
 	}
 }

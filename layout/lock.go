@@ -11,14 +11,14 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Lock says that this process is the server of a state directory. The kernel
-// takes it back when the process ends, however it ends.
+// Lock makes this process the only server of a state directory. The kernel
+// releases it when the process ends, however that happens.
 type Lock struct {
 	file *os.File
 }
 
-// Lock takes the state directory for this process. When another holds it the
-// fault is of kind Conflict and names that process.
+// Lock locks the state directory for this process. If another process holds the
+// lock, Lock returns a fault of kind Conflict that names that process.
 func (l *Layout) Lock() (*Lock, error) {
 	path := filepath.Join(l.state, "ordain.lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -52,9 +52,9 @@ func (l *Layout) Lock() (*Lock, error) {
 	return &Lock{file: file}, nil
 }
 
-// Unlock gives the state directory back. Closing the file alone would not do it
-// at once: a process that another goroutine starts just now has the file too,
-// until it becomes its own program.
+// Unlock releases the state directory. Closing the file alone might do that late:
+// a process that another goroutine is just starting has the file open as well,
+// until it executes its program.
 func (k *Lock) Unlock() error {
 	return errors.Join(syscall.Flock(int(k.file.Fd()), syscall.LOCK_UN), k.file.Close())
 }

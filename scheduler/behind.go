@@ -46,7 +46,7 @@ func (s *Scheduler) Behind(agent string, n int, ready func(Start) bool, now time
 	if a == nil || a.recalled {
 		return nil
 	}
-	for a.behind < n && s.mayFollow(a, now) {
+	for a.behind < n && s.mayAddBehind(a, now) {
 		w := a.ready[0]
 		if w.report || s.holder(w) != nil || s.badDependency(w) != nil || s.forbidden(w) || s.held(w) {
 			break
@@ -59,20 +59,20 @@ func (s *Scheduler) Behind(agent string, n int, ready func(Start) bool, now time
 		s.begin(w, c)
 		w.behind = true
 		if a.behind++; a.behind == 1 {
-			s.followed = append(s.followed, a)
+			s.withBehind = append(s.withBehind, a)
 		}
 		s.out = append(s.out, c)
 	}
-	s.overtake()
+	s.recallOvertaken()
 	out := s.out
 	s.out = nil
 	return out
 }
 
 // mayFollow tells that one more task may be sent to a behind the one that runs there.
-func (s *Scheduler) mayFollow(a *agent, now time.Time) bool {
-	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.row.count > 0 ||
-		!s.follows(a) {
+func (s *Scheduler) mayAddBehind(a *agent, now time.Time) bool {
+	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.misses.count > 0 ||
+		!s.allowsBehind(a) {
 		return false
 	}
 	if edge := s.gates.edge; !edge.IsZero() && edge.Sub(now) < beforeEdge {
@@ -83,8 +83,8 @@ func (s *Scheduler) mayFollow(a *agent, now time.Time) bool {
 }
 
 // follows tells that the rules, as they are, let tasks be behind on a.
-func (s *Scheduler) follows(a *agent) bool {
-	return !s.halted && !s.yields && !a.paused && !a.breaker.Open() && a.limit.Concurrency <= 1 && a.limit.MinGap == 0
+func (s *Scheduler) allowsBehind(a *agent) bool {
+	return !s.halted && !a.paused && !a.breaker.Open() && a.limit.Concurrency <= 1 && a.limit.MinGap == 0
 }
 
 // recall asks for what is behind on a.
@@ -104,7 +104,7 @@ func (s *Scheduler) recall(a *agent) {
 
 // RecallAll asks for all that is behind, on one agent or on all (empty).
 func (s *Scheduler) RecallAll(agent string) []Command {
-	for _, a := range s.followed {
+	for _, a := range s.withBehind {
 		if agent == "" || a.name == agent {
 			s.recall(a)
 		}
@@ -115,8 +115,8 @@ func (s *Scheduler) RecallAll(agent string) []Command {
 }
 
 // overtake recalls what something else should go before.
-func (s *Scheduler) overtake() {
-	for _, a := range s.followed {
+func (s *Scheduler) recallOvertaken() {
+	for _, a := range s.withBehind {
 		if !a.recalled && s.overtaken(a) {
 			s.recall(a)
 		}
@@ -125,7 +125,7 @@ func (s *Scheduler) overtake() {
 
 func (s *Scheduler) overtaken(a *agent) bool {
 	most := s.bounds().Concurrency
-	if !s.follows(a) || most > 0 && s.running > most {
+	if !s.allowsBehind(a) || most > 0 && s.running > most {
 		return true
 	}
 	for _, n := range a.running {
@@ -154,18 +154,18 @@ func (s *Scheduler) Withdrawn(id intent.ResourceID, version int, now time.Time) 
 	if n == nil || !n.running || n.runVersion != version {
 		return nil
 	}
-	s.stopped(n)
+	s.removeRunning(n)
 	n.state.IsDeploying = false
 	if n.pos >= 0 {
-		s.again(n)
+		s.wishAgain(n)
 	}
 	s.wake(n)
-	s.touch(n.agent)
+	s.updateHeaps(n.agent)
 	return s.decide(now)
 }
 
 // again wishes for what was given back.
-func (s *Scheduler) again(n *node) {
+func (s *Scheduler) wishAgain(n *node) {
 	queued, seq, update := n.queued, n.runSeq, n.update
 	look := n.runPrio == RepairTimer && s.policy.ReportDrift
 	if look && n.dirty() && !n.state.Drifted {
@@ -183,10 +183,10 @@ func (s *Scheduler) again(n *node) {
 }
 
 // stopped takes out of what runs what ended, or never began. What comes next behind it runs now.
-func (s *Scheduler) stopped(n *node) {
+func (s *Scheduler) removeRunning(n *node) {
 	a := n.agent
 	n.running = false
-	a.ended(n)
+	a.removeRunning(n)
 	s.running--
 	if n.runPrio.Periodic() {
 		s.periodic--
@@ -199,15 +199,15 @@ func (s *Scheduler) unbehind(n *node) {
 		n.behind = false
 		if n.agent.behind--; n.agent.behind == 0 {
 			n.agent.recalled = false
-			s.followed = slices.DeleteFunc(s.followed, func(a *agent) bool { return a == n.agent })
+			s.withBehind = slices.DeleteFunc(s.withBehind, func(a *agent) bool { return a == n.agent })
 		}
 	}
 }
 
 // follow lets what is first behind on an agent run, after the end of what ran there.
-func (s *Scheduler) follow(a *agent, now time.Time) {
+func (s *Scheduler) promoteBehind(a *agent, now time.Time) {
 	if a.behind > 0 && a.running[0].behind {
 		s.unbehind(a.running[0])
-		s.cool(a, now)
+		s.noteStart(a, now)
 	}
 }

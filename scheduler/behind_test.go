@@ -105,7 +105,7 @@ func TestHistoriesBehind(t *testing.T) {
 }
 
 // follow lets the next on an agent begin: the executor does it by itself.
-func (o *observer) follow(agent string) {
+func (o *observer) promoteBehind(agent string) {
 	line := o.onAgent(agent)
 	if len(line) == 0 || !o.sent.behind[line[0].Resource.ID] {
 		return
@@ -232,18 +232,19 @@ func recalls(out []Command) (names []string) {
 // Whatever should go before what is behind recalls it, and what did not begin is wished for again.
 func TestRecalled(t *testing.T) {
 	for name, event := range map[string]func(s *Scheduler) []Command{
-		"pause":           func(s *Scheduler) []Command { return s.Pause("x", t0) },
-		"halt":            func(s *Scheduler) []Command { return s.Halt() },
-		"something waits": func(s *Scheduler) []Command { return s.Yield(true, t0) },
+		"pause": func(s *Scheduler) []Command { return s.Pause("x", t0) },
+		"halt":  func(s *Scheduler) []Command { return s.Halt() },
 		"a person's wish": func(s *Scheduler) []Command {
 			return s.Trigger(UserDeploy, Filter{Resources: []intent.ResourceID{rid("x/c")}}, t0)
 		},
 		"fewer at once": func(s *Scheduler) []Command { return s.SetRules(Rules{Concurrency: 1}, t0) },
 		"a gap": func(s *Scheduler) []Command {
-			return s.SetRules(Rules{Agents: must(intent.ParseAgentLimits(map[string]any{"x": map[string]any{"min_gap": 5.0}}))}, t0)
+			limits := must(intent.ParseAgentLimits(map[string]any{"x": map[string]any{"min_gap": 5.0}}))
+			return s.SetRules(Rules{Agents: limits}, t0)
 		},
 		"a window": func(s *Scheduler) []Command {
-			w := must(intent.NewWindow(intent.Window{Name: "w", Kind: intent.WindowFreeze, Cron: "0 12 * * *", Duration: time.Hour}))
+			w := must(intent.NewWindow(intent.Window{Name: "w", Kind: intent.WindowFreeze, Cron: "0 12 * * *",
+				Duration: time.Hour}))
 			return s.SetRules(Rules{Windows: intent.Windows{w}}, t0)
 		},
 		"a version": func(s *Scheduler) []Command {

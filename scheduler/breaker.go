@@ -22,7 +22,7 @@ import (
 const longestPause = time.Hour
 
 // row is the failures to reach a target since it was last reached.
-type row struct {
+type misses struct {
 	count   int
 	first   intent.ResourceID
 	several bool // of more than one resource
@@ -35,41 +35,41 @@ func (s *Scheduler) contact(n *node, o Outcome, now time.Time) {
 	case o.Unreachable && a.breaker.Open():
 		if n.runProbe {
 			a.breaker.Failures++
-			s.keepBack(a, min(2*a.breaker.Pause, longestPause), now, false)
+			s.scheduleProbe(a, min(2*a.breaker.Pause, longestPause), now, false)
 		}
 	case o.Unreachable:
-		a.row.several = a.row.several || a.row.count > 0 && a.row.first != o.ID
-		a.row.first = o.ID
-		a.row.count++
+		a.misses.several = a.misses.several || a.misses.count > 0 && a.misses.first != o.ID
+		a.misses.first = o.ID
+		a.misses.count++
 		// One resource that fails says little of a target that has others.
 		limit := s.policy.BreakerFailures
-		if limit > 0 && a.row.count >= limit && (a.row.several || a.resources <= 1) {
-			a.breaker = intent.Breaker{Since: &now, Failures: a.row.count}
+		if limit > 0 && a.misses.count >= limit && (a.misses.several || a.resources <= 1) {
+			a.breaker = intent.Breaker{Since: &now, Failures: a.misses.count}
 			s.open[a.name] = a
-			s.keepBack(a, s.policy.BreakerPause, now, true)
+			s.scheduleProbe(a, s.policy.BreakerPause, now, true)
 			s.refuseJobs(a, RefusedUnreachable)
 		}
 	case resultOf(o.Status) != intent.RunSkipped && o.Status != intent.StatusUnavailable:
 		s.reached(a)
 	case a.breaker.Open() && n.runProbe: // it was not tried
-		s.keepBack(a, a.breaker.Pause, now, false)
+		s.scheduleProbe(a, a.breaker.Pause, now, false)
 	}
 }
 
 // keepBack lets the next probe start after a pause.
-func (s *Scheduler) keepBack(a *agent, pause time.Duration, now time.Time, opened bool) {
+func (s *Scheduler) scheduleProbe(a *agent, pause time.Duration, now time.Time, opened bool) {
 	at := now.Add(pause)
 	a.breaker.Pause, a.breaker.ProbeAt = pause, &at
 	s.out = append(s.out, SetBreaker{Agent: a.name, Breaker: a.breaker, Opened: opened})
 }
 
 func (s *Scheduler) reached(a *agent) {
-	a.row = row{}
+	a.misses = misses{}
 	if a.breaker.Open() {
 		a.breaker, a.probe = intent.Breaker{}, false
 		delete(s.open, a.name)
 		s.out = append(s.out, SetBreaker{Agent: a.name})
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 }
 
@@ -80,10 +80,10 @@ func (s *Scheduler) closeBreakers() {
 }
 
 // letProbe lets one task try the target of an agent, without the pause.
-func (s *Scheduler) letProbe(a *agent) {
+func (s *Scheduler) allowProbe(a *agent) {
 	if a.breaker.Open() && len(a.running) == 0 && !a.probe {
 		a.probe = true
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *Scheduler) letProbe(a *agent) {
 func (s *Scheduler) probeDue(now time.Time) {
 	for _, a := range s.open {
 		if !a.breaker.ProbeAt.After(now) {
-			s.letProbe(a)
+			s.allowProbe(a)
 		}
 	}
 }

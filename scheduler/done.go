@@ -13,8 +13,8 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 	if n == nil || !n.running || n.runVersion != o.Version {
 		return nil
 	}
-	s.stopped(n)
-	s.follow(n.agent, now)
+	s.removeRunning(n)
+	s.promoteBehind(n.agent, now)
 	n.state.IsDeploying = false
 	if n.pos < 0 {
 		// It left the model while it ran: what came of it no longer matters.
@@ -33,10 +33,10 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 			State: n.state, Drift: drift, Parked: n.state.Parked != intent.NotParked && parked == intent.NotParked,
 		})
 		s.contact(n, o, now)
-		s.spread(n, o)
+		s.wishForDependents(n, o)
 	}
 	s.wake(n)
-	s.touch(n.agent)
+	s.updateHeaps(n.agent)
 	return s.decide(now)
 }
 
@@ -79,7 +79,7 @@ func (s *Scheduler) record(n *node, o Outcome, now time.Time) Drift {
 		st.LastEvents = &now
 	}
 	if n.queued { // not as intended now, it may hold what it did not hold
-		s.stirred(n)
+		s.raiseEpochs(n)
 	}
 	if s.blocked[n.pos] {
 		st.Blocked = intent.IsBlocked
@@ -116,7 +116,7 @@ func (s *Scheduler) failed(n *node, o Outcome, now time.Time) {
 
 // spread wishes for those that an outcome concerns: those that waited for the
 // recovery of n, and those that want to know when n changed something.
-func (s *Scheduler) spread(n *node, o Outcome) {
+func (s *Scheduler) wishForDependents(n *node, o Outcome) {
 	if !n.bad() {
 		for _, i := range s.graph.after[n.pos] {
 			d := s.nodes[i]

@@ -36,7 +36,8 @@ func (s *Scheduler) judge(n *node, o Outcome, now time.Time) Drift {
 	case o.Status == intent.StatusDeployed && st.Drifted:
 		st.Drifted = false
 		return DriftSettled
-	case len(o.Differed) > 0 && (o.Status == intent.StatusNonCompliant || st.LastRun == intent.RunFailed && n.runVerify):
+	case len(o.Differed) > 0 && (o.Status == intent.StatusNonCompliant || st.LastRun == intent.RunFailed &&
+		n.runVerify):
 		st.Drifted = true
 		return DriftFound
 	}

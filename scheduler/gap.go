@@ -10,13 +10,13 @@ import (
 // for so long, and nothing starts there.
 
 // cool takes note of a start.
-func (s *Scheduler) cool(a *agent, now time.Time) {
+func (s *Scheduler) noteStart(a *agent, now time.Time) {
 	a.last = now
-	s.coolAnew(a)
+	s.startCooling(a)
 }
 
 // coolAnew lets an agent cool whose limit or last start is another.
-func (s *Scheduler) coolAnew(a *agent) {
+func (s *Scheduler) startCooling(a *agent) {
 	if a.limit.MinGap > 0 && !a.last.IsZero() && !a.cooling {
 		a.cooling = true
 		s.cooling = append(s.cooling, a)
@@ -24,7 +24,7 @@ func (s *Scheduler) coolAnew(a *agent) {
 }
 
 // warm lets those go on whose gap is over.
-func (s *Scheduler) warm(now time.Time) {
+func (s *Scheduler) endCooling(now time.Time) {
 	kept := s.cooling[:0]
 	for _, a := range s.cooling {
 		if a.limit.MinGap > 0 && now.Before(a.last.Add(a.limit.MinGap)) {
@@ -32,14 +32,14 @@ func (s *Scheduler) warm(now time.Time) {
 			continue
 		}
 		a.cooling = false
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 	clear(s.cooling[len(kept):])
 	s.cooling = kept
 }
 
 // nextWarm is when the first of them may go on that has something to start; zero: none has.
-func (s *Scheduler) nextWarm() (first time.Time) {
+func (s *Scheduler) nextCooled() (first time.Time) {
 	for _, a := range s.cooling {
 		if !a.paused && a.room() && (len(a.ready) > 0 || a.hasJobs()) {
 			first = intent.Earlier(first, a.last.Add(a.limit.MinGap))

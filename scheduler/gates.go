@@ -33,17 +33,17 @@ type gates struct {
 
 // agentGate is what of it concerns one agent.
 type agentGate struct {
-	windows []int // that may apply to its resources
-	through bool  // an override lets them through
+	windows    []int // that may apply to its resources
+	overridden bool  // an override lets them through
 }
 
 // SetRules replaces the rules. What runs is left to end.
 func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
 	same := reflect.DeepEqual(r.Agents, s.gates.rules.Agents)
 	s.gates.rules = r
-	s.turn(now)
+	s.refreshWindows(now)
 	for _, a := range s.agents {
-		s.tune(a)
+		s.applyLimits(a)
 	}
 	if !same {
 		s.setAgentTimers(now)
@@ -52,18 +52,18 @@ func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
 }
 
 // look brings the gates up to date when something about them changed with time.
-func (s *Scheduler) look(now time.Time) {
+func (s *Scheduler) refreshGates(now time.Time) {
 	if edge := s.gates.edge; !edge.IsZero() && !now.Before(edge) {
-		s.turn(now)
+		s.refreshWindows(now)
 		for _, a := range s.agents {
-			s.tuneGate(a)
+			s.applyWindows(a)
 		}
 	}
-	s.warm(now)
+	s.endCooling(now)
 }
 
 // turn finds which windows are open and when the next edge is; what was aside takes its turn again.
-func (s *Scheduler) turn(now time.Time) {
+func (s *Scheduler) refreshWindows(now time.Time) {
 	g := &s.gates
 	g.open, g.edge = make([]bool, len(g.rules.Windows)), time.Time{}
 	for i := range g.rules.Windows {
@@ -81,23 +81,23 @@ func (s *Scheduler) turn(now time.Time) {
 	g.rules.Overrides = lasting
 	for _, n := range g.aside {
 		n.gated = false
-		s.fresh = append(s.fresh, n)
+		s.toPlace = append(s.toPlace, n)
 	}
 	clear(g.aside)
 	g.aside = g.aside[:0]
 }
 
 // tune brings an agent in line with the rules.
-func (s *Scheduler) tune(a *agent) {
+func (s *Scheduler) applyLimits(a *agent) {
 	a.limit = s.gates.rules.Agents.Of(a.name)
-	s.tuneGate(a)
-	s.coolAnew(a)
+	s.applyWindows(a)
+	s.startCooling(a)
 	if a.heapAt >= 0 || len(a.ready) > 0 {
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 }
 
-func (s *Scheduler) tuneGate(a *agent) {
+func (s *Scheduler) applyWindows(a *agent) {
 	a.gate = agentGate{}
 	for i := range s.gates.rules.Windows {
 		if s.gates.rules.Windows[i].CoversAgent(a.name) {
@@ -105,13 +105,13 @@ func (s *Scheduler) tuneGate(a *agent) {
 		}
 	}
 	for _, o := range s.gates.rules.Overrides {
-		a.gate.through = a.gate.through || o.Covers(a.name)
+		a.gate.overridden = a.gate.overridden || o.Covers(a.name)
 	}
 }
 
 // held tells that a window or a freeze lets no change of n start. To look is no change.
 func (s *Scheduler) held(n *node) bool {
-	if n.report || n.agent.gate.through {
+	if n.report || n.agent.gate.overridden {
 		return false
 	}
 	applies, inside := false, false

@@ -11,7 +11,8 @@ import (
 // rulesGen makes windows that open and close within the minutes that a history
 // takes, and limits of agents.
 func rulesGen() *rapid.Generator[Rules] {
-	window := func(name string, kind intent.WindowKind, cron string, minutes int, agents []string, resources intent.Patterns) intent.Window {
+	window := func(name string, kind intent.WindowKind, cron string, minutes int, agents []string,
+		resources intent.Patterns) intent.Window {
 		w, err := intent.NewWindow(
 			intent.Window{
 				Name:      name,
@@ -126,4 +127,4 @@ func (o *observer) checkLimits(id intent.ResourceID) {
 }
 
 // rests tells that something waits for the gap of its agent only.
-func (o *observer) rests() bool { return !o.s.nextWarm().IsZero() }
+func (o *observer) rests() bool { return !o.s.nextCooled().IsZero() }

@@ -69,8 +69,8 @@ type RefuseJob struct {
 func (StartJob) isCommand()  {}
 func (RefuseJob) isCommand() {}
 
-// desk is what jobs need to know of one agent.
-type desk struct {
+// jobs is what jobs need to know of one agent.
+type agentJobs struct {
 	waiting [jobKinds][]*waitingJob // oldest first
 	running *Job
 	missed  int // looks in a row that did not reach the target
@@ -84,7 +84,7 @@ type waitingJob struct {
 
 // jobs is what the scheduler knows of them.
 type jobs struct {
-	able    [jobKinds]deskHeap // agents that could do one now
+	able    [jobKinds]jobHeap // agents that could do one now
 	running [jobKinds]int
 	known   map[Job]bool // waiting or running
 }
@@ -105,8 +105,8 @@ func (s *Scheduler) Enqueue(list []Job, now time.Time) []Command {
 		}
 		s.seq++
 		s.jobs.known[j] = true
-		a.desk.waiting[j.kind()] = append(a.desk.waiting[j.kind()], &waitingJob{job: j, seq: s.seq})
-		s.touch(a)
+		a.jobs.waiting[j.kind()] = append(a.jobs.waiting[j.kind()], &waitingJob{job: j, seq: s.seq})
+		s.updateHeaps(a)
 	}
 	return s.decide(now)
 }
@@ -121,10 +121,10 @@ func (s *Scheduler) CancelJobs(run intent.ActionID, now time.Time) []Command {
 		return true
 	}
 	for _, a := range s.agents {
-		for kind, list := range a.desk.waiting {
-			a.desk.waiting[kind] = slices.DeleteFunc(list, mine)
+		for kind, list := range a.jobs.waiting {
+			a.jobs.waiting[kind] = slices.DeleteFunc(list, mine)
 		}
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 	return s.decide(now)
 }
@@ -134,45 +134,45 @@ func (s *Scheduler) CancelJobs(run intent.ActionID, now time.Time) []Command {
 // open a breaker.
 func (s *Scheduler) JobDone(j Job, unreachable bool, now time.Time) []Command {
 	a := s.agents[j.Resource.Agent]
-	if a == nil || a.desk.running == nil || *a.desk.running != j {
+	if a == nil || a.jobs.running == nil || *a.jobs.running != j {
 		return nil
 	}
-	a.desk.running = nil
+	a.jobs.running = nil
 	s.jobs.running[j.kind()]--
 	delete(s.jobs.known, j)
 	if n := s.known[j.Resource]; n != nil {
 		s.wake(n) // its deployment may wait for the look
 	}
 	if !unreachable {
-		a.desk.missed = 0
-	} else if a.desk.missed++; s.policy.BreakerFailures > 0 && a.desk.missed >= s.policy.BreakerFailures {
-		a.desk.missed = 0
+		a.jobs.missed = 0
+	} else if a.jobs.missed++; s.policy.BreakerFailures > 0 && a.jobs.missed >= s.policy.BreakerFailures {
+		a.jobs.missed = 0
 		s.refuseJobs(a, RefusedUnreachable)
 	}
-	s.touch(a)
+	s.updateHeaps(a)
 	return s.decide(now)
 }
 
 // hasJobs tells that one waits, so that what comes next on a is not a wish.
 func (a *agent) hasJobs() bool {
-	return len(a.desk.waiting[dryJob])+len(a.desk.waiting[factJob]) > 0
+	return len(a.jobs.waiting[dryJob])+len(a.jobs.waiting[factJob]) > 0
 }
 
 // waitsFor tells that a job of a priority waits on a.
 func (a *agent) waitsFor(p Priority) bool {
-	return len(a.desk.waiting[slices.Index(kinds[:], p)]) > 0
+	return len(a.jobs.waiting[slices.Index(kinds[:], p)]) > 0
 }
 
 // nextJob is the place of the oldest job whose resource is not being deployed; -1 when there is none.
 func (a *agent) nextJob(kind jobKind) int {
-	return slices.IndexFunc(a.desk.waiting[kind], func(w *waitingJob) bool {
+	return slices.IndexFunc(a.jobs.waiting[kind], func(w *waitingJob) bool {
 		return !slices.ContainsFunc(a.running, func(n *node) bool { return n.state.ID == w.job.Resource })
 	})
 }
 
 // looked tells that a job looks at n.
 func (n *node) looked() bool {
-	return n.agent.desk.running != nil && n.agent.desk.running.Resource == n.state.ID
+	return n.agent.jobs.running != nil && n.agent.jobs.running.Resource == n.state.ID
 }
 
 // refuses tells whether a takes no jobs at all.
@@ -185,24 +185,24 @@ func (a *agent) refuses() (Refusal, bool) {
 
 // refuseJobs gives back what waits on an agent.
 func (s *Scheduler) refuseJobs(a *agent, why Refusal) {
-	for kind, list := range a.desk.waiting {
+	for kind, list := range a.jobs.waiting {
 		for _, w := range list {
 			delete(s.jobs.known, w.job)
 			s.out = append(s.out, RefuseJob{Job: w.job, Why: why})
 		}
-		a.desk.waiting[kind] = nil
+		a.jobs.waiting[kind] = nil
 	}
-	s.touch(a)
+	s.updateHeaps(a)
 }
 
 // touchJobs brings the heaps of agents that could do a job up to date; touch calls it.
-func (s *Scheduler) touchJobs(a *agent) {
+func (s *Scheduler) updateJobHeaps(a *agent) {
 	for kind := range jobKinds {
 		h := &s.jobs.able[kind]
 		h.kind = kind
-		able := a.nextJob(kind) >= 0 && a.free() && a.desk.running == nil && !a.breaker.Open() &&
-			(len(a.ready) == 0 || a.ready[0].prio > kinds[kind]) && (kind == dryJob || len(a.desk.waiting[dryJob]) == 0)
-		at := a.desk.heapAt[kind] - 1
+		able := a.nextJob(kind) >= 0 && a.free() && a.jobs.running == nil && !a.breaker.Open() &&
+			(len(a.ready) == 0 || a.ready[0].prio > kinds[kind]) && (kind == dryJob || len(a.jobs.waiting[dryJob]) == 0)
+		at := a.jobs.heapAt[kind] - 1
 		switch {
 		case able && at < 0:
 			heap.Push(h, a)
@@ -215,7 +215,7 @@ func (s *Scheduler) touchJobs(a *agent) {
 }
 
 // remove takes out the agent at a place without comparing it: it may have no job left.
-func (h *deskHeap) remove(at int) {
+func (h *jobHeap) remove(at int) {
 	last := len(h.agents) - 1
 	if at != last {
 		h.Swap(at, last)
@@ -230,7 +230,7 @@ func (h *deskHeap) remove(at int) {
 // priority p, and there is room for it.
 func (s *Scheduler) jobBefore(a *agent, p Priority, now time.Time) bool {
 	for kind := range jobKinds {
-		if kinds[kind] < p && a.desk.heapAt[kind] > 0 && s.jobRoom(kind) {
+		if kinds[kind] < p && a.jobs.heapAt[kind] > 0 && s.jobRoom(kind) {
 			s.startJob(a, kind, now)
 			return true
 		}
@@ -254,46 +254,46 @@ func (s *Scheduler) jobRoom(kind jobKind) bool {
 
 func (s *Scheduler) startJob(a *agent, kind jobKind, now time.Time) {
 	at := a.nextJob(kind)
-	j := a.desk.waiting[kind][at].job
+	j := a.jobs.waiting[kind][at].job
 	if at == 0 {
-		a.desk.waiting[kind][0] = nil
-		a.desk.waiting[kind] = a.desk.waiting[kind][1:]
+		a.jobs.waiting[kind][0] = nil
+		a.jobs.waiting[kind] = a.jobs.waiting[kind][1:]
 	} else {
-		a.desk.waiting[kind] = slices.Delete(a.desk.waiting[kind], at, at+1)
+		a.jobs.waiting[kind] = slices.Delete(a.jobs.waiting[kind], at, at+1)
 	}
-	a.desk.running = &j
+	a.jobs.running = &j
 	s.jobs.running[kind]++
-	s.cool(a, now)
-	s.touch(a)
+	s.noteStart(a, now)
+	s.updateHeaps(a)
 	s.out = append(s.out, StartJob{Job: j})
 }
 
 // Jobs counts the jobs of a priority, DryRun or FactRefresh, that run.
 func (s *Scheduler) Jobs(p Priority) int { return s.jobs.running[slices.Index(kinds[:], p)] }
 
-// deskHeap orders agents by the oldest job of a kind that waits there.
-type deskHeap struct {
+// jobHeap orders agents by the oldest job of a kind that waits there.
+type jobHeap struct {
 	kind   jobKind
 	agents []*agent
 }
 
-func (h *deskHeap) Len() int { return len(h.agents) }
-func (h *deskHeap) Less(i, j int) bool {
-	return h.agents[i].desk.waiting[h.kind][0].seq < h.agents[j].desk.waiting[h.kind][0].seq
+func (h *jobHeap) Len() int { return len(h.agents) }
+func (h *jobHeap) Less(i, j int) bool {
+	return h.agents[i].jobs.waiting[h.kind][0].seq < h.agents[j].jobs.waiting[h.kind][0].seq
 }
-func (h *deskHeap) Swap(i, j int) {
+func (h *jobHeap) Swap(i, j int) {
 	h.agents[i], h.agents[j] = h.agents[j], h.agents[i]
-	h.agents[i].desk.heapAt[h.kind], h.agents[j].desk.heapAt[h.kind] = i+1, j+1
+	h.agents[i].jobs.heapAt[h.kind], h.agents[j].jobs.heapAt[h.kind] = i+1, j+1
 }
-func (h *deskHeap) Push(x any) {
+func (h *jobHeap) Push(x any) {
 	a := x.(*agent)
 	h.agents = append(h.agents, a)
-	a.desk.heapAt[h.kind] = len(h.agents)
+	a.jobs.heapAt[h.kind] = len(h.agents)
 }
-func (h *deskHeap) Pop() any {
+func (h *jobHeap) Pop() any {
 	a := h.agents[len(h.agents)-1]
 	h.agents[len(h.agents)-1] = nil
 	h.agents = h.agents[:len(h.agents)-1]
-	a.desk.heapAt[h.kind] = 0
+	a.jobs.heapAt[h.kind] = 0
 	return a
 }

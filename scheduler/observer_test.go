@@ -211,7 +211,7 @@ func (o *observer) release(model []intent.Resource) {
 		before[w.ID] = true
 	}
 	o.recordRelease(model)
-	o.letProbe(func(r intent.Resource) bool { return changed[r.ID] })
+	o.allowProbe(func(r intent.Resource) bool { return changed[r.ID] })
 	out, err := o.s.NewVersion(o.version, model, nil, o.now)
 	if err != nil {
 		o.t.Fatal(err)
@@ -231,7 +231,7 @@ func (o *observer) release(model []intent.Resource) {
 }
 
 // letProbe notes that the agents of some resources may be tried at once.
-func (o *observer) letProbe(which func(intent.Resource) bool) {
+func (o *observer) allowProbe(which func(intent.Resource) bool) {
 	for _, r := range o.model {
 		if which(r) {
 			o.probes[r.ID.Agent] = true
@@ -343,7 +343,7 @@ func (o *observer) end(i int, status intent.Status, change intent.Change, differ
 	if status == intent.StatusUnavailable { // then the executor begins nothing that is behind it
 		o.giveBack(c.Resource.ID.Agent, false)
 	}
-	o.follow(c.Resource.ID.Agent)
+	o.promoteBehind(c.Resource.ID.Agent)
 	if !slices.ContainsFunc(o.model, func(r intent.Resource) bool { return r.ID == c.Resource.ID }) {
 		delete(o.good, c.Resource.ID)
 		delete(o.tried, c.Resource.ID)
@@ -360,7 +360,8 @@ func (o *observer) end(i int, status intent.Status, change intent.Change, differ
 
 var outcomes = []intent.Status{
 	intent.StatusDeployed, intent.StatusDeployed, intent.StatusDeployed, intent.StatusDeployed, intent.StatusDeployed,
-	intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable, intent.StatusNonCompliant, intent.StatusSkippedForDependency,
+	intent.StatusFailed, intent.StatusSkipped, intent.StatusUnavailable, intent.StatusNonCompliant,
+	intent.StatusSkippedForDependency,
 }
 
 func (o *observer) play(s step) {
@@ -393,7 +394,7 @@ func (o *observer) play(s step) {
 			f.Agents = []string{agent}
 		}
 		if !kinds[s.kind-2].Periodic() {
-			o.letProbe(func(r intent.Resource) bool { return !s.change || r.ID.Agent == agent })
+			o.allowProbe(func(r intent.Resource) bool { return !s.change || r.ID.Agent == agent })
 		}
 		o.take(o.s.Trigger(kinds[s.kind-2], f, o.now))
 	case 6:
@@ -421,7 +422,7 @@ func (o *observer) play(s step) {
 		if len(o.model) > 0 && s.change {
 			ids = []intent.ResourceID{o.model[s.pick%len(o.model)].ID}
 		}
-		o.letProbe(func(intent.Resource) bool { return true })
+		o.allowProbe(func(intent.Resource) bool { return true })
 		o.take(o.s.Unpark(ids, o.now))
 	case 13, 14, 15:
 		o.playJobs(s)
@@ -448,7 +449,7 @@ func (o *observer) play(s step) {
 // watchClock ticks where a window or a gap ended and the step told the scheduler
 // nothing of the time, as a server does.
 func (o *observer) watchClock() {
-	if at := intent.Earlier(o.s.NextEdge(), o.s.nextWarm()); !at.IsZero() && !at.After(o.now) {
+	if at := intent.Earlier(o.s.NextEdge(), o.s.nextCooled()); !at.IsZero() && !at.After(o.now) {
 		o.take(o.s.Tick(o.now))
 	}
 }
@@ -582,14 +583,8 @@ func (o *observer) eventually(drain func()) {
 			}
 		}
 		if st.Compliance != intent.Compliant && !excused {
-			o.t.Fatalf(
-				"%s was not tried between %s and %s, %d commands: %+v",
-				r.ID,
-				begin,
-				o.now,
-				len(o.log)-started,
-				st,
-			)
+			o.t.Fatalf("%s was not tried between %s and %s, %d commands: %+v", r.ID, begin, o.now, len(o.log)-started,
+				st)
 		}
 	}
 }

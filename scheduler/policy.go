@@ -53,7 +53,7 @@ func (s *Scheduler) SetPolicy(p Policy, now time.Time) []Command {
 				s.dequeue(n)
 			}
 		}
-		s.turn(now) // a look is not held
+		s.refreshWindows(now) // a look is not held
 	}
 	s.scheduleRetries()
 	if !slices.Equal(p.Protected, before.Protected) {
@@ -106,7 +106,7 @@ func (s *Scheduler) Unpark(ids []intent.ResourceID, now time.Time) []Command {
 		}
 		s.free(n)
 		if n.dirty() && !n.running {
-			s.letProbe(n.agent)
+			s.allowProbe(n.agent)
 			s.enqueue(n, UserDeploy, "freed")
 		}
 	}

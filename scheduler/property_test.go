@@ -29,7 +29,8 @@ type step struct {
 func stepGen(agents, size int) *rapid.Generator[step] {
 	return rapid.Custom(func(t *rapid.T) step {
 		s := step{
-			kind: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12, 13, 13, 14, 14, 14, 15, 16, 17, 18}).
+			kind: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 11, 12,
+				13, 13, 14, 14, 14, 15, 16, 17, 18}).
 				Draw(t, "kind"),
 			pick:   rapid.IntRange(0, 1000).Draw(t, "pick"),
 			status: rapid.IntRange(0, 9).Draw(t, "status"),

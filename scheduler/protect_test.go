@@ -36,15 +36,8 @@ func TestProtectedIsNotPurged(t *testing.T) {
 // Circles of kept and purged resources cannot come to be by turning edges, and
 // a purge that fails half-way goes on with what remains, in its order.
 func TestAPurgeThatFailsHalfWay(t *testing.T) {
-	w := newWorld(
-		t,
-		Limits{},
-		"x/top 1 - p",
-		"x/mid 1 x/top p",
-		"y/low 1 x/mid p",
-		"y/other 1 x/mid p",
-		"y/kept 1 x/top",
-	)
+	w := newWorld(t, Limits{}, "x/top 1 - p", "x/mid 1 x/top p", "y/low 1 x/mid p", "y/other 1 x/mid p",
+		"y/kept 1 x/top")
 	w.said("start y/low")
 	w.end("y/low")
 	w.said("start y/other")

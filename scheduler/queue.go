@@ -61,10 +61,10 @@ type agent struct {
 	// resources is how many the version has.
 	resources int
 	breaker   intent.Breaker
-	probe     bool // one task may start though the breaker is open
-	row       row  // of failures to reach the target
-	heapAt    int  // place in the heap of agents with something to start; -1 when not in it
-	desk      desk // its jobs
+	probe     bool      // one task may start though the breaker is open
+	misses    misses    // of failures to reach the target
+	heapAt    int       // place in the heap of agents with something to start; -1 when not in it
+	jobs      agentJobs // its jobs
 }
 
 // less orders wishes: urgent first, then in the order in which they were made.
@@ -80,7 +80,7 @@ func (n *node) dirty() bool { return n.state.Compliance != intent.Compliant }
 
 // comes tells that a run of n for its present intent is under way, or as close as a wish of priority p would be.
 // One that only looks deploys nothing: it is as good as another look.
-func (n *node) comes(p Priority) bool {
+func (n *node) underWay(p Priority) bool {
 	return n.running && n.runHash == n.state.IntentHash && (!n.runReport || p == RepairTimer) &&
 		(!n.behind || n.runPrio <= p)
 }
@@ -151,14 +151,14 @@ func (h *agentHeap) Pop() any {
 }
 
 // touch brings the heap of agents up to date after something about a changed.
-func (s *Scheduler) touch(a *agent) {
-	s.touchJobs(a)
+func (s *Scheduler) updateHeaps(a *agent) {
+	s.updateJobHeaps(a)
 	able := a.free() && len(a.ready) > 0 && (!a.breaker.Open() || a.probe)
 	switch {
 	case able && a.heapAt < 0:
-		heap.Push(&s.able, a)
+		heap.Push(&s.startable, a)
 	case able:
-		heap.Fix(&s.able, a.heapAt)
+		heap.Fix(&s.startable, a.heapAt)
 	case a.heapAt >= 0:
 		s.removeAble(a)
 	}
@@ -168,7 +168,7 @@ func (s *Scheduler) touch(a *agent) {
 // its target cannot be reached, that is one at most.
 func (a *agent) room() bool {
 	most, run := max(a.limit.Concurrency, 1), len(a.running)
-	if a.desk.running != nil {
+	if a.jobs.running != nil {
 		run++
 	}
 	if a.breaker.Open() {
@@ -181,7 +181,7 @@ func (a *agent) room() bool {
 func (a *agent) free() bool { return !a.paused && !a.cooling && a.room() }
 
 // ended takes what ended out of what runs.
-func (a *agent) ended(n *node) {
+func (a *agent) removeRunning(n *node) {
 	if i := slices.Index(a.running, n); i >= 0 {
 		a.running = slices.Delete(a.running, i, i+1)
 	}
@@ -189,14 +189,14 @@ func (a *agent) ended(n *node) {
 
 // removeAble takes a out without comparing it: its ready heap may be empty.
 func (s *Scheduler) removeAble(a *agent) {
-	last := len(s.able) - 1
+	last := len(s.startable) - 1
 	at := a.heapAt
 	if at != last {
-		s.able.Swap(at, last)
+		s.startable.Swap(at, last)
 	}
-	s.able.Pop()
+	s.startable.Pop()
 	if at != last {
-		heap.Fix(&s.able, at)
+		heap.Fix(&s.startable, at)
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *Scheduler) removeAble(a *agent) {
 func (s *Scheduler) unready(n *node) {
 	if n.heapAt >= 0 {
 		heap.Remove(&n.agent.ready, n.heapAt)
-		s.touch(n.agent)
+		s.updateHeaps(n.agent)
 	}
 }
 
@@ -226,12 +226,12 @@ func (s *Scheduler) enqueue(n *node, p Priority, reason string) {
 	}
 	s.unready(n)
 	n.prio, n.reason = p, reason
-	s.stirred(n)
-	s.fresh = append(s.fresh, n)
+	s.raiseEpochs(n)
+	s.toPlace = append(s.toPlace, n)
 }
 
 // stirred says that n may hold wishes now that it did not hold before.
-func (s *Scheduler) stirred(n *node) {
+func (s *Scheduler) raiseEpochs(n *node) {
 	for p := range priorities {
 		if n.holds(p) {
 			s.epoch[p]++
@@ -258,7 +258,7 @@ func (s *Scheduler) wake(n *node) {
 		if w.waitOn == n {
 			w.waitOn = nil
 			if w.queued {
-				s.fresh = append(s.fresh, w)
+				s.toPlace = append(s.toPlace, w)
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func (s *Scheduler) place(n *node) {
 		if h == nil {
 			n.waitOn = nil
 			heap.Push(&n.agent.ready, n)
-			s.touch(n.agent)
+			s.updateHeaps(n.agent)
 			return
 		}
 		if n.waitOn != h {
@@ -287,7 +287,7 @@ func (s *Scheduler) place(n *node) {
 		}
 		s.unready(h)
 		h.prio = n.prio
-		s.stirred(h)
+		s.raiseEpochs(h)
 		n = h
 	}
 }

@@ -20,7 +20,6 @@ type Scheduler struct {
 	agents  map[string]*agent
 	pauseAt map[string]bool // agents that a person paused, known or not
 	halted  bool
-	yields  bool // what timers wish for does not start
 	timers  timers
 	policy  Policy
 	retries retryHeap
@@ -31,18 +30,18 @@ type Scheduler struct {
 	// ownTimers: some agent has timers of its own.
 	ownTimers bool
 
-	able     agentHeap
-	fresh    []*node // wishes to be placed before the next start
-	seq      uint64
-	wishes   int
-	running  int
-	followed []*agent // that have something behind, see behind.go
-	periodic int      // of those running
-	epoch    [priorities]uint64
-	search   uint64
-	stack    []*node
-	visited  []*node
-	out      []Command
+	startable  agentHeap
+	toPlace    []*node // wishes to be placed before the next start
+	seq        uint64
+	wishes     int
+	running    int
+	withBehind []*agent // that have something behind, see behind.go
+	periodic   int      // of those running
+	epoch      [priorities]uint64
+	search     uint64
+	stack      []*node
+	visited    []*node
+	out        []Command
 }
 
 // New makes a scheduler for what a snapshot shows. Nothing starts before the
@@ -89,7 +88,7 @@ func (s *Scheduler) agentNamed(name string) *agent {
 	if a == nil {
 		a = &agent{name: name, paused: s.pauseAt[name], heapAt: -1}
 		s.agents[name] = a
-		s.tune(a)
+		s.applyLimits(a)
 	}
 	return a
 }
@@ -114,23 +113,23 @@ func (s *Scheduler) Trigger(kind Priority, f Filter, now time.Time) []Command {
 		if s.wanted(n, kind, now) {
 			if !kind.Periodic() {
 				s.free(n)
-				s.letProbe(n.agent)
+				s.allowProbe(n.agent)
 			}
-			s.wish(n, kind)
+			s.wishFor(n, kind)
 		}
 	}
 	return s.decide(now)
 }
 
 // wish enqueues n for a trigger. Where drift is only reported, the repair timer looks and does not touch.
-func (s *Scheduler) wish(n *node, kind Priority) {
+func (s *Scheduler) wishFor(n *node, kind Priority) {
 	look := kind == RepairTimer && s.policy.ReportDrift && (!n.queued || n.report)
 	s.enqueue(n, kind, kind.String())
 	n.report = look && n.queued
 }
 
 func (s *Scheduler) wanted(n *node, kind Priority, now time.Time) bool {
-	current := n.comes(kind)
+	current := n.underWay(kind)
 	switch kind {
 	case UserDeploy:
 		return n.dirty() && !current
@@ -187,7 +186,7 @@ func (s *Scheduler) setPaused(name string, paused bool, now time.Time) []Command
 		if a.paused = paused; paused {
 			s.refuseJobs(a, RefusedPaused)
 		}
-		s.touch(a)
+		s.updateHeaps(a)
 	}
 	return s.decide(now)
 }
@@ -204,50 +203,37 @@ func (s *Scheduler) Resume(now time.Time) []Command {
 	return s.decide(now)
 }
 
-// Yield keeps what timers wish for from starting as long as it is set: something
-// more urgent is about to come. What runs is left to end.
-func (s *Scheduler) Yield(yields bool, now time.Time) []Command {
-	s.yields = yields
-	return s.decide(now)
-}
-
-// waits tells that a wish has to wait for something more urgent that is about to come.
-func (s *Scheduler) waits(n *node) bool { return s.yields && n.prio.Periodic() }
-
 // decide starts all that can start and gives the commands of this event.
 func (s *Scheduler) decide(now time.Time) []Command {
-	s.look(now)
+	s.refreshGates(now)
 	for {
-		for i := 0; i < len(s.fresh); i++ { // placing and waking may add more
-			s.place(s.fresh[i])
-			s.fresh[i] = nil
+		for i := 0; i < len(s.toPlace); i++ { // placing and waking may add more
+			s.place(s.toPlace[i])
+			s.toPlace[i] = nil
 		}
-		s.fresh = s.fresh[:0]
-		s.overtake()
-		if s.halted || len(s.able) == 0 {
+		s.toPlace = s.toPlace[:0]
+		s.recallOvertaken()
+		if s.halted || len(s.startable) == 0 {
 			break
 		}
-		a := s.able[0]
+		a := s.startable[0]
 		n := a.ready[0]
 		if s.jobBefore(a, n.prio, now) {
 			continue
 		}
 		if !s.bounds().room(n.prio, s.running, s.periodic) {
-			for _, a := range s.followed {
+			for _, a := range s.withBehind {
 				s.recall(a)
 			}
 			break
 		}
-		if s.waits(n) {
-			break
-		}
 		heap.Pop(&a.ready)
-		s.touch(a)
+		s.updateHeaps(a)
 		if s.place(n); n.heapAt < 0 { // something that n needs was wished for since n became ready
 			continue
 		}
 		heap.Remove(&a.ready, n.heapAt)
-		s.touch(a)
+		s.updateHeaps(a)
 		if s.held(n) {
 			s.setAside(n)
 			continue
@@ -282,8 +268,8 @@ func (s *Scheduler) badDependency(n *node) *node {
 func (s *Scheduler) start(n *node, now time.Time) {
 	command := s.command(n)
 	s.begin(n, command)
-	s.cool(n.agent, now)
-	s.touch(n.agent)
+	s.noteStart(n.agent, now)
+	s.updateHeaps(n.agent)
 	s.out = append(s.out, command)
 }
 
@@ -297,9 +283,10 @@ func (s *Scheduler) begin(n *node, command Start) {
 	s.wishes--
 	n.runProbe = n.agent.breaker.Open()
 	n.agent.probe = false
-	n.running, n.runPrio, n.runVersion, n.runHash = true, n.prio, command.Resource.Version, command.Resource.AttributeHash
+	n.running, n.runPrio = true, n.prio
+	n.runVersion, n.runHash = command.Resource.Version, command.Resource.AttributeHash
 	n.agent.running = append(n.agent.running, n)
-	s.touch(n.agent)
+	s.updateHeaps(n.agent)
 	s.running++
 	if n.prio.Periodic() {
 		s.periodic++

@@ -28,7 +28,8 @@ type world struct {
 	breaker map[string]intent.Breaker                  // as recorded
 }
 
-// res reads "agent/name hash needs,needs flags": flags are of p(urged, and it required the same when it was kept), P(urged, and it required nothing then), u(ndefined), s(end), r(eceive).
+// res reads "agent/name hash needs,needs flags". The flags are p(urged, and it required the same when it was kept),
+// P(urged, and it required nothing then), u(ndefined), s(end), r(eceive).
 func res(version int, line string) intent.Resource {
 	parts := strings.Split(line, " ")
 	r := intent.Resource{ID: rid(parts[0]), Version: version, AttributeHash: parts[1]}
@@ -306,12 +307,8 @@ func TestNewCodeForFailing(t *testing.T) {
 	w.end("x/a=failed")
 	w.log = nil
 	w.version++
-	out, err := w.s.NewVersion(
-		w.version,
-		model(w.version, []string{"x/a 1", "y/b 1"}),
-		map[string]string{"t::R": "mended"},
-		w.now,
-	)
+	out, err := w.s.NewVersion(w.version, model(w.version, []string{"x/a 1", "y/b 1"}),
+		map[string]string{"t::R": "mended"}, w.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -595,22 +592,10 @@ func TestTakenUpAgain(t *testing.T) {
 		return intent.ResourceState{ID: rid(name), Compliance: intent.Compliant, LastRun: intent.RunSuccessful,
 			Blocked: intent.NotBlocked, IntentHash: "1", DeployedHash: "1", LastRunAt: at(last)}
 	}
-	cut, sent, failed, skipped, waits := good(
-		"a/cut",
-		1,
-	), good(
-		"b/sent",
-		5,
-	), good(
-		"d/failed",
-		1,
-	), good(
+	cut, sent, failed, skipped, waits := good("a/cut", 1), good("b/sent", 5), good("d/failed", 1), good(
 		"e/skipped",
 		1,
-	), good(
-		"f/waits",
-		1,
-	)
+	), good("f/waits", 1)
 	cut.IsDeploying = true
 	sent.LastEvents = at(5)
 	failed.LastRun, failed.Compliance = intent.RunFailed, intent.NonCompliant
@@ -620,8 +605,11 @@ func TestTakenUpAgain(t *testing.T) {
 	gone := good("h/gone", 1)
 	gone.Orphaned = 2
 	s, err := New(Snapshot{Version: 3, Now: t0, Resources: model(3, []string{
-		"a/cut 1", "b/sent 1 - s", "c/got 1 b/sent r", "d/failed 1", "e/skipped 1 a/quiet", "f/waits 1 d/failed", "g/new 1", "a/quiet 1",
-	}), States: []intent.ResourceState{cut, sent, good("c/got", 4), failed, skipped, waits, good("a/quiet", 1), gone}}, Limits{})
+		"a/cut 1", "b/sent 1 - s", "c/got 1 b/sent r", "d/failed 1", "e/skipped 1 a/quiet", "f/waits 1 d/failed",
+		"g/new 1", "a/quiet 1",
+	}), States: []intent.ResourceState{
+		cut, sent, good("c/got", 4), failed, skipped, waits, good("a/quiet", 1), gone,
+	}}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -631,30 +619,4 @@ func TestTakenUpAgain(t *testing.T) {
 	if st, _ := s.State(rid("f/waits")); st.Blocked != intent.TemporarilyBlocked {
 		t.Fatal("f does not wait for d")
 	}
-}
-
-// While the scheduler yields nothing starts that timers wished for, and nothing
-// of it is foretold; what is pushed starts, also what a timer wished for before.
-func TestYield(t *testing.T) {
-	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "y/c 1", "y/d 1 y/c")
-	w.endAll()
-	w.log = nil
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"x"}}, w.now))
-	w.said("start x/a")
-	w.take(w.s.Yield(true, w.now))
-	if ahead := w.s.Ahead(5, func(intent.ResourceID) bool { return false }); len(ahead) != 0 {
-		t.Fatalf("%v", ahead)
-	}
-	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"y"}}, w.now))
-	w.end("x/a")
-	if !w.s.Idle() {
-		t.Fatal("something runs")
-	}
-	w.log = nil
-	w.release("x/a 1", "x/b 1", "y/c 1", "y/d 2 y/c")
-	w.said("start y/d")
-	w.end("y/d")
-	w.said()
-	w.take(w.s.Yield(false, w.now))
-	w.said("start x/b", "start y/c")
 }

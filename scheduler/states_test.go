@@ -113,8 +113,10 @@ func TestWhatFreesAParkedResource(t *testing.T) {
 			w.restart(lines...)
 			w.take(w.s.Tick(w.now))
 		}, []string{"free x/a", "start x/a"}},
-		"a deploy": {func(w *world) { w.take(w.s.Trigger(UserDeploy, Filter{}, w.now)) }, []string{"free x/a", "start x/a"}},
-		"a repair": {func(w *world) { w.take(w.s.Trigger(UserRepair, Filter{Agents: []string{"x"}}, w.now)) }, []string{"free x/a", "start x/a"}},
+		"a deploy": {func(w *world) { w.take(w.s.Trigger(UserDeploy, Filter{}, w.now)) },
+			[]string{"free x/a", "start x/a"}},
+		"a repair": {func(w *world) { w.take(w.s.Trigger(UserRepair, Filter{Agents: []string{"x"}}, w.now)) },
+			[]string{"free x/a", "start x/a"}},
 		"a person": {func(w *world) { w.take(w.s.Unpark(nil, w.now)) }, []string{"free x/a", "start x/a"}},
 		"another version": {func(w *world) {
 			w.version++
@@ -125,7 +127,10 @@ func TestWhatFreesAParkedResource(t *testing.T) {
 			w.take(w.s.Trigger(DeployTimer, Filter{}, w.now))
 			w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"x"}}, w.now))
 		}, nil},
-		"a deploy of others": {func(w *world) { w.take(w.s.Trigger(UserDeploy, Filter{Agents: []string{"y"}}, w.now)) }, nil},
+		"a deploy of others": {func(w *world) {
+			w.take(w.s.Trigger(UserDeploy, Filter{Agents: []string{"y"}},
+				w.now))
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Limits{}, lines...)
@@ -420,9 +425,10 @@ func TestBreaker(t *testing.T) {
 func TestBreakerStaysClosed(t *testing.T) {
 	lines := []string{"x/a 1", "x/b 1", "x/c 1", "x/d 1", "x/e 1"}
 	for name, ends := range map[string][]string{
-		"a success between":   {"x/a=lost", "x/b=lost", "x/c", "x/d=lost", "x/e=lost"},
-		"a failure between":   {"x/a=lost", "x/b=lost", "x/c=failed", "x/d=lost", "x/e=lost"},
-		"no handler":          {"x/a=unavailable", "x/b=unavailable", "x/c=unavailable", "x/d=unavailable", "x/e=unavailable"},
+		"a success between": {"x/a=lost", "x/b=lost", "x/c", "x/d=lost", "x/e=lost"},
+		"a failure between": {"x/a=lost", "x/b=lost", "x/c=failed", "x/d=lost", "x/e=lost"},
+		"no handler": {"x/a=unavailable", "x/b=unavailable", "x/c=unavailable", "x/d=unavailable",
+			"x/e=unavailable"},
 		"skipped by handlers": {"x/a=skipped", "x/b=skipped", "x/c=skipped", "x/d=skipped", "x/e=skipped"},
 	} {
 		w := newWorld(t, Limits{}, lines...)

@@ -85,13 +85,13 @@ func ownTimer(text string, now time.Time) timer {
 
 // dues is which timers fire at a moment: those of the environment, for agents
 // without their own, and those of agents.
-type dues struct {
+type dueTimers struct {
 	deploy, repair bool
 	agents         map[*agent][2]bool // deploy, repair
 }
 
-func (s *Scheduler) dues(now time.Time) dues {
-	d := dues{deploy: s.timers.deploy.due(now), repair: s.timers.repair.due(now)}
+func (s *Scheduler) dueTimers(now time.Time) dueTimers {
+	d := dueTimers{deploy: s.timers.deploy.due(now), repair: s.timers.repair.due(now)}
 	if !s.ownTimers {
 		return d
 	}
@@ -107,7 +107,7 @@ func (s *Scheduler) dues(now time.Time) dues {
 }
 
 // of tells which of the timers that are due concern an agent.
-func (d *dues) of(a *agent) (deploy, repair bool) {
+func (d *dueTimers) of(a *agent) (deploy, repair bool) {
 	own := d.agents[a]
 	deploy, repair = own[0], own[1]
 	if !a.timers.ownDeploy {
@@ -122,7 +122,7 @@ func (d *dues) of(a *agent) (deploy, repair bool) {
 // Tick fires the timers that are due. It does no harm when none is, and is
 // how a fresh scheduler begins.
 func (s *Scheduler) Tick(now time.Time) []Command {
-	due := s.dues(now)
+	due := s.dueTimers(now)
 	if !s.halted { // what was missed while halted is not made up for
 		if due.deploy || due.repair || due.agents != nil {
 			s.wishDue(due, now)
@@ -134,15 +134,15 @@ func (s *Scheduler) Tick(now time.Time) []Command {
 }
 
 // wishDue wishes for what timers are to look after.
-func (s *Scheduler) wishDue(due dues, now time.Time) {
+func (s *Scheduler) wishDue(due dueTimers, now time.Time) {
 	for _, n := range s.nodes {
 		if _, repair := due.of(n.agent); repair && s.wanted(n, RepairTimer, now) {
-			s.wish(n, RepairTimer)
+			s.wishFor(n, RepairTimer)
 		}
 	}
 	for _, n := range s.nodes {
 		if deploy, _ := due.of(n.agent); deploy && s.wanted(n, DeployTimer, now) {
-			s.wish(n, DeployTimer)
+			s.wishFor(n, DeployTimer)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (s *Scheduler) NextTick() time.Time {
 			first = intent.Earlier(first, intent.Earlier(a.timers.deploy.next, a.timers.repair.next))
 		}
 	}
-	for _, at := range []time.Time{s.nextRetry(), s.nextProbe(), s.gates.edge, s.nextWarm()} {
+	for _, at := range []time.Time{s.nextRetry(), s.nextProbe(), s.gates.edge, s.nextCooled()} {
 		first = intent.Earlier(first, at)
 	}
 	return first

@@ -29,15 +29,15 @@ func (s *Scheduler) NewVersion(
 	s.setAgentTimers(now) // of agents that are new
 	reason := fmt.Sprintf("new version %d", version)
 	for _, n := range s.nodes {
-		current := n.comes(NewVersion)
+		current := n.underWay(NewVersion)
 		switch {
 		case n.state.Blocked == intent.TemporarilyBlocked && s.badDependency(n) == nil:
 			n.state.Blocked = intent.NotBlocked
-			s.letProbe(n.agent)
+			s.allowProbe(n.agent)
 			s.enqueue(n, NewVersion, reason)
 		case n.state.Compliance == intent.HasUpdate && !current:
 			only := n.update || !n.queued
-			s.letProbe(n.agent)
+			s.allowProbe(n.agent)
 			s.enqueue(n, NewVersion, reason)
 			n.update = only
 		}
@@ -91,7 +91,7 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	for p := range s.epoch {
 		s.epoch[p]++ // the edges are others
 	}
-	for _, a := range s.followed {
+	for _, a := range s.withBehind {
 		s.recall(a)
 	}
 	left, leftVersion := s.nodes, s.version
@@ -125,7 +125,7 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	s.scheduleRetries()
 	for _, n := range s.nodes {
 		if n.queued && n.waitOn != nil {
-			s.fresh = append(s.fresh, n)
+			s.toPlace = append(s.toPlace, n)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (s *Scheduler) Running() []Running {
 // limits how much runs at once, nothing is foretold. What the caller knows already
 // counts, and is left out.
 func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
-	if s.halted || len(s.able) > 0 || n <= 0 {
+	if s.halted || len(s.startable) > 0 || n <= 0 {
 		return nil
 	}
 	var out []Start
@@ -104,8 +104,7 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 				found++
 				continue
 			}
-			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) &&
-				!s.waits(w) {
+			if s.holder(w) == nil && s.badDependency(w) == nil && !w.running && !s.forbidden(w) && !s.held(w) {
 				out = append(out, s.command(w))
 				found++
 			}

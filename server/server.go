@@ -1,7 +1,8 @@
 // Package server wires the parts to one running server: the private database,
-// the store, Git, the builder, executors, control, and the doors to it.
+// the store, Git, the builder, the keepers with their deployers and executors, the
+// forge's outbox, control, and the doors.
 //
-//	layout, lock ▸ logs ▸ PostgreSQL ▸ store ▸ Python runtime ▸ gitsync, builder, executors ▸ control ▸ HTTP
+//	layout, lock ▸ logs ▸ PostgreSQL ▸ store ▸ Python ▸ gitsync, builder ▸ keepers ▸ forge ▸ control ▸ HTTP
 //
 // Start goes from left to right and Stop back. Nothing here decides anything;
 // reading it is reading what the program consists of.
@@ -14,26 +15,23 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"ordain.dev/ordain/api"
-	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/python/venv"
-	"ordain.dev/ordain/internal/secret"
+	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
-	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
 	"ordain.dev/ordain/server/store"
-	"ordain.dev/ordain/server/store/postgres"
 	"ordain.dev/ordain/webhooks"
 )
 
@@ -47,20 +45,21 @@ type Config struct {
 	Progress func(step string, took time.Duration)
 }
 
-// Server is one server process. Start may be called once.
+// Server is one server process.
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	layout  *layout.Layout
+	keepers *keeper.Registry
+	forge   *forge.Service
 	control *control.Control
 	rest    http.Handler // the REST API, also for handlers
 	url     string
 
-	cancel context.CancelFunc
-	served chan error
-	undo   []func() // what Stop does, last first
-	once   sync.Once
-	wg     sync.WaitGroup
+	running service.Runner
+	served  chan error
+	undo    []func() // what the end does, last first
+	wg      sync.WaitGroup
 }
 
 // New checks what can be checked without touching anything.
@@ -88,40 +87,61 @@ func (s *Server) Control() *control.Control { return s.control }
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
 // Start brings everything up. When it fails, what was started is stopped again.
-func (s *Server) Start(ctx context.Context) (err error) {
-	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+// The server goes on when ctx ends: Stop ends it, in order.
+func (s *Server) Start(ctx context.Context) error {
+	return s.running.Start(context.WithoutCancel(ctx), s.start)
+}
+
+// start brings up one part after another, and returns what waits for the end of
+// ctx and brings them down again. The parts run on a context of their own, so
+// that they end one after another, too.
+func (s *Server) start(ctx context.Context) (run func(context.Context), err error) {
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	end := func() {
+		for i := len(s.undo) - 1; i >= 0; i-- {
+			s.undo[i]()
+		}
+		s.undo = nil
+		cancel()
+		s.wg.Wait()
+	}
 	defer func() {
 		if err != nil {
-			s.Stop()
+			end()
 		}
 	}()
 	o := s.cfg.Options
 	if err := s.claim(); err != nil {
-		return err
+		return nil, err
 	}
 	listener, err := listen(o.BindAddress, o.BindPort)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.undo = append(s.undo, func() { _ = listener.Close() })
 	s.url = "http://" + net.JoinHostPort(o.BindAddress, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
-	records, err := s.openStore(ctx)
+	records, err := s.openStore(ctx, background)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	handler, err := s.wire(ctx, records)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.control.Start(ctx); err != nil {
-		return err
+	for _, part := range []service.Service{s.keepers, s.forge} {
+		if err := part.Start(background); err != nil {
+			return nil, err
+		}
+		s.undo = append(s.undo, part.Stop)
 	}
-	s.undo = append(s.undo, s.control.Stop)
-	serving, stopServing := context.WithCancel(ctx)
+	serving, stopServing := context.WithCancel(background)
 	s.wg.Go(func() { s.served <- serve(serving, listener, handler, s.log) })
 	s.undo = append(s.undo, stopServing)
 	s.log.Info("the server is up", "url", s.url, "version", s.cfg.Version, "pid", os.Getpid())
-	return nil
+	return func(ctx context.Context) {
+		<-ctx.Done()
+		end()
+	}, nil
 }
 
 // Wait waits until ctx ends or the server cannot go on.
@@ -135,18 +155,8 @@ func (s *Server) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop ends everything in order. It may be called at any time, and twice.
-func (s *Server) Stop() {
-	s.once.Do(func() {
-		for i := len(s.undo) - 1; i >= 0; i-- {
-			s.undo[i]()
-		}
-		if s.cancel != nil {
-			s.cancel()
-		}
-		s.wg.Wait()
-	})
-}
+// Stop ends everything in order, and waits for it. It may be called at any time, and again.
+func (s *Server) Stop() { s.running.Stop() }
 
 // claim makes the directories, takes the state directory for this process and opens the log.
 func (s *Server) claim() (err error) {
@@ -190,162 +200,6 @@ func (s *Server) step(name string, do func() error) error {
 	return nil
 }
 
-// openStore starts the private database, unless another is configured, and opens the store.
-func (s *Server) openStore(ctx context.Context) (records *store.Store, err error) {
-	url := s.cfg.Options.DatabaseURL
-	if url == "" {
-		err := s.step("PostgreSQL", func() error {
-			db, err := postgres.Start(ctx, postgres.Config{
-				DataDir:   filepath.Join(s.layout.Postgres(), "data"),
-				SocketDir: filepath.Join(s.layout.Postgres(), "socket"),
-				CacheDir:  filepath.Join(s.layout.CacheDir(), "postgres"),
-				BinDir:    s.cfg.Options.PostgresBin,
-				Python:    s.cfg.Options.Python,
-				Logger:    s.log,
-			})
-			if err != nil {
-				return err
-			}
-			url = db.URL()
-			s.undo = append(s.undo, func() { s.stopDatabase(db) })
-			watching, stop := context.WithCancel(ctx)
-			s.undo = append(s.undo, stop)
-			s.wg.Go(func() { s.keepDatabase(watching, db) })
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	err = s.step("tables", func() error {
-		records, err = store.Open(ctx, store.Config{URL: url, Logger: s.log})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.undo = append(s.undo, records.Close)
-	return records, nil
-}
-
-func (s *Server) stopDatabase(db *postgres.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if err := db.Stop(ctx); err != nil {
-		s.log.Error("the database did not stop", "error", err)
-	}
-}
-
-// keepDatabase starts the private database again whenever it ends by itself.
-func (s *Server) keepDatabase(ctx context.Context, db *postgres.Server) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-db.Done():
-		}
-		for wait := 200 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
-			if ctx.Err() != nil {
-				return
-			}
-			s.log.Error("the database ended; starting it again", "last words", db.LastWords())
-			err := db.Restart(ctx)
-			if err == nil {
-				s.log.Info("the database runs again")
-				break
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			s.log.Error("the database does not start", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(wait):
-			}
-		}
-	}
-}
-
-// wire makes control and its doors.
-func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, error) {
-	o := s.cfg.Options
-	vault, err := secret.OpenKey(filepath.Join(s.layout.Server(), ".secret.key"))
-	if err != nil {
-		return nil, err
-	}
-	maker, err := venv.New(
-		venv.Config{
-			Python:   o.Python,
-			CacheDir: s.layout.CacheDir(),
-			ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
-			Logger:   s.log,
-		},
-	)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := maker.Interpreter(ctx, ""); err != nil {
-		return nil, err // nothing can be compiled or deployed without
-	}
-	learned := func(scope, line string) error { return s.learnHostKey(scope, line) }
-	agent := ""
-	if o.GitSSHAgent {
-		if agent = os.Getenv("SSH_AUTH_SOCK"); agent == "" {
-			s.log.Warn("git.ssh-agent is on, but the server was started without SSH_AUTH_SOCK")
-		}
-	}
-	modules, err := gitsync.New(
-		gitsync.Config{Mirrors: s.layout.Mirrors(), Logger: s.log, SSHAgent: agent, Learned: learned},
-	)
-	if err != nil {
-		return nil, err
-	}
-	build, err := build.New(
-		build.Config{
-			Layout:  s.layout,
-			Maker:   maker,
-			Git:     modules,
-			Program: s.cfg.Program,
-			Timeout: o.CompileTimeout,
-			Memory:  o.CompileMemory,
-			Logger:  s.log,
-		},
-	)
-	if err != nil {
-		return nil, err
-	}
-	s.undo = append(s.undo, build.Close)
-	syncer, err := gitsync.New(
-		gitsync.Config{
-			Mirrors:  s.layout.Mirrors(),
-			Keep:     []string{".env", ".env-py*", ".env.new"},
-			Logger:   s.log,
-			SSHAgent: agent,
-			Learned:  learned,
-		},
-	)
-	if err != nil {
-		return nil, err
-	}
-	watch, err := newWatcher(syncer, s.log)
-	if err != nil {
-		return nil, err
-	}
-	s.undo = append(s.undo, watch.Stop)
-	events := &bus.Bus{}
-	if s.control, err = control.New(control.Config{
-		Store: records, Bus: events, Logger: s.log, Vault: vault, Git: git{syncer}, Watcher: watch, Builder: build,
-		Deployers: &deployers{server: s, store: records, maker: maker, bus: events},
-		Workspace: workspace{s.layout, build.Forget}, Version: s.cfg.Version, PublicURL: s.publicURL(), Compiles: o.CompileConcurrency,
-	}); err != nil {
-		return nil, err
-	}
-	if err := watch.start(ctx, s.control); err != nil {
-		return nil, err
-	}
-	return s.doors(records, events)
-}
-
 // publicURL is where people reach the console; what was not said is where it listens.
 func (s *Server) publicURL() string {
 	if u := s.cfg.Options.PublicURL; u != "" {
@@ -362,7 +216,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 	}); err != nil {
 		return nil, err
 	}
-	hooks, err := webhooks.New(webhooks.Config{Server: hooked{s.control}, Logger: s.log})
+	hooks, err := webhooks.New(webhooks.Config{Server: s.keepers, Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,16 @@ import (
 
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/source"
 )
 
 // variables are what the handlers of one environment see in theirs: those that
 // the option agent.executor-environment passes on from the server, and those
 // that the environment has, which are secret.
 type variables struct {
-	server *Server
-	env    intent.EnvironmentID
+	sources *source.Opener
+	env     intent.EnvironmentID
+	passed  []string // names of the server's own variables that are passed on
 
 	mu   sync.Mutex
 	last map[string]string // of the environment, when somebody asked
@@ -25,7 +27,7 @@ type variables struct {
 
 // all gives them for a process that starts.
 func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
-	own, err := v.server.control.HandlerVariables(ctx, v.env)
+	own, err := v.sources.Variables(ctx, v.env)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +35,7 @@ func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
 	v.last = own
 	v.mu.Unlock()
 	var out []executor.Variable
-	for _, name := range v.server.cfg.Options.ExecutorEnvironment {
+	for _, name := range v.passed {
 		if value, ok := os.LookupEnv(name); ok {
 			out = append(out, executor.Variable{Name: name, Value: value})
 		}
@@ -49,7 +51,7 @@ func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
 func (v *variables) changed() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	own, err := v.server.control.HandlerVariables(ctx, v.env)
+	own, err := v.sources.Variables(ctx, v.env)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return err != nil || v.last != nil && !maps.Equal(own, v.last)

@@ -26,12 +26,12 @@ import (
 // Server is what the webhooks need of the server. It is called by many requests
 // at once.
 type Server interface {
-	// Targets returns the environments that are bound to repositories, with their
+	// HookTargets returns the environments that are bound to repositories, with their
 	// secrets.
-	Targets(ctx context.Context) ([]intent.HookTarget, error)
-	// Record makes a delivery durable. It returns the environments that had not
+	HookTargets(ctx context.Context) ([]intent.HookTarget, error)
+	// RecordDelivery makes a delivery durable. It returns the environments that had not
 	// received this delivery before.
-	Record(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error)
+	RecordDelivery(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error)
 }
 
 // Config is what a Handler needs.
@@ -254,8 +254,8 @@ func (r *request) delivery(received time.Time) intent.Delivery {
 // knows the secret of some environment. If it finds none, it looks again among
 // the newest environments.
 func (h *Handler) match(ctx context.Context, r *request) (known, verified []match, err error) {
-	for _, age := range []time.Duration{targetsAge, retryAge} {
-		all, err := h.targets.get(ctx, age)
+	for _, read := range []func(context.Context) (*targets, error){h.targets.get, h.targets.newest} {
+		all, err := read(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -291,7 +291,7 @@ func (h *Handler) record(w http.ResponseWriter, r *http.Request, d intent.Delive
 			Environment: m.Environment, Module: m.module, State: intent.OutcomeWaiting,
 		})
 	}
-	took, err := h.cfg.Server.Record(r.Context(), d)
+	took, err := h.cfg.Server.RecordDelivery(r.Context(), d)
 	if err != nil {
 		h.unavailable(w, h.dialects[d.Forge], err)
 		return
@@ -324,7 +324,7 @@ func (h *Handler) refuse(ctx context.Context, r *request) {
 	if !h.refusals.AllowN(now, 1) || r.parse() != nil {
 		return
 	}
-	all, err := h.targets.get(ctx, targetsAge)
+	all, err := h.targets.get(ctx)
 	if err != nil {
 		return
 	}
@@ -348,7 +348,7 @@ func (h *Handler) refuse(ctx context.Context, r *request) {
 		return
 	}
 	d.Event.Paths, d.Event.More = nil, nil
-	if _, err := h.cfg.Server.Record(ctx, d); err != nil {
+	if _, err := h.cfg.Server.RecordDelivery(ctx, d); err != nil {
 		h.cfg.Logger.Error("a refused webhook could not be recorded", "forge", d.Forge, "error", err)
 	}
 }

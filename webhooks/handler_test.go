@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -35,12 +34,12 @@ type board struct {
 	had      map[string]bool
 }
 
-func (b *board) Targets(context.Context) ([]intent.HookTarget, error) {
+func (b *board) HookTargets(context.Context) ([]intent.HookTarget, error) {
 	b.lookups++
 	return slices.Clone(b.targets), b.lookup
 }
 
-func (b *board) Record(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {
+func (b *board) RecordDelivery(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {
 	if b.broken != nil {
 		return nil, b.broken
 	}
@@ -447,7 +446,6 @@ func TestEnvironmentsAreReadOncePerBurst(t *testing.T) {
 		t.Errorf("%d lookups for 20 webhooks", b.lookups)
 	}
 	b.add("second", "https://github.com/Codertocat/Hello-World.git", "", "new-secret")
-	d.handler.targets.read = time.Now().Add(-retryAge)
 	headers := signed(body, "push")
 	headers[HeaderSignature] = Sign(body, []byte("new-secret"))
 	if status, a := d.send("/github", body, headers); status != 202 || namesOf(a) != "second" {

@@ -99,20 +99,41 @@ type targetCache struct {
 const (
 	// targetsAge is how old targets may be in general.
 	targetsAge = time.Second
-	// retryAge is how old they may be after older ones did not verify a request.
-	retryAge = 100 * time.Millisecond
+	// retryGap is the least time between two reads for requests that the targets
+	// of before did not verify.
+	retryGap = 100 * time.Millisecond
 )
 
-// get returns targets that are no older than age.
-func (c *targetCache) get(ctx context.Context, age time.Duration) (*targets, error) {
+// get returns targets that are no older than targetsAge.
+func (c *targetCache) get(ctx context.Context) (*targets, error) {
+	return c.since(ctx, time.Now().Add(-targetsAge))
+}
+
+// newest returns targets that were read after it was called. It waits for
+// retryGap after the last read, so that forged requests cost few reads.
+func (c *targetCache) newest(ctx context.Context) (*targets, error) {
 	asked := time.Now()
 	c.mu.Lock()
+	gap := time.NewTimer(retryGap - asked.Sub(c.read))
+	c.mu.Unlock()
+	defer gap.Stop()
+	select {
+	case <-gap.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return c.since(ctx, asked)
+}
+
+// since returns targets that were read after a time.
+func (c *targetCache) since(ctx context.Context, oldest time.Time) (*targets, error) {
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != nil && asked.Sub(c.read) < age {
+	if c.last != nil && c.read.After(oldest) {
 		return c.last, nil
 	}
 	read := time.Now()
-	all, err := c.server.Targets(ctx)
+	all, err := c.server.HookTargets(ctx)
 	if err != nil {
 		return nil, err
 	}

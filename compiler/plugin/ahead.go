@@ -109,7 +109,7 @@ func (h *Host) result(name string, reply *callReply) (more bool, err error) {
 		more, err = h.dialogue.Result(ctx, &raw, h.answer)
 		return err
 	}
-	if h.dialogue.Came() {
+	if h.dialogue.HasResult() {
 		err = read(h.alive)
 		h.said(err)
 	} else {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Disk turns an error of the file system at path into a fault that says what
-// to do. An error that is a fault already is returned as it is.
+// Disk turns an error of the file system at path into a fault with advice. An
+// error that already is a fault stays as it is.
 func Disk(op, path string, err error) error {
 	var known *Error
 	switch {
@@ -22,7 +22,7 @@ func Disk(op, path string, err error) error {
 		return Wrap(op, Unavailable, err).Say(path + " is on a file system that is mounted read-only").
 			Hint("mount it for writing, or choose another directory: [config] state-dir, log-dir")
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EEXIST):
-		return Wrap(op, Invalid, err).Say("something that is no directory is in the way of " + path).
+		return Wrap(op, Invalid, err).Say("something that is not a directory is in the way of " + path).
 			Hint("move it away, or choose another directory: [config] state-dir, log-dir")
 	case errors.Is(err, os.ErrPermission):
 		return Wrap(op, Forbidden, err).Say("no permission to write " + path).

@@ -19,7 +19,7 @@ const (
 	keySize    = 32 // bytes: AES-256
 	keyHeader  = "ordain-key-1 "
 	sealFormat = 1
-	domain     = "ordain secret 1\x00" // keeps these seals apart from other uses of the key
+	domain     = "ordain secret 1\x00" // separates these seals from other uses of the key
 )
 
 // Key seals and opens secrets. It is safe for concurrent use.
@@ -27,9 +27,9 @@ type Key struct {
 	aead cipher.AEAD
 }
 
-// OpenKey reads the key file, or makes it with a new random key when there is
-// none. Of several processes that make it at once one wins, and all use its key.
-// A file that others than its owner may read or write is refused.
+// OpenKey reads the key file, or makes one with a new random key if there is none.
+// If several processes make it at once, one wins and all use its key. OpenKey
+// refuses a file that anybody but its owner may read or write.
 func OpenKey(path string) (*Key, error) {
 	raw, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func readKey(path string) ([]byte, error) {
 			fmt.Sprintf("the key file %s may be read or written by others (mode %04o)", path, mode)).
 			Hint("chmod 600 " + path + "; if strangers had access to it, replace the credentials that it protects")
 	}
-	// Room for one byte too many, so that a longer file is noticed.
+	// The buffer is larger than a key file, so that a longer file is noticed.
 	text := make([]byte, 256)
 	n, err := f.Read(text)
 	if err != nil && n > 0 {
@@ -92,8 +92,8 @@ func readKey(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// createKey writes the file under a temporary name first, and links it to its
-// own name, which fails when there is one by now: no reader ever sees half a key.
+// createKey writes the file under a temporary name and then links it to its final
+// one, so that no reader sees half a key. Linking fails if another process was faster.
 func createKey(path string) error {
 	fail := func(err error) error {
 		return fault.Wrap("secret.OpenKey", fault.Unavailable, err).
@@ -122,7 +122,7 @@ func createKey(path string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fail(err)
 	}
-	// The key must outlive a power cut as surely as what it will seal.
+	// The key must survive a power failure, because the secrets that it seals do.
 	if dir, err := os.Open(filepath.Dir(path)); err == nil {
 		_ = dir.Sync()
 		dir.Close()
@@ -142,8 +142,8 @@ func (k *Key) Seal(plain []byte, context string) ([]byte, error) {
 	return k.aead.Seal(sealed, nonce, plain, []byte(domain+context)), nil
 }
 
-// Open gives back what Seal took, if key and context are the same and the
-// text is whole.
+// Open returns the secret that Seal encrypted, if key and context are the same and
+// the sealed text is undamaged.
 func (k *Key) Open(sealed []byte, context string) ([]byte, error) {
 	size := 1 + k.aead.NonceSize()
 	if len(sealed) < size+k.aead.Overhead() || sealed[0] != sealFormat {

@@ -20,8 +20,8 @@ func openKey(t *testing.T, path string) *Key {
 	return k
 }
 
-// A server seals a token, stops, starts again and opens it; a thief with the
-// database but another key, or who moves the row to another environment, does not.
+// A server can open a sealed token after a restart. A thief who has only the
+// database, or who moves the row to another environment, cannot.
 func TestSealedSecretOpensOnlyAtItsPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	sealed, err := openKey(t, path).Seal([]byte("s3cr3t-token"), "env-1/git-password")
@@ -61,8 +61,8 @@ func TestSealedSecretOpensOnlyAtItsPlace(t *testing.T) {
 	}
 }
 
-// Several servers start at once on a new state directory: one key results.
-func TestOneKeyForAllWhoStartAtOnce(t *testing.T) {
+// Several servers that start at once in a new state directory end up with one key.
+func TestServersStartingAtOnceShareOneKey(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
 	keys := make([]*Key, 16)
@@ -137,6 +137,6 @@ func TestBadKeyFiles(t *testing.T) {
 		t.Errorf("no directory: %v", err)
 	}
 	if _, err := OpenKey(t.TempDir()); err == nil {
-		t.Error("a directory was taken for a key")
+		t.Error("a directory was accepted as a key file")
 	}
 }

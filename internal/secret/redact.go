@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// Mask stands where a secret was.
+// Mask replaces secrets.
 const Mask = "*****"
 
-// Secrets shorter than this are masked as they are, not in encoded forms:
-// their encodings are so short that they would hit innocent text.
+// minEncoded is the length of the shortest secret of which encoded forms are
+// masked too. Shorter encodings would match innocent text.
 const minEncoded = 6
 
-// Redactor masks secrets that it was given, and the forms in which they often
-// appear: base64 (also inside a longer text, as in a basic authentication
-// header), URL and JSON encoding, and the lines of a secret with several. A nil
-// Redactor masks nothing. It is safe for concurrent use.
+// Redactor masks the secrets that it knows, also in the forms in which they often
+// appear: base64 (even within a longer encoded text, as in a header of basic
+// authentication), URL and JSON encoding, and the single lines of a secret of
+// several. A nil Redactor masks nothing. It is safe for concurrent use.
 type Redactor struct {
 	forms [][]byte // longest first
 	first [256]bool
 }
 
-// NewRedactor makes a redactor; empty secrets are ignored.
+// NewRedactor makes a redactor of these secrets. It ignores empty ones.
 func NewRedactor(secrets ...string) *Redactor {
 	seen := map[string]bool{}
 	for _, s := range secrets {
@@ -57,8 +57,8 @@ func formsOf(s string) []string {
 	}
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 		forms = append(forms, enc.EncodeToString([]byte(s)))
-		// The same bytes at the three places they can have in a longer text.
-		// Characters that depend on the neighbours are left out.
+		// A secret within a longer text has one of three encodings, depending on
+		// its position. The characters that depend on its neighbours are left out.
 		for shift := range 3 {
 			code := enc.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, shift), s...))
 			start := (shift*8 + 5) / 6
@@ -83,7 +83,7 @@ func formsOf(s string) []string {
 	return forms
 }
 
-// lowerEscapes writes %2F as %2f: both are in use.
+// lowerEscapes writes %2F as %2f, because both are in use.
 func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -103,7 +103,7 @@ func (r *Redactor) Text(s string) string {
 	return string(out)
 }
 
-// Error gives an error that reads masked and still unwraps to err.
+// Error returns an error with a masked text for which errors.Is and errors.As work as for err.
 func (r *Redactor) Error(err error) error {
 	if err == nil || r == nil {
 		return err
@@ -123,14 +123,14 @@ type maskedError struct {
 
 func (e *maskedError) Error() string { return e.text }
 
-// Is and As look into the cause without handing it out: its text is not masked.
+// Is and As search the cause. There is no Unwrap, because the text of the cause is not masked.
 func (e *maskedError) Is(target error) bool { return errors.Is(e.cause, target) }
 func (e *maskedError) As(target any) bool   { return errors.As(e.cause, target) }
 
-// mask appends the masked text to out. Unless final, it keeps back an end that
-// may be the beginning of a secret, and says how much of text it used.
+// mask appends the masked text to out and returns how much of text it used. Unless
+// final is true, it leaves an end that may be the beginning of a secret.
 func (r *Redactor) mask(out, text []byte, final bool) ([]byte, int) {
-	plain := 0 // from here to i nothing is to be masked
+	plain := 0 // there is nothing to mask from here to i
 	i := 0
 scan:
 	for i < len(text) {
@@ -155,10 +155,10 @@ scan:
 	return append(out, text[plain:i]...), i
 }
 
-// Writer gives a writer that masks secrets on the way to w, also when one is
-// spread over several writes. What may be the beginning of a secret is kept
-// back until more is written, or until Close, which does not close w. It is
-// not safe for concurrent use.
+// Writer returns a writer that masks secrets on the way to w, even those that are
+// split over several writes. It holds back what may be the beginning of a secret
+// until the next write or Close, which does not close w. The writer is not safe
+// for concurrent use.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 	return &writer{redactor: r, to: w}
 }

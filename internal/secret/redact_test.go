@@ -13,7 +13,7 @@ import (
 
 const token = "gl/pat+7Gh=§kü!"
 
-func TestRedactorKnowsTheDisguises(t *testing.T) {
+func TestRedactorMasksEncodedForms(t *testing.T) {
 	r := NewRedactor(token, "", "other-secret")
 	quoted, _ := json.Marshal(token)
 	for name, text := range map[string]string{
@@ -53,7 +53,7 @@ func TestRedactorMasksLinesOfAKey(t *testing.T) {
 	}
 }
 
-func TestRedactedErrorStillIsWhatItWas(t *testing.T) {
+func TestRedactedErrorMatchesItsCause(t *testing.T) {
 	r := NewRedactor("hunter2-hunter2")
 	err := r.Error(
 		fmt.Errorf("open hunter2-hunter2: %w", &fs.PathError{Op: "x", Path: "hunter2-hunter2", Err: fs.ErrNotExist}),
@@ -69,7 +69,7 @@ func TestRedactedErrorStillIsWhatItWas(t *testing.T) {
 	}
 }
 
-// A worker prints a secret in two halves, and another secret that begins like it.
+// A worker prints a secret in two halves, and another secret with the same beginning.
 func TestWriterMasksAcrossWrites(t *testing.T) {
 	r := NewRedactor("abcabcabd", "abca")
 	text := "x abcabcabd y abcabcabc z abc"

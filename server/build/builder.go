@@ -23,7 +23,6 @@ import (
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/build/install"
 	"ordain.dev/ordain/server/build/warm"
-	"ordain.dev/ordain/server/control"
 )
 
 // Config is what a Builder is made of.
@@ -39,7 +38,7 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Builder implements control.Builder. It is safe for concurrent use by
+// Builder compiles projects. It is safe for concurrent use by
 // different environments.
 type Builder struct {
 	layout    *layout.Layout
@@ -79,7 +78,7 @@ func (b *Builder) Close() { b.warm.Close() }
 func (b *Builder) Forget(env intent.EnvironmentID) { b.warm.Forget(env.String()) }
 
 // place is where a job compiles.
-func (b *Builder) place(job control.BuildJob) layout.Environment {
+func (b *Builder) place(job Job) layout.Environment {
 	env := b.layout.Environment(job.Environment.ID)
 	if job.Preview {
 		return env.Preview()
@@ -88,7 +87,7 @@ func (b *Builder) place(job control.BuildJob) layout.Environment {
 }
 
 // Venv finds the interpreter that the compiler's virtual environment is made with.
-func (b *Builder) Venv(ctx context.Context, job control.BuildJob, out control.Output) (string, error) {
+func (b *Builder) Venv(ctx context.Context, job Job, out Output) (string, error) {
 	python, err := b.maker.Interpreter(ctx, "")
 	if err != nil {
 		return "", err

@@ -25,7 +25,6 @@ import (
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/build/warm"
-	"ordain.dev/ordain/server/control"
 )
 
 // This test binary is also the program: the builder starts it as the compiler.
@@ -53,7 +52,7 @@ type shop struct {
 	t       testing.TB
 	builder *build.Builder
 	layout  *layout.Layout
-	job     control.BuildJob
+	job     build.Job
 	changes chan change
 	printed strings.Builder
 	mu      sync.Mutex
@@ -140,7 +139,7 @@ func (s *shop) move(name string) error {
 	if err := env.Prepare(); err != nil {
 		return err
 	}
-	s.job = control.BuildJob{
+	s.job = build.Job{
 		Environment: intent.Environment{ID: id, Name: "here"},
 		Dir:         env.Compiler(),
 		ProjectDir:  env.Compiler(),

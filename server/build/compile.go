@@ -20,7 +20,6 @@ import (
 	compilejob "ordain.dev/ordain/compiler/job"
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/server/control"
 )
 
 // killGrace is how long a compiler that was told to end may take.
@@ -31,8 +30,8 @@ const killGrace = 5 * time.Second
 // environment, and reads the document that it writes.
 func (b *Builder) Compile(
 	ctx context.Context,
-	job control.BuildJob,
-	out control.Output,
+	job Job,
+	out Output,
 ) (*export.Document, string, error) {
 	work, err := b.scratch()
 	if err != nil {
@@ -110,7 +109,7 @@ func (b *Builder) Compile(
 }
 
 // shownCommand is the command as a compile report shows it.
-func shownCommand(job control.BuildJob) string {
+func shownCommand(job Job) string {
 	shown := "ordain compile --export"
 	if job.Compile.Partial {
 		shown += " --partial"
@@ -127,7 +126,7 @@ func shownCommand(job control.BuildJob) string {
 // readRecipe reads how a template for the next compile is made; it returns nil
 // when the compile left nothing usable. Plug-ins ran beside the process that
 // wrote it, so it decides neither what program the server starts nor where.
-func (b *Builder) readRecipe(request compilejob.Job, job control.BuildJob) *plugin.Recipe {
+func (b *Builder) readRecipe(request compilejob.Job, job Job) *plugin.Recipe {
 	text, err := os.ReadFile(request.RecipeFile)
 	if err != nil {
 		return nil
@@ -145,7 +144,7 @@ func (b *Builder) readRecipe(request compilejob.Job, job control.BuildJob) *plug
 }
 
 // known is what plug-ins may ask the server for.
-func known(job control.BuildJob) plugin.Known {
+func known(job Job) plugin.Known {
 	e := job.Environment
 	k := plugin.Known{
 		Environment: plugin.Environment{ID: e.ID.String(), Name: e.Name, Project: e.ProjectID.String()},
@@ -205,7 +204,7 @@ func readDocument(file string) (*export.Document, error) {
 // environ is the environment of a compiler: what programs need to run, where
 // the race detector reports, the variables of the request, and nothing of the
 // server's.
-func (b *Builder) environ(job control.BuildJob) []string {
+func (b *Builder) environ(job Job) []string {
 	env := []string{"ORDAIN_ENVIRONMENT_NAME=" + job.Environment.Name}
 	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "GORACE"} {
 		if value, set := os.LookupEnv(name); set {
@@ -222,7 +221,7 @@ func (b *Builder) environ(job control.BuildJob) []string {
 // lineWriter passes whole lines on, from both streams, one at a time.
 type lineWriter struct {
 	mu      sync.Mutex
-	out     control.Output
+	out     Output
 	streams []*stream
 }
 

@@ -9,12 +9,11 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/build/install"
-	"ordain.dev/ordain/server/control"
 )
 
 // Install brings the project's modules to the checkout and its requirements
 // into the virtual environment.
-func (b *Builder) Install(ctx context.Context, job control.BuildJob, out control.Output) (string, error) {
+func (b *Builder) Install(ctx context.Context, job Job, out Output) (string, error) {
 	python, err := b.maker.Interpreter(ctx, "")
 	if err != nil {
 		return "", err
@@ -57,17 +56,8 @@ func local(url string) bool { return filepath.IsAbs(url) || strings.HasPrefix(ur
 
 // reach lends the credentials of the environment's own repository to the
 // repositories of modules beside it, and lets all be reached as it is.
-func reach(job control.BuildJob) func(string) (gitsync.Credentials, gitsync.Trust) {
-	own := job.Credentials
-	credentials := gitsync.Credentials{
-		Username:      own.Username,
-		Password:      own.Password,
-		SSHKey:        own.SSHKey,
-		SSHPassphrase: own.SSHPassphrase,
-	}
-	trust := gitsync.Trust{
-		KnownHosts: own.KnownHosts, AcceptNew: own.AcceptNew, Scope: own.Project.String(), CABundle: own.CABundle, Proxy: own.Proxy,
-	}
+func reach(job Job) func(string) (gitsync.Credentials, gitsync.Trust) {
+	credentials, trust := job.Source.Credentials, job.Source.Trust
 	return func(raw string) (gitsync.Credentials, gitsync.Trust) {
 		if gitsync.SameHost(job.Environment.Source.URL, raw) {
 			return credentials, trust

@@ -121,7 +121,7 @@ func TestARepositoryThatCannotBeRead(t *testing.T) {
 		got.Advice != "set them" {
 		t.Errorf("the state of Git is %+v", got)
 	}
-	s.Looked(t.Context(), s.env, nil)
+	s.watcher.cfg.OnLook(t.Context(), s.env, nil)
 	if got := s.git(); got.Kind != intent.GitOK {
 		t.Errorf("the state of Git is %+v", got)
 	}
@@ -135,7 +135,7 @@ func TestReleasesThatAnEnvironmentFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Source.Branch = "semver:1."
+	e.Source.Branch = "semver:^1"
 	if _, err := s.UpdateEnvironment(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,6 +9,8 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/keeper"
 )
 
 // DryRunRequest is what to find out about: a version, or a commit.
@@ -54,11 +54,11 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 	if q.Commit != "" {
 		return c.startPreview(ctx, e, run)
 	}
-	if run.Total, err = c.countMatches(ctx, env, q.Version, q.Filter); err != nil {
+	if run.Total, err = keeper.CountMatches(ctx, c.cfg.Store, env, q.Version, q.Filter); err != nil {
 		return uuid.Nil, err
 	}
 	run.Todo = run.Total
-	d := c.deployer(env)
+	d := c.cfg.Keepers.Deployer(env)
 	if d == nil {
 		return uuid.Nil, fault.New(op, fault.Unavailable, "the scheduler of "+e.Name+" is not running")
 	}
@@ -70,81 +70,37 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 	return run.ID, nil
 }
 
-// countMatches counts the resources of a version that a filter chooses. That
-// it chooses none, or names one that is not there, is an error.
-func (c *Control) countMatches(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	version int,
-	f intent.DryRunFilter,
-) (int, error) {
+// startPreview records a dry run of a commit and lets its compile begin.
+func (c *Control) startPreview(ctx context.Context, e intent.Environment, run intent.DryRun) (intent.ActionID, error) {
 	const op = "control.StartDryRun"
-	if f.IsZero() {
-		v, err := c.cfg.Store.Version(ctx, env, version)
-		return v.Total, err
+	switch {
+	case !e.Bool("server_compile"):
+		return uuid.Nil, fault.New(op, fault.Conflict, "the environment "+e.Name+" is not compiled on the server").
+			Hint("set server_compile, or store a version and dry-run that")
+	case e.Source.URL == "":
+		return uuid.Nil, fault.New(op, fault.Invalid, "the environment "+e.Name+" is not bound to a repository")
+	case len(run.Commit) > 250 || strings.ContainsFunc(run.Commit, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return uuid.Nil, fault.New(op, fault.Invalid, "a commit is a hash, or the name of a branch or tag")
 	}
-	resources, err := c.cfg.Store.VersionResources(ctx, env, version)
-	if err != nil {
-		return 0, err
+	compile := uuid.New()
+	run.Compile = &compile
+	if err := c.cfg.Store.CreateDryRun(ctx, run); err != nil {
+		return uuid.Nil, err
 	}
-	n, there := 0, make(map[intent.ResourceID]bool)
-	for _, r := range resources {
-		there[r.ID] = true
-		if f.Match(r.ID) {
-			n++
-		}
-	}
-	for _, id := range f.Resources {
-		if !there[id] {
-			return 0, fault.New(op, fault.NotFound, fmt.Sprintf("version %d has no resource %s", version, id))
-		}
-	}
-	if n == 0 {
-		return 0, fault.New(op, fault.NotFound, fmt.Sprintf("version %d has no resource that this chooses", version)).
-			Hint("look at the agents and types; * stands for any text")
-	}
-	return n, nil
+	c.publish(run.Environment, bus.DryRun, run.ID.String())
+	c.cfg.Keepers.WakePreviews(run.Environment)
+	return run.ID, nil
 }
 
 // CancelDryRun ends a dry run. What a handler is doing for it ends by itself,
 // and is not recorded. Conflict when it has ended.
 func (c *Control) CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error {
-	if err := c.cfg.Store.EndDryRun(ctx, env, id, intent.DryRunCancelled, "", nil, c.cfg.Now()); err != nil {
-		return err
-	}
-	if d := c.deployer(env); d != nil {
-		d.CancelDryRun(id)
-	}
-	c.mu.Lock()
-	if k := c.keepers[env]; k != nil && k.previews.running == id {
-		k.previews.cancel()
-	}
-	c.mu.Unlock()
-	c.publish(env, bus.DryRun, id.String())
-	return nil
+	return c.cfg.Keepers.CancelDryRun(ctx, env, id)
 }
 
-// DryRuns lists the dry runs of a version, newest first; version 0: all.
-func (c *Control) DryRuns(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.DryRun, error) {
-	return c.cfg.Store.DryRuns(ctx, env, number)
-}
-
-// DryRun gives one with what it found so far.
-func (c *Control) DryRun(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ActionID,
-) (intent.DryRun, []intent.ResourceDiff, error) {
-	return c.cfg.Store.DryRun(ctx, env, id)
-}
-
-// NoLongerManaged lists what the version that was active when a dry run was
-// asked for has, and the version of the dry run has not: releasing that one
-// would leave it alone, as it is.
+// NoLongerManaged lists the resources that the version which was active when a
+// dry run was asked for has, and the version of the dry run has not: releasing
+// that one would leave them alone, as they are.
 func (c *Control) NoLongerManaged(ctx context.Context, run intent.DryRun) ([]intent.ResourceID, error) {
-	if run.Base == 0 || run.Version == 0 || run.Base == run.Version {
-		return nil, nil
-	}
-	gone, err := c.cfg.Store.GoneResources(ctx, run.Environment, run.Base, run.Version)
-	return slices.DeleteFunc(gone, func(id intent.ResourceID) bool { return !run.Filter.Match(id) }), err
+	return forge.NoLongerManaged(ctx, c.cfg.Store, run)
 }

@@ -82,7 +82,7 @@ func TestACommitIsLookedAt(t *testing.T) {
 	s.parts.mu.Lock()
 	checked := slices.Clone(s.parts.checked)
 	s.parts.mu.Unlock()
-	if !slices.Contains(checked, "of-feature /nowhere/preview") || !slices.Contains(checked, "c1") {
+	if !slices.Contains(checked, "of-feature preview") || !slices.Contains(checked, "c1") {
 		t.Errorf("checked out %q", checked)
 	}
 	s.looked(id, func(intent.DryRun) bool { return slices.Contains(s.parts.toldOf(), "dryrun "+id.String()) })
@@ -190,11 +190,7 @@ func TestACommitOutlivesTheServer(t *testing.T) {
 	s.parts.hold = nil
 	fetched := s.parts.fetched
 	s.parts.mu.Unlock()
-	s.Control = s.control()
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
+	s.restart()
 	run := s.looked(id, compiled)
 	s.parts.mu.Lock()
 	defer s.parts.mu.Unlock()

@@ -2,84 +2,24 @@ package control
 
 import (
 	"context"
-	"maps"
+	"path"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/source"
 )
-
-// CreateProject makes a project; a zero id gets a fresh one. Conflict when the name is taken.
-func (c *Control) CreateProject(ctx context.Context, p intent.Project) (intent.Project, error) {
-	p.Name = strings.TrimSpace(p.Name)
-	if p.Name == "" {
-		return p, fault.New("control.CreateProject", fault.Invalid, "a project needs a name")
-	}
-	if p.ID == uuid.Nil {
-		p.ID = uuid.New()
-	}
-	return p, c.cfg.Store.CreateProject(ctx, p)
-}
-
-// Projects lists all projects by name.
-func (c *Control) Projects(ctx context.Context) ([]intent.Project, error) {
-	return c.cfg.Store.Projects(ctx)
-}
-
-// Project finds one.
-func (c *Control) Project(ctx context.Context, id intent.ProjectID) (intent.Project, error) {
-	return c.cfg.Store.Project(ctx, id)
-}
-
-// RenameProject gives it another name.
-func (c *Control) RenameProject(ctx context.Context, id intent.ProjectID, name string) error {
-	return c.cfg.Store.RenameProject(ctx, id, name)
-}
-
-// DeleteProject deletes it with its environments; Forbidden when one of them is protected.
-func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error {
-	envs, err := c.cfg.Store.Environments(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range envs {
-		if e.ProjectID == id && e.Bool("protected_environment") {
-			return protected(e)
-		}
-	}
-	for _, e := range envs {
-		if e.ProjectID == id {
-			if err := c.DeleteEnvironment(ctx, e.ID); err != nil {
-				return err
-			}
-		}
-	}
-	return c.cfg.Store.DeleteProject(ctx, id)
-}
 
 // NewEnvironment is what a client gives to make an environment.
 type NewEnvironment struct {
 	Environment intent.Environment // a zero ID gets a fresh one
-	// Secrets by name: SecretWebhook, SecretGitUser, SecretGitPassword.
+	// Secrets by name; the names are those of package source.
 	Secrets map[string]string
 }
-
-// Names of an environment's secrets.
-const (
-	SecretWebhook = "webhook"
-	// SecretWebhookPrevious is the webhook's secret before the last change; it is valid, too.
-	SecretWebhookPrevious = "webhook-previous"
-	SecretGitUser         = "git-username"
-	SecretGitPassword     = "git-password"
-	// SecretSSHKey is a private key, SecretSSHPassphrase what it was sealed with.
-	SecretSSHKey        = "git-ssh-key"
-	SecretSSHPassphrase = "git-ssh-passphrase"
-	// SecretGitProxy is the URL of a proxy with a password; it comes before the setting.
-	SecretGitProxy = "git-proxy"
-)
 
 // CreateEnvironment makes an environment and starts to keep it. Credentials
 // in the source's URL are taken out of it and sealed.
@@ -100,7 +40,7 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 	for name, value := range n.Secrets {
 		secrets[name] = value
 	}
-	if err := c.splitSource(&e.Source, secrets); err != nil {
+	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
 	if err := c.cfg.Store.CreateEnvironment(ctx, e); err != nil {
@@ -112,24 +52,15 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 		}
 	}
 	c.publish(e.ID, bus.Environment, "")
-	return e, c.keep(ctx, e.ID)
-}
-
-// Environments lists all environments by project and name.
-func (c *Control) Environments(ctx context.Context) ([]intent.Environment, error) {
-	return c.cfg.Store.Environments(ctx)
-}
-
-// Environment finds one.
-func (c *Control) Environment(ctx context.Context, id intent.EnvironmentID) (intent.Environment, error) {
-	return c.cfg.Store.Environment(ctx, id)
+	c.cfg.Keepers.Keep(e.ID)
+	return e, nil
 }
 
 // UpdateEnvironment writes name, project, source, description and icon. A
 // changed source is synced anew at the next compile.
 func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error) {
 	secrets := map[string]string{}
-	if err := c.splitSource(&e.Source, secrets); err != nil {
+	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
 	if err := c.staysFollowed(ctx, e); err != nil {
@@ -143,7 +74,7 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 			return e, err
 		}
 	}
-	c.environmentChanged(ctx, e.ID)
+	c.cfg.Keepers.EnvironmentChanged(ctx, e.ID)
 	return c.cfg.Store.Environment(ctx, e.ID)
 }
 
@@ -156,12 +87,12 @@ func (c *Control) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID
 	if e.Bool("protected_environment") {
 		return protected(e)
 	}
-	c.release(id)
+	c.cfg.Keepers.Release(id)
 	if err := c.cfg.Store.DeleteEnvironment(ctx, id); err != nil {
 		return err
 	}
 	c.publish(id, bus.Environment, "")
-	return c.cfg.Workspace.Remove(id)
+	return c.cfg.Keepers.Folders.Remove(id)
 }
 
 // ClearEnvironment drops versions, resources, compiles and files but keeps
@@ -174,15 +105,16 @@ func (c *Control) ClearEnvironment(ctx context.Context, id intent.EnvironmentID)
 	if e.Bool("protected_environment") {
 		return protected(e)
 	}
-	c.release(id)
+	c.cfg.Keepers.Release(id)
 	if err := c.cfg.Store.ClearEnvironment(ctx, id); err != nil {
 		return err
 	}
-	if err := c.cfg.Workspace.Remove(id); err != nil {
+	if err := c.cfg.Keepers.Folders.Remove(id); err != nil {
 		return err
 	}
 	c.publish(id, bus.Environment, "")
-	return c.keep(ctx, id)
+	c.cfg.Keepers.Keep(id)
+	return nil
 }
 
 // Halt stops compiles and deployments of an environment; what runs is finished.
@@ -197,7 +129,7 @@ func (c *Control) Resume(ctx context.Context, id intent.EnvironmentID) error {
 	if err != nil {
 		return err
 	}
-	if err := c.cfg.Workspace.Prepare(e); err != nil {
+	if err := c.cfg.Keepers.Folders.Prepare(e); err != nil {
 		return err
 	}
 	return c.setHalted(ctx, id, false)
@@ -207,23 +139,20 @@ func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted
 	if err := c.cfg.Store.SetHalted(ctx, id, halted, c.actor(ctx)); err != nil {
 		return err
 	}
-	c.environmentChanged(ctx, id)
+	c.cfg.Keepers.EnvironmentChanged(ctx, id)
 	return nil
 }
 
 // SetSecret seals and stores a secret of an environment; empty deletes it.
 func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error {
-	if err := checkSecret(name, value); err != nil {
+	if err := source.CheckSecret(name, value); err != nil {
 		return err
 	}
-	var sealed []byte
-	if value != "" {
-		var err error
-		if sealed, err = c.cfg.Vault.Seal([]byte(value), secretContext(id, name)); err != nil {
-			return err
-		}
+	sealed, err := c.cfg.Sources.Seal(id, name, value)
+	if err != nil {
+		return err
 	}
-	if name == SecretWebhook {
+	if name == source.SecretWebhook {
 		if err := c.keepPrevious(ctx, id, value); err != nil {
 			return err
 		}
@@ -231,7 +160,7 @@ func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, 
 	if err := c.cfg.Store.SetSecret(ctx, id, name, sealed); err != nil {
 		return err
 	}
-	c.environmentChanged(ctx, id)
+	c.cfg.Keepers.EnvironmentChanged(ctx, id)
 	return nil
 }
 
@@ -240,60 +169,50 @@ func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, 
 // the secret is removed so is that one.
 func (c *Control) keepPrevious(ctx context.Context, id intent.EnvironmentID, value string) error {
 	if value == "" {
-		return c.cfg.Store.SetSecret(ctx, id, SecretWebhookPrevious, nil)
-	}
-	now, err := c.secrets(ctx, id)
-	if err != nil || now[SecretWebhook] == "" || now[SecretWebhook] == value {
-		return nil // what cannot be opened verifies nothing either
-	}
-	sealed, err := c.cfg.Vault.Seal([]byte(now[SecretWebhook]), secretContext(id, SecretWebhookPrevious))
-	if err != nil {
-		return err
-	}
-	return c.cfg.Store.SetSecret(ctx, id, SecretWebhookPrevious, sealed)
-}
-
-// secrets opens all secrets of an environment: its own, and where it has none
-// of a name that of its project.
-func (c *Control) secrets(ctx context.Context, id intent.EnvironmentID) (map[string]string, error) {
-	sealed, err := c.cfg.Store.Secrets(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	own, err := c.open(sealed, "environment", func(name string) string { return secretContext(id, name) })
-	if err != nil {
-		return nil, err
+		return c.cfg.Store.SetSecret(ctx, id, source.SecretWebhookPrevious, nil)
 	}
 	e, err := c.cfg.Store.Environment(ctx, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all, err := c.projectSecrets(ctx, e.ProjectID)
+	all, err := c.cfg.Sources.Secrets(ctx, e)
+	now := all[source.SecretWebhook]
+	if err != nil || now == "" || now == value {
+		return nil // what cannot be opened verifies nothing either
+	}
+	sealed, err := c.cfg.Sources.Seal(id, source.SecretWebhookPrevious, now)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	maps.Copy(all, own)
-	return all, nil
+	return c.cfg.Store.SetSecret(ctx, id, source.SecretWebhookPrevious, sealed)
 }
-
-// open opens sealed secrets of something.
-func (c *Control) open(sealed map[string][]byte, of string, place func(name string) string) (map[string]string, error) {
-	plain := make(map[string]string, len(sealed))
-	for name, bytes := range sealed {
-		text, err := c.cfg.Vault.Open(bytes, place(name))
-		if err != nil {
-			return nil, fault.Wrap("control.secrets", fault.Internal, err).
-				Say("the secret " + name + " of this " + of + " cannot be opened").
-				Hint("set it again; the key file of the state directory was replaced")
-		}
-		plain[name] = string(text)
-	}
-	return plain, nil
-}
-
-func secretContext(id intent.EnvironmentID, name string) string { return id.String() + "/" + name }
 
 func protected(e intent.Environment) error {
 	return fault.New("control.protected", fault.Forbidden, "the environment "+e.Name+" is protected").
 		Hint("switch its setting protected_environment off first")
+}
+
+// splitSource takes credentials out of a source's URL, into secrets, and checks
+// what can be checked without asking the remote.
+func splitSource(s *intent.Source, secrets map[string]string) error {
+	s.URL, s.Branch = strings.TrimSpace(s.URL), strings.TrimSpace(s.Branch)
+	if s.URL == "" {
+		return nil
+	}
+	parsed, err := gitsync.ParseSource(s.URL)
+	if err != nil {
+		return err
+	}
+	if err := gitsync.CheckBranch(s.Branch); err != nil {
+		return err
+	}
+	s.URL = parsed.URL
+	if user := parsed.Credentials.Username; user != "" {
+		secrets[source.SecretGitUser] = user
+	}
+	if password := parsed.Credentials.Password; password != "" {
+		secrets[source.SecretGitPassword] = password
+	}
+	s.Subdir = strings.TrimPrefix(path.Clean("/"+s.Subdir), "/")
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/source"
 )
 
 // blameTime is how long one explanation may look through histories; what is
@@ -97,7 +98,7 @@ func (c *Control) origins(
 func (c *Control) blame(ctx context.Context, e intent.Environment, commit string, fields []provenance.Field) {
 	ctx, cancel := context.WithTimeout(ctx, blameTime)
 	defer cancel()
-	source := GitSource{URL: e.Source.URL}
+	src := source.Plain(e)
 	provenance.Attach(fields, func(file string) provenance.Blame {
 		inside := path.Join(e.Source.Subdir, file)
 		if path.IsAbs(file) || commit == "" || ctx.Err() != nil {
@@ -107,7 +108,7 @@ func (c *Control) blame(ctx context.Context, e intent.Environment, commit string
 		if known, ok := c.blames.get(key); ok {
 			return known
 		}
-		lines, err := c.cfg.Git.Blame(ctx, source, commit, inside)
+		lines, err := c.cfg.Git.Blame(ctx, src, commit, inside)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return nil // it took too long, or cannot be read now: the next one asks again
 		}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"ordain.dev/ordain/internal/fault"
@@ -47,57 +46,8 @@ func (c *Control) RefreshFacts(
 	if err := c.cfg.Store.RequestFacts(ctx, env, ids, c.cfg.Now()); err != nil {
 		return nil, err
 	}
-	if d := c.deployer(env); d != nil {
+	if d := c.cfg.Keepers.Deployer(env); d != nil {
 		d.RefreshFacts(ids)
 	}
 	return ids, nil
-}
-
-// FactsChanged is told that facts of an environment were recorded. It must not
-// be called by what holds up the environment.
-func (c *Control) FactsChanged(env intent.EnvironmentID) {
-	c.mu.Lock()
-	ctx := c.running
-	c.mu.Unlock()
-	if ctx != nil && ctx.Err() == nil {
-		c.factsChanged(ctx, env)
-	}
-}
-
-// factsChanged compiles again where the newest version did without something
-// that is known by now.
-func (c *Control) factsChanged(ctx context.Context, env intent.EnvironmentID) {
-	known, err := c.cfg.Store.UnknownsKnown(ctx, env)
-	if err == nil && len(known) > 0 {
-		err = c.compileForFacts(ctx, env, known)
-	}
-	if err != nil && ctx.Err() == nil {
-		c.cfg.Logger.Error("it is not known whether the model waited for a fact", "environment", env, "error", err)
-	}
-}
-
-func (c *Control) compileForFacts(ctx context.Context, env intent.EnvironmentID, known []intent.Unknown) error {
-	e, err := c.cfg.Store.Environment(ctx, env)
-	if err != nil || e.Source.URL == "" {
-		return err
-	}
-	open, err := c.cfg.Store.OpenCompiles(ctx, env)
-	if err != nil ||
-		slices.ContainsFunc(open, func(o intent.Compile) bool { return o.Started == nil && o.Export && !o.Partial }) {
-		return err // one is about to begin
-	}
-	message := "the model waited for " + known[0].Parameter
-	if id := known[0].Resource; !id.IsZero() {
-		message += " of " + id.String()
-	}
-	if more := len(known) - 1; more > 0 {
-		message += fmt.Sprintf(" and %d more", more)
-	}
-	_, _, err = c.RequestCompile(ctx, env, CompileRequest{
-		Trigger: intent.Trigger{
-			Type:    "param",
-			Message: message,
-		}, Metadata: map[string]any{"type": "param", "message": message},
-	})
-	return err
 }

@@ -11,23 +11,6 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-type actorKey struct{}
-
-// As says who asks for what is done with this context, and why; both may be empty.
-func As(ctx context.Context, by, reason string) context.Context {
-	return context.WithValue(ctx, actorKey{}, intent.Actor{By: by, Reason: reason})
-}
-
-// actor is who asks, for the record.
-func (c *Control) actor(ctx context.Context) intent.Actor {
-	a, _ := ctx.Value(actorKey{}).(intent.Actor)
-	if a.By == "" {
-		a.By = "somebody"
-	}
-	a.At = c.cfg.Now().UTC().Truncate(time.Microsecond)
-	return a
-}
-
 // Override lets changes through that windows and freezes hold: of the agents
 // that it names, all when it names none, until its end.
 func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o intent.Override) (intent.Override, error) {
@@ -39,7 +22,7 @@ func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o inte
 	if err := c.cfg.Store.AddOverride(ctx, env, o); err != nil {
 		return o, err
 	}
-	c.environmentChanged(ctx, env)
+	c.cfg.Keepers.EnvironmentChanged(ctx, env)
 	c.publish(env, bus.Resource, "")
 	c.publish(env, bus.Notification, "")
 	return o, nil
@@ -50,7 +33,7 @@ func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id 
 	if err := c.cfg.Store.EndOverride(ctx, env, id, c.actor(ctx)); err != nil {
 		return err
 	}
-	c.environmentChanged(ctx, env)
+	c.cfg.Keepers.EnvironmentChanged(ctx, env)
 	c.publish(env, bus.Resource, "")
 	c.publish(env, bus.Notification, "")
 	return nil
@@ -58,13 +41,3 @@ func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id 
 
 // shownGates is how many of the newest overrides and interventions are listed.
 const shownGates = 500
-
-// Overrides lists overrides, newest first.
-func (c *Control) Overrides(ctx context.Context, env intent.EnvironmentID) ([]intent.Override, error) {
-	return c.cfg.Store.Overrides(ctx, env, shownGates)
-}
-
-// Interventions lists what people did to hold changes or let them through, newest first.
-func (c *Control) Interventions(ctx context.Context, env intent.EnvironmentID) ([]intent.Intervention, error) {
-	return c.cfg.Store.Interventions(ctx, env, shownGates)
-}

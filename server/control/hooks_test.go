@@ -11,7 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // commit is the full name of a commit that begins with c.
@@ -36,7 +36,7 @@ func (s *stage) receive(key string, e intent.HookEvent) uuid.UUID {
 		ID: uuid.New(), Forge: "github", Key: key, Received: time.Now(), Size: 7, Event: e, Verified: true,
 		Outcomes: []intent.DeliveryOutcome{{Environment: s.env, State: intent.OutcomeWaiting}},
 	}
-	if _, err := s.RecordDelivery(s.t.Context(), d); err != nil {
+	if _, err := s.keepers.RecordDelivery(s.t.Context(), d); err != nil {
 		s.t.Fatal(err)
 	}
 	return d.ID
@@ -138,11 +138,7 @@ func TestWebhooksSurviveTheServer(t *testing.T) {
 	if d, err := s.Delivery(t.Context(), s.env, id); err != nil || d.Outcomes[0].State != intent.OutcomeWaiting {
 		t.Fatalf("%+v %v", d, err)
 	}
-	s.Control = s.control()
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
+	s.restart()
 	if o := s.outcome(id); o.State != intent.OutcomeStarted {
 		t.Fatalf("%+v", o)
 	}
@@ -207,7 +203,7 @@ func TestAStormGivesOneCompile(t *testing.T) {
 			Event:    pushed("refs/heads/main", commit("e")),
 			Outcomes: []intent.DeliveryOutcome{{Environment: s.env, State: intent.OutcomeWaiting}},
 		}
-		if took, err := s.RecordDelivery(t.Context(), d); err != nil || len(took) != 0 {
+		if took, err := s.keepers.RecordDelivery(t.Context(), d); err != nil || len(took) != 0 {
 			t.Fatalf("taken again: %v %v", took, err)
 		}
 	}
@@ -238,7 +234,7 @@ func TestRedeliver(t *testing.T) {
 			{Environment: s.env, State: intent.OutcomeRefused, Reason: "no", Handled: &now},
 		},
 	}
-	if _, err := s.RecordDelivery(t.Context(), refused); err != nil {
+	if _, err := s.keepers.RecordDelivery(t.Context(), refused); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Redeliver(t.Context(), s.env, refused.ID); !fault.Is(err, fault.Conflict) {
@@ -326,7 +322,7 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 	s := newStage(t)
 	secrets := func() string {
 		t.Helper()
-		targets, err := s.HookTargets(t.Context())
+		targets, err := s.keepers.HookTargets(t.Context())
 		if err != nil || len(targets) != 1 {
 			t.Fatal(targets, err)
 		}
@@ -339,9 +335,8 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	before := s.HookGeneration()
 	for _, step := range []struct{ set, want string }{{"one", "one"}, {"two", "one two"}, {"two", "one two"}, {"three", "three two"}, {"", ""}, {"four", "four"}} {
-		if err := s.SetSecret(t.Context(), s.env, control.SecretWebhook, step.set); err != nil {
+		if err := s.SetSecret(t.Context(), s.env, source.SecretWebhook, step.set); err != nil {
 			t.Fatal(err)
 		}
 		if got := secrets(); got != step.want {
@@ -354,21 +349,18 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, value := range []string{"shared-before", "shared"} {
-		if err := s.SetProjectSecret(t.Context(), e.ProjectID, control.SecretWebhook, value); err != nil {
+		if err := s.SetProjectSecret(t.Context(), e.ProjectID, source.SecretWebhook, value); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := secrets(); got != "four" {
 		t.Errorf("with one of its own: %q", got)
 	}
-	if err := s.SetSecret(t.Context(), s.env, control.SecretWebhook, ""); err != nil {
+	if err := s.SetSecret(t.Context(), s.env, source.SecretWebhook, ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := secrets(); got != "shared shared-before" {
 		t.Errorf("without: %q", got)
-	}
-	if s.HookGeneration() == before {
-		t.Error("nobody was told that the secrets changed")
 	}
 }
 
@@ -386,7 +378,7 @@ func TestAModulesPushCompilesItsProjects(t *testing.T) {
 		Event:    pushed("refs/tags/2.0.0", commit("7")),
 		Outcomes: []intent.DeliveryOutcome{{Environment: s.env, Module: "doors", State: intent.OutcomeWaiting}},
 	}
-	if _, err := s.RecordDelivery(t.Context(), d); err != nil {
+	if _, err := s.keepers.RecordDelivery(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	o := s.outcome(d.ID)
@@ -423,5 +415,38 @@ func TestTheWatcherHearsOfWebhooks(t *testing.T) {
 	}
 	if want := "heard " + commit("a") + " " + commit("b"); len(heard) != 1 || heard[0] != want {
 		t.Errorf("%q, want %q", heard, want)
+	}
+}
+
+// One webhook that the database refuses takes none of those down that are recorded
+// with it; its sender is told, and there is no record of it.
+func TestAWebhookThatCannotBeRecordedFailsAlone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.Stop() // it records all the same, and acts on nothing
+	const n, bad = 40, 7
+	ids, errs := make([]uuid.UUID, n), make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		d := intent.Delivery{
+			ID: uuid.New(), Forge: "github", Key: fmt.Sprint("k", i), Received: time.Now(), Size: 7, Verified: true,
+			Event:    pushed("refs/heads/main", commit("a")),
+			Outcomes: []intent.DeliveryOutcome{{Environment: s.env, State: intent.OutcomeWaiting}},
+		}
+		if i == bad {
+			d.Outcomes[0].State = "no such state"
+		}
+		ids[i] = d.ID
+		all.Go(func() { _, errs[i] = s.keepers.RecordDelivery(t.Context(), d) })
+	}
+	all.Wait()
+	for i, id := range ids {
+		_, err := s.store.Delivery(t.Context(), s.env, id)
+		switch {
+		case i == bad && (errs[i] == nil || !fault.Is(err, fault.NotFound)):
+			t.Errorf("the one that cannot be recorded was answered with %v, its record with %v", errs[i], err)
+		case i != bad && (errs[i] != nil || err != nil):
+			t.Errorf("the %d. was answered with %v, its record with %v", i, errs[i], err)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func TestMirrorsInUseAreKept(t *testing.T) {
 	if err := s.Halt(t.Context(), s.env); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Tidy(t.Context()); err != nil {
+	if err := s.keepers.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "mirrors [/repo  7 https://x/std  0] 720h0m0s"; !slices.Contains(s.parts.toldOf(), want) {

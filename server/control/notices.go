@@ -9,24 +9,6 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Notifications lists what people should hear of.
-func (c *Control) Notifications(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	q intent.ListQuery,
-) (intent.Page[intent.Notification], error) {
-	return c.cfg.Store.Notifications(ctx, env, q)
-}
-
-// Notification finds one.
-func (c *Control) Notification(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id uuid.UUID,
-) (intent.Notification, error) {
-	return c.cfg.Store.Notification(ctx, env, id)
-}
-
 // MarkNotification sets whether one was read and cleared; nil leaves it as it is.
 func (c *Control) MarkNotification(
 	ctx context.Context,
@@ -48,9 +30,4 @@ func (c *Control) MarkNotificationsRead(ctx context.Context, env intent.Environm
 		c.publish(env, bus.Notification, "")
 	}
 	return err
-}
-
-// UnreadNotifications counts what nobody read and nobody cleared.
-func (c *Control) UnreadNotifications(ctx context.Context, env intent.EnvironmentID) (int, error) {
-	return c.cfg.Store.UnreadNotifications(ctx, env)
 }

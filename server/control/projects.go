@@ -2,79 +2,67 @@ package control
 
 import (
 	"context"
-	"encoding/pem"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/source"
 )
 
-// sharedSecrets are the names that an environment and its project may both have.
-var sharedSecrets = []string{
-	SecretWebhook,
-	SecretWebhookPrevious,
-	SecretGitUser,
-	SecretGitPassword,
-	SecretSSHKey,
-	SecretSSHPassphrase,
-	SecretGitProxy,
-	SecretForgeToken,
+// CreateProject makes a project; a zero id gets a fresh one. Conflict when the name is taken.
+func (c *Control) CreateProject(ctx context.Context, p intent.Project) (intent.Project, error) {
+	p.Name = strings.TrimSpace(p.Name)
+	if p.Name == "" {
+		return p, fault.New("control.CreateProject", fault.Invalid, "a project needs a name")
+	}
+	if p.ID == uuid.Nil {
+		p.ID = uuid.New()
+	}
+	return p, c.cfg.Store.CreateProject(ctx, p)
 }
 
-// checkShared refuses values that can never work. What it says holds none of them.
-func checkShared(name, value string) error {
-	const op = "control.SetSecret"
-	if value == "" {
-		return nil
+// DeleteProject deletes it with its environments; Forbidden when one of them is protected.
+func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error {
+	envs, err := c.cfg.Store.Environments(ctx)
+	if err != nil {
+		return err
 	}
-	switch name {
-	case SecretSSHKey:
-		block, _ := pem.Decode([]byte(strings.TrimSpace(value) + "\n"))
-		if block == nil || !strings.Contains(block.Type, "PRIVATE KEY") {
-			return fault.New(op, fault.Invalid, name+" is not a private key").
-				Hint("give the whole file that ssh-keygen -t ed25519 wrote, the one without .pub")
-		}
-	case SecretGitProxy:
-		if u, err := url.Parse(value); err != nil || u.Hostname() == "" ||
-			!slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-			return fault.New(op, fault.Invalid, name+" is not the URL of a proxy").
-				Hint("write it as http://user:password@host:port")
-		}
-	case SecretGitUser, SecretGitPassword:
-		if strings.ContainsAny(value, "\r\n\x00") {
-			return fault.New(op, fault.Invalid, name+" has several lines").Hint("give it alone, on one line")
+	for _, e := range envs {
+		if e.ProjectID == id && e.Bool("protected_environment") {
+			return protected(e)
 		}
 	}
-	return nil
+	for _, e := range envs {
+		if e.ProjectID == id {
+			if err := c.DeleteEnvironment(ctx, e.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return c.cfg.Store.DeleteProject(ctx, id)
 }
 
 // SetProjectSecret seals and stores a secret that all environments of a
 // project use which have none of that name; empty deletes it.
 func (c *Control) SetProjectSecret(ctx context.Context, id intent.ProjectID, name, value string) error {
-	if !slices.Contains(sharedSecrets, name) {
-		return fault.New("control.SetProjectSecret", fault.Invalid, "a project has no secret called "+name).
-			Hint("use " + strings.Join(sharedSecrets, ", "))
-	}
-	if err := checkShared(name, value); err != nil {
+	if err := source.CheckProjectSecret(name, value); err != nil {
 		return err
 	}
 	if _, err := c.cfg.Store.Project(ctx, id); err != nil {
 		return err
 	}
-	if name == SecretWebhook {
+	if name == source.SecretWebhook {
 		if err := c.keepProjectPrevious(ctx, id, value); err != nil {
 			return err
 		}
 	}
-	var sealed []byte
-	if value != "" {
-		var err error
-		if sealed, err = c.cfg.Vault.Seal([]byte(value), projectContext(id, name)); err != nil {
-			return err
-		}
+	sealed, err := c.cfg.Sources.SealForProject(id, name, value)
+	if err != nil {
+		return err
 	}
 	if err := c.cfg.Store.SetProjectSecret(ctx, id, name, sealed); err != nil {
 		return err
@@ -86,17 +74,18 @@ func (c *Control) SetProjectSecret(ctx context.Context, id intent.ProjectID, nam
 // still, as keepPrevious does for an environment.
 func (c *Control) keepProjectPrevious(ctx context.Context, id intent.ProjectID, value string) error {
 	if value == "" {
-		return c.cfg.Store.SetProjectSecret(ctx, id, SecretWebhookPrevious, nil)
+		return c.cfg.Store.SetProjectSecret(ctx, id, source.SecretWebhookPrevious, nil)
 	}
-	now, err := c.projectSecrets(ctx, id)
-	if err != nil || now[SecretWebhook] == "" || now[SecretWebhook] == value {
+	all, err := c.cfg.Sources.ProjectSecrets(ctx, id)
+	now := all[source.SecretWebhook]
+	if err != nil || now == "" || now == value {
 		return nil // what cannot be opened verifies nothing either
 	}
-	sealed, err := c.cfg.Vault.Seal([]byte(now[SecretWebhook]), projectContext(id, SecretWebhookPrevious))
+	sealed, err := c.cfg.Sources.SealForProject(id, source.SecretWebhookPrevious, now)
 	if err != nil {
 		return err
 	}
-	return c.cfg.Store.SetProjectSecret(ctx, id, SecretWebhookPrevious, sealed)
+	return c.cfg.Store.SetProjectSecret(ctx, id, source.SecretWebhookPrevious, sealed)
 }
 
 // ProjectSecretNames lists which secrets a project has. Their values are never given.
@@ -108,18 +97,6 @@ func (c *Control) ProjectSecretNames(ctx context.Context, id intent.ProjectID) (
 	return slices.Sorted(maps.Keys(sealed)), err
 }
 
-func (c *Control) projectSecrets(ctx context.Context, id intent.ProjectID) (map[string]string, error) {
-	sealed, err := c.cfg.Store.ProjectSecrets(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return c.open(sealed, "environment's project", func(name string) string { return projectContext(id, name) })
-}
-
-func projectContext(id intent.ProjectID, name string) string {
-	return "project:" + id.String() + "/" + name
-}
-
 // projectChanged lets the environments of a project look at their sources again.
 func (c *Control) projectChanged(ctx context.Context, id intent.ProjectID) error {
 	envs, err := c.cfg.Store.Environments(ctx)
@@ -128,15 +105,10 @@ func (c *Control) projectChanged(ctx context.Context, id intent.ProjectID) error
 	}
 	for _, e := range envs {
 		if e.ProjectID == id {
-			c.environmentChanged(ctx, e.ID)
+			c.cfg.Keepers.EnvironmentChanged(ctx, e.ID)
 		}
 	}
 	return nil
-}
-
-// KnownHosts gives the keys of SSH servers that a project knows, in OpenSSH's lines.
-func (c *Control) KnownHosts(ctx context.Context, id intent.ProjectID) (string, error) {
-	return c.cfg.Store.KnownHosts(ctx, id)
 }
 
 // SetKnownHosts replaces them.
@@ -164,46 +136,11 @@ func (c *Control) LearnHostKey(ctx context.Context, id intent.ProjectID, line st
 	return c.cfg.Store.AddKnownHost(ctx, id, line)
 }
 
-// gitSource adds credentials, trust and options to an environment's source.
-func (c *Control) gitSource(ctx context.Context, e intent.Environment) (GitSource, error) {
-	secrets, err := c.secrets(ctx, e.ID)
+// SecretNames lists which secrets an environment has. Their values are never given.
+func (c *Control) SecretNames(ctx context.Context, id intent.EnvironmentID) ([]string, error) {
+	sealed, err := c.cfg.Store.Secrets(ctx, id)
 	if err != nil {
-		return GitSource{}, err
+		return nil, err
 	}
-	hosts, err := c.cfg.Store.KnownHosts(ctx, e.ProjectID)
-	if err != nil {
-		return GitSource{}, err
-	}
-	s := plainSource(e)
-	s.Username, s.Password = secrets[SecretGitUser], secrets[SecretGitPassword]
-	s.SSHKey, s.SSHPassphrase = secrets[SecretSSHKey], secrets[SecretSSHPassphrase]
-	s.KnownHosts = joinLines(s.KnownHosts, hosts)
-	if proxy := secrets[SecretGitProxy]; proxy != "" {
-		s.Proxy = proxy
-	}
-	return s, nil
-}
-
-// plainSource is the source of an environment without its secrets.
-func plainSource(e intent.Environment) GitSource {
-	s := GitSource{
-		URL: e.Source.URL, Branch: e.Source.Branch,
-		KnownHosts: e.Text("git_known_hosts"), AcceptNew: e.Text("git_host_keys") == "accept-new",
-		Project: e.ProjectID, CABundle: e.Text("git_ca_bundle"), Proxy: e.Text("git_proxy"),
-		Depth: e.Int("git_depth"), Submodules: e.Bool("git_submodules"), MaxFile: e.GitMaxFile(),
-	}
-	if e.Bool("git_single_branch") {
-		s.Only = e.Source.Branch
-		if s.Only == "" {
-			s.Only = "HEAD"
-		}
-	}
-	return s
-}
-
-func joinLines(a, b string) string {
-	if a != "" && !strings.HasSuffix(a, "\n") {
-		a += "\n"
-	}
-	return a + b
+	return slices.Sorted(maps.Keys(sealed)), nil
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 )
 
 // fetchedWith compiles and gives what the repository was fetched with.
-func (s *stage) fetchedWith() control.GitSource {
+func (s *stage) fetchedWith() gitsync.Source {
 	s.t.Helper()
 	s.done(s.request("api"))
 	s.parts.mu.Lock()
@@ -30,40 +31,47 @@ func TestSecretsOfAProject(t *testing.T) {
 	s := newStage(t)
 	project := s.environment().ProjectID
 	for name, value := range map[string]string{
-		control.SecretGitUser: "ada", control.SecretGitPassword: "of the project",
-		control.SecretSSHKey: privateKey, control.SecretSSHPassphrase: "pass", control.SecretGitProxy: "http://ada:pw@proxy:1",
+		source.SecretGitUser: "ada", source.SecretGitPassword: "of the project",
+		source.SecretSSHKey: privateKey, source.SecretSSHPassphrase: "pass", source.SecretGitProxy: "http://ada:pw@proxy:1",
 	} {
 		if err := s.SetProjectSecret(t.Context(), project, name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.fetchedWith(); got.Username != "ada" || got.Password != "of the project" || got.SSHKey != privateKey ||
-		got.SSHPassphrase != "pass" || got.Proxy != "http://ada:pw@proxy:1" || got.Project != project {
+	if got := s.fetchedWith(); got.Credentials.Username != "ada" || got.Credentials.Password != "of the project" || got.Credentials.SSHKey != privateKey ||
+		got.Credentials.SSHPassphrase != "pass" || got.Trust.Proxy != "http://ada:pw@proxy:1" || got.Trust.Scope != project.String() {
 		t.Errorf("fetched with %+v", got)
 	}
-	if err := s.SetSecret(t.Context(), s.env, control.SecretGitPassword, "its own"); err != nil {
+	if err := s.SetSecret(t.Context(), s.env, source.SecretGitPassword, "its own"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.fetchedWith(); got.Username != "ada" || got.Password != "its own" {
+	if got := s.fetchedWith(); got.Credentials.Username != "ada" || got.Credentials.Password != "its own" {
 		t.Errorf("fetched with %+v", got)
 	}
 	if names, err := s.ProjectSecretNames(t.Context(), project); len(names) != 5 || err != nil {
 		t.Errorf("%v, %v", names, err)
 	}
-	if names, err := s.SecretNames(t.Context(), s.env); !slices.Equal(names, []string{control.SecretGitPassword}) ||
+	if names, err := s.SecretNames(t.Context(), s.env); !slices.Equal(names, []string{source.SecretGitPassword}) ||
 		err != nil {
 		t.Errorf("%v, %v", names, err)
 	}
-	if err := s.SetProjectSecret(t.Context(), project, control.SecretGitUser, ""); err != nil {
+	if err := s.SetProjectSecret(t.Context(), project, source.SecretGitUser, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.fetchedWith(); got.Username != "" {
+	if got := s.fetchedWith(); got.Credentials.Username != "" {
 		t.Errorf("fetched with %+v", got)
 	}
 	// A sealed text opens at its place only.
 	sealed, err := s.store.ProjectSecrets(t.Context(), project)
-	if err != nil || !strings.Contains(string(sealed[control.SecretGitPassword]), "project:"+project.String()) {
-		t.Errorf("%q, %v", sealed, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := sealed[source.SecretGitPassword]
+	if err := s.store.SetSecret(t.Context(), s.env, source.SecretGitPassword, moved); err != nil {
+		t.Fatal(err)
+	}
+	if c, _ := s.done(s.request("api")); *c.Success {
+		t.Error("the secret of the project was opened as one of its environment")
 	}
 }
 
@@ -73,7 +81,7 @@ func TestSecretsThatCannotBe(t *testing.T) {
 	s := newStage(t)
 	project := s.environment().ProjectID
 	for name, value := range map[string]string{
-		control.SecretSSHKey: "ssh-ed25519 s3cr3t", control.SecretGitProxy: "s3cr3t", control.SecretGitPassword: "s3cr3t\nx", "git-pasword": "s3cr3t", "variable:X": "s3cr3t",
+		source.SecretSSHKey: "ssh-ed25519 s3cr3t", source.SecretGitProxy: "s3cr3t", source.SecretGitPassword: "s3cr3t\nx", "git-pasword": "s3cr3t", "variable:X": "s3cr3t",
 	} {
 		err := s.SetProjectSecret(t.Context(), project, name, value)
 		if !fault.Is(err, fault.Invalid) || strings.Contains(fmt.Sprintf("%+v", err), "s3cr3t") {
@@ -85,7 +93,7 @@ func TestSecretsThatCannotBe(t *testing.T) {
 			}
 		}
 	}
-	if err := s.SetProjectSecret(t.Context(), s.env, control.SecretGitUser, "x"); !fault.Is(err, fault.NotFound) {
+	if err := s.SetProjectSecret(t.Context(), s.env, source.SecretGitUser, "x"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such project: %v", err)
 	}
 }
@@ -110,7 +118,7 @@ func TestKnownHostsOfAProject(t *testing.T) {
 	if err := s.SetSetting(t.Context(), s.env, "git_host_keys", "accept-new"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.fetchedWith(); got.KnownHosts != "# ours\n"+hostLine+"\n" || !got.AcceptNew {
+	if got := s.fetchedWith(); got.Trust.KnownHosts != "# ours\n"+hostLine+"\n" || !got.Trust.AcceptNew {
 		t.Errorf("fetched with %+v", got)
 	}
 	for _, bad := range []string{"git.example.org", "h ssh-rsa AAAA!", "@odd h ssh-rsa AAAA", strings.Replace(hostLine, "ssh-ed25519", "ssh-rsa", 1)} {
@@ -121,7 +129,7 @@ func TestKnownHostsOfAProject(t *testing.T) {
 	if err := s.SetKnownHosts(t.Context(), project, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.fetchedWith(); got.KnownHosts != "# ours\n" {
+	if got := s.fetchedWith(); got.Trust.KnownHosts != "# ours\n" {
 		t.Errorf("fetched with %+v", got)
 	}
 }
@@ -157,8 +165,8 @@ func TestOptionsOfASource(t *testing.T) {
 		}
 	}
 	if got := s.fetchedWith(); got.Depth != 7 || got.Only != "main" || !got.Submodules || got.MaxFile != 3<<20 ||
-		got.Proxy != "socks5://h:1" ||
-		got.CABundle != "" {
+		got.Trust.Proxy != "socks5://h:1" ||
+		got.Trust.CABundle != "" {
 		t.Errorf("fetched with %+v", got)
 	}
 }

@@ -33,7 +33,7 @@ func newFollower(t *testing.T, settings map[string]any) *follower {
 	f := &follower{stage: newStage(t), clock: &hand{}}
 	f.Stop()
 	f.parts.now = f.clock.now
-	f.start()
+	f.restart()
 	f.push("commit-1")
 	e, err := f.Environment(t.Context(), f.stage.env)
 	if err != nil {
@@ -58,15 +58,6 @@ func newFollower(t *testing.T, settings map[string]any) *follower {
 		t.Fatal(err)
 	}
 	return f
-}
-
-func (f *follower) start() {
-	f.t.Helper()
-	f.Control = f.control()
-	if err := f.Start(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(f.Control.Stop)
 }
 
 // deploys lets the environment that is followed have a commit, with its
@@ -186,7 +177,7 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 		t.Errorf("a move of the branch compiles %+v, %v", open, err)
 	}
 	f.parts.mu.Lock()
-	_, watched := f.parts.watched[f.env]
+	watched := f.parts.watched[f.env]
 	f.parts.mu.Unlock()
 	if watched {
 		t.Error("its branch is still polled")
@@ -226,10 +217,10 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.parts.mu.Lock()
-	seen, watched := f.parts.watched[f.env]
+	watched = f.parts.watched[f.env]
 	f.parts.mu.Unlock()
-	if !watched || seen != "commit-1" {
-		t.Errorf("its branch is watched %v, seen %q", watched, seen)
+	if !watched {
+		t.Error("its branch is not watched")
 	}
 	if _, err := f.Promote(ctx, f.env, "commit-1"); !fault.Is(err, fault.Conflict) {
 		t.Errorf("promoted to what follows nothing: %v", err)
@@ -250,11 +241,11 @@ func TestASoakSurvivesAStart(t *testing.T) {
 	f.waitsFor("commit-1", "failed at")
 	f.clock.forward(6 * time.Minute) // eleven minutes after the release, six after the failure
 	f.Stop()
-	f.start()
+	f.restart()
 	f.waitsFor("commit-1", "soak until")
 	f.Stop()
 	f.clock.forward(5 * time.Minute)
-	f.start()
+	f.restart()
 	f.has("commit-1")
 	f.deploys("commit-2")
 	f.clock.forward(9 * time.Minute)

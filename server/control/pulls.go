@@ -2,26 +2,121 @@ package control
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge"
 )
 
-// pull acts on a webhook about a pull or merge request: the forge is asked
-// about it. What the webhook says of author, fork and commits is not believed.
-func (j *judgement) pull(ctx context.Context, d intent.Delivery) {
-	p := d.Event.Pull
-	if p == nil || p.Action == intent.PullOther {
-		j.end(d, intent.OutcomeSkipped, nil, "nothing of the pull request that a preview shows was changed")
-		return
+// PullMoved records that a pull request is to be looked up. It returns once
+// that is stored; Conflict when the environment shows no previews.
+func (c *Control) PullMoved(ctx context.Context, env intent.EnvironmentID, number int) error {
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return err
 	}
-	err := j.control.PullMoved(ctx, j.e.ID, p.Number)
+	return forge.LookUp(ctx, c.cfg.Store, c.cfg.Bus, e, number, c.cfg.Now())
+}
+
+// ApprovePull lets the code of exactly one commit of a pull request run for a
+// preview; it records who did.
+func (c *Control) ApprovePull(ctx context.Context, env intent.EnvironmentID, number int, commit, by string) error {
+	const op = "control.ApprovePull"
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return err
+	}
+	by, commit = strings.TrimSpace(by), strings.TrimSpace(commit)
 	switch {
-	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Invalid):
-		j.end(d, intent.OutcomeSkipped, nil, "%s", err)
-	case err != nil:
-		j.end(d, intent.OutcomeFailed, nil, "%s", err)
-	default:
-		j.end(d, intent.OutcomeStarted, nil, "the forge is asked about pull request %d", p.Number)
+	case by == "" || len(by) > 200:
+		return fault.New(op, fault.Invalid, "say who approves, in at most 200 bytes")
+	case commit == "":
+		return fault.New(op, fault.Invalid, "say which commit is approved").
+			Hint("the whole hash, as `ordain pull show` and the console have it")
 	}
+	if err := forge.PreviewsWanted(op, e); err != nil {
+		return err
+	}
+	actor := c.actor(ctx)
+	actor.By = by
+	if err := c.cfg.Store.ApprovePull(ctx, env, number, commit, actor); err != nil {
+		return err
+	}
+	c.cfg.Logger.Info("a pull request was approved", "environment", env, "pull", number, "commit", commit, "by", by)
+	p, err := c.cfg.Store.PullRequest(ctx, env, number)
+	if err != nil {
+		return err
+	}
+	return c.cfg.Forge.StartPreview(ctx, e, p)
+}
+
+// PreviewPull computes the preview of a pull request again. One that is not
+// known yet is looked up first.
+func (c *Control) PreviewPull(ctx context.Context, env intent.EnvironmentID, number int) error {
+	const op = "control.PreviewPull"
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return err
+	}
+	p, err := c.cfg.Store.PullRequest(ctx, env, number)
+	if fault.Is(err, fault.NotFound) {
+		return forge.LookUp(ctx, c.cfg.Store, c.cfg.Bus, e, number, c.cfg.Now())
+	}
+	if err != nil {
+		return err
+	}
+	if err := forge.PreviewsWanted(op, e); err != nil {
+		return err
+	}
+	switch {
+	case p.State != intent.PullIsOpen:
+		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d is %s", number, p.State))
+	case !p.MayRun():
+		return fault.New(op, fault.Conflict,
+			fmt.Sprintf("the code of pull request %d does not run here before somebody approves it", number)).
+			Hint(forge.ApproveCommand(e, p))
+	}
+	return c.cfg.Forge.StartPreview(ctx, e, p)
+}
+
+// PullReport gathers what is known of the preview of a pull request.
+func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent.PullRequest) (forge.Report, error) {
+	return c.cfg.Forge.Report(ctx, e, p)
+}
+
+// PullText is what the comment on a pull request says, or would say.
+func (c *Control) PullText(ctx context.Context, env intent.EnvironmentID, number int) (string, error) {
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return "", err
+	}
+	p, err := c.cfg.Store.PullRequest(ctx, env, number)
+	if err != nil {
+		return "", err
+	}
+	report, err := c.cfg.Forge.Report(ctx, e, p)
+	return report.Text(), err
+}
+
+// OpenRevert opens a pull request at the forge that takes a commit of the
+// environment's branch back, and returns its page. Asked again it returns the one
+// that is open. Conflict when the commit cannot be taken back by itself, or
+// there is no forge.
+func (c *Control) OpenRevert(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit, why string,
+) (page string, err error) {
+	e, err := c.cfg.Store.Environment(ctx, env)
+	if err != nil {
+		return "", err
+	}
+	return c.cfg.Forge.OpenRevert(ctx, e, commit, why)
+}
+
+// RetryOutbox gives work for a forge that is dead another chance.
+func (c *Control) RetryOutbox(ctx context.Context, env intent.EnvironmentID, id int64) error {
+	return c.cfg.Forge.Retry(ctx, env, id)
 }

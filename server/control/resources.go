@@ -36,7 +36,7 @@ func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full boo
 	if len(agents) > 0 && len(found) == 0 {
 		return nil, noAgent("control.Deploy", agents[0], page.Items)
 	}
-	d := c.deployer(env)
+	d := c.cfg.Keepers.Deployer(env)
 	if d == nil {
 		return nil, fault.New("control.Deploy", fault.Unavailable, "the scheduler of this environment is not running").
 			Hint("resume the environment if it is halted")
@@ -54,7 +54,7 @@ func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, 
 	if _, err := c.cfg.Store.Resource(ctx, env, id); err != nil {
 		return err
 	}
-	d := c.deployer(env)
+	d := c.cfg.Keepers.Deployer(env)
 	if d == nil {
 		return fault.New(
 			"control.DeployResource",
@@ -116,74 +116,11 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused, c.actor(ctx)); err != nil {
 		return err
 	}
-	if d := c.deployer(env); d != nil {
+	if d := c.cfg.Keepers.Deployer(env); d != nil {
 		d.SetPaused(name, paused)
 	}
 	c.publish(env, bus.Resource, "")
 	return nil
-}
-
-// Agents lists agents.
-func (c *Control) Agents(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	q intent.ListQuery,
-) (intent.Page[intent.Agent], error) {
-	return c.cfg.Store.Agents(ctx, env, q)
-}
-
-// ResourceCounts counts resources per state, orphans left out.
-func (c *Control) ResourceCounts(ctx context.Context, env intent.EnvironmentID) (map[intent.Status]int, error) {
-	return c.cfg.Store.ResourceCounts(ctx, env)
-}
-
-// Resources lists the resources of the active version with their states.
-func (c *Control) Resources(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	q intent.ListQuery,
-) (intent.Page[intent.ResourceRow], error) {
-	return c.cfg.Store.Resources(ctx, env, q)
-}
-
-// Resource gives all about one resource.
-func (c *Control) Resource(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ResourceID,
-) (intent.ResourceDetail, error) {
-	return c.cfg.Store.Resource(ctx, env, id)
-}
-
-// ResourceHistory lists how its intent changed.
-func (c *Control) ResourceHistory(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ResourceID,
-	q intent.ListQuery,
-) (intent.Page[intent.ResourceHistory], error) {
-	return c.cfg.Store.ResourceHistory(ctx, env, id, q)
-}
-
-// ResourceLogs lists its log lines.
-func (c *Control) ResourceLogs(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ResourceID,
-	q intent.ListQuery,
-) (intent.Page[intent.ResourceLog], error) {
-	return c.cfg.Store.ResourceLogs(ctx, env, id, q)
-}
-
-// Actions gives the newest actions on a resource, of one kind or of all.
-func (c *Control) Actions(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ResourceID,
-	kind intent.ActionKind,
-	limit int,
-) ([]intent.Action, error) {
-	return c.cfg.Store.Actions(ctx, env, id, kind, limit)
 }
 
 // SetParameter stores a parameter or fact. Where the model waited for it, it is compiled again.
@@ -191,51 +128,6 @@ func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p 
 	if err := c.cfg.Store.SetParameter(ctx, env, p); err != nil {
 		return err
 	}
-	c.factsChanged(ctx, env)
+	c.cfg.Keepers.CompileForFacts(ctx, env)
 	return nil
-}
-
-// Parameters lists parameters, or facts.
-func (c *Control) Parameters(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	facts bool,
-	q intent.ListQuery,
-) (intent.Page[intent.Parameter], error) {
-	return c.cfg.Store.Parameters(ctx, env, facts, q)
-}
-
-// Parameter finds one; a zero resource means a parameter of the environment.
-func (c *Control) Parameter(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	name string,
-	resource intent.ResourceID,
-) (intent.Parameter, error) {
-	return c.cfg.Store.Parameter(ctx, env, name, resource)
-}
-
-// DeleteParameter deletes one.
-func (c *Control) DeleteParameter(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	name string,
-	resource intent.ResourceID,
-) error {
-	return c.cfg.Store.DeleteParameter(ctx, env, name, resource)
-}
-
-// PutFile stores content under its SHA-1, which it gives.
-func (c *Control) PutFile(ctx context.Context, content []byte) (string, error) {
-	return c.cfg.Store.PutFile(ctx, content)
-}
-
-// File gives stored content.
-func (c *Control) File(ctx context.Context, sha1 string) ([]byte, error) {
-	return c.cfg.Store.File(ctx, sha1)
-}
-
-// MissingFiles tells which of these the server does not have.
-func (c *Control) MissingFiles(ctx context.Context, sha1s []string) ([]string, error) {
-	return c.cfg.Store.MissingFiles(ctx, sha1s)
 }

@@ -95,11 +95,7 @@ func TestRollbackSticks(t *testing.T) {
 		t.Errorf("version %d is deployed", got.Number)
 	}
 	s.Stop()
-	s.Control = s.control()
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
+	s.restart()
 	s.idle()
 	if got := s.deployed(); got.Number != 3 {
 		t.Errorf("after a restart version %d is deployed", got.Number)
@@ -109,7 +105,7 @@ func TestRollbackSticks(t *testing.T) {
 		t.Errorf("%+v, %v", did, err)
 	}
 	// Of all of it the commits are kept, however old they grow.
-	if err := s.Tidy(t.Context()); err != nil {
+	if err := s.keepers.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "mirrors [/repo  0 bad-commit,c1] 720h0m0s"; !slices.Contains(s.parts.toldOf(), want) {

@@ -27,18 +27,21 @@ func (c *Control) Unpark(
 	if err != nil || len(freed) == 0 {
 		return freed, err
 	}
-	if d := c.deployer(env); d != nil {
+	if d := c.cfg.Keepers.Deployer(env); d != nil {
 		d.Unpark(freed)
 	}
 	c.publish(env, bus.Resource, "")
 	return freed, nil
 }
 
-// Drift lists what was found to be other than the intent, and how it ended.
-func (c *Control) Drift(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	q intent.ListQuery,
-) (intent.Page[intent.Drift], error) {
-	return c.cfg.Store.Drift(ctx, env, q)
+// Executors reports what runs the handlers of an environment; not Here when
+// another server does, or nobody yet. NotFound for an unknown environment.
+func (c *Control) Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error) {
+	if _, err := c.cfg.Store.Environment(ctx, env); err != nil {
+		return intent.Executors{}, err
+	}
+	if d := c.cfg.Keepers.Deployer(env); d != nil {
+		return d.Executors(), nil
+	}
+	return intent.Executors{}, nil
 }

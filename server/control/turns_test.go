@@ -45,11 +45,7 @@ func limited(t *testing.T, n int) *stage {
 	s := newStage(t)
 	s.Stop()
 	s.parts.compiles = n
-	s.Control = s.control()
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Control.Stop)
+	s.restart()
 	return s
 }
 

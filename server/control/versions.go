@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,14 +15,7 @@ import (
 // it is released already or older than the active one, and when it takes away
 // so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
-	c.releasing(env, number)
-	if err := c.cfg.Store.ReleaseVersion(ctx, env, number, c.cfg.Now()); err != nil {
-		c.releasing(env, 0)
-		c.held(env, number, err)
-		return err
-	}
-	c.released(env, number)
-	return nil
+	return c.cfg.Keepers.ReleaseVersion(ctx, env, number)
 }
 
 // Confirm releases a version that is held, and records who wanted that and why.
@@ -35,10 +27,10 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 			Hint("both are kept with the version")
 	}
 	if err := c.cfg.Store.ConfirmVersion(ctx, env, number, confirmation); err != nil {
-		c.held(env, number, err)
+		c.cfg.Keepers.Held(env, number, err)
 		return err
 	}
-	c.rolledBack(ctx, env, number)
+	c.showBlocked(ctx, env, number)
 	c.cfg.Logger.Info(
 		"a held version was confirmed",
 		"environment",
@@ -50,60 +42,8 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 		"reason",
 		confirmation.Reason,
 	)
-	c.released(env, number)
+	c.cfg.Keepers.Released(env, number)
 	return nil
-}
-
-// maxWords is how long a name or a reason may be.
-const maxWords = 1000
-
-// held tells pages of a release that was refused because the version is held.
-func (c *Control) held(env intent.EnvironmentID, number int, err error) {
-	var held *intent.HeldError
-	if !errors.As(err, &held) {
-		return
-	}
-	c.publish(env, bus.Version, strconv.Itoa(number))
-	c.publish(env, bus.Notification, "")
-}
-
-// HeldVersions lists the versions that wait for a confirmation, newest first.
-func (c *Control) HeldVersions(ctx context.Context, env intent.EnvironmentID) ([]intent.Version, error) {
-	return c.cfg.Store.HeldVersions(ctx, env)
-}
-
-// releasing tells the deployer of a version that is about to be the intent; 0: it is not.
-func (c *Control) releasing(env intent.EnvironmentID, number int) {
-	if d := c.deployer(env); d != nil {
-		d.Releasing(number)
-	}
-}
-
-// released tells pages and the deployer of the new intent.
-func (c *Control) released(env intent.EnvironmentID, number int) {
-	c.publish(env, bus.Version, strconv.Itoa(number))
-	if d := c.deployer(env); d != nil {
-		d.VersionReleased(number)
-	}
-}
-
-// Versions lists versions.
-func (c *Control) Versions(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	q intent.ListQuery,
-) (intent.Page[intent.Version], error) {
-	return c.cfg.Store.Versions(ctx, env, q)
-}
-
-// Version finds one.
-func (c *Control) Version(ctx context.Context, env intent.EnvironmentID, number int) (intent.Version, error) {
-	return c.cfg.Store.Version(ctx, env, number)
-}
-
-// ActiveVersion gives the intent, nil before the first release.
-func (c *Control) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error) {
-	return c.cfg.Store.ActiveVersion(ctx, env)
 }
 
 // DeleteVersion deletes a version that is not active.
@@ -113,35 +53,6 @@ func (c *Control) DeleteVersion(ctx context.Context, env intent.EnvironmentID, n
 	}
 	c.publish(env, bus.Version, strconv.Itoa(number))
 	return nil
-}
-
-// VersionResources gives all resources of a version.
-func (c *Control) VersionResources(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	number int,
-) ([]intent.Resource, error) {
-	return c.cfg.Store.VersionResources(ctx, env, number)
-}
-
-// VersionResourcePage lists them by page.
-func (c *Control) VersionResourcePage(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	number int,
-	q intent.ListQuery,
-) (intent.Page[intent.Resource], error) {
-	return c.cfg.Store.VersionResourcePage(ctx, env, number, q)
-}
-
-// VersionResource finds one resource as a version has it.
-func (c *Control) VersionResource(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	number int,
-	id intent.ResourceID,
-) (intent.Resource, error) {
-	return c.cfg.Store.VersionResource(ctx, env, number, id)
 }
 
 // DiffVersions compares two versions, from the older to the newer.

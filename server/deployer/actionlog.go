@@ -2,6 +2,7 @@ package deployer
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"ordain.dev/ordain/internal/intent"
@@ -19,22 +20,10 @@ func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
 	if d.cfg.ActionLog == nil || len(messages) == 0 {
 		return
 	}
-	b := &d.actionLines
 	for _, m := range messages {
-		b.Write(m.Time.UTC().AppendFormat(b.AvailableBuffer(), "2006-01-02T15:04:05.000Z"))
-		b.WriteByte(' ')
-		b.WriteString(m.Level)
-		for range 9 - len(m.Level) {
-			b.WriteByte(' ')
-		}
-		b.WriteString(inOneLine(a.Resource.AtVersion(a.Version)))
-		b.WriteByte(' ')
-		b.WriteString(string(a.Kind))
-		b.WriteByte(' ')
-		b.WriteString(a.ID.String()) // whole: the first digits of ids made within a minute are the same
-		b.WriteString(": ")
-		b.WriteString(inOneLine(m.Message))
-		b.WriteByte('\n')
+		// The id is written whole: ids made within a minute begin with the same digits.
+		fmt.Fprintf(&d.actionLines, "%s %-8s %s %s %s: %s\n", m.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
+			m.Level, inOneLine(a.Resource.AtVersion(a.Version)), a.Kind, a.ID, inOneLine(m.Message))
 	}
 }
 

@@ -61,18 +61,18 @@ func (a *average) add(d time.Duration) {
 	*a = max(*a, 1)
 }
 
-// crowded tells that ends come faster than they should be committed one by one.
-func (d *Deployer) crowded() bool {
+// endsComeFast tells that ends come faster than they should be committed one by one.
+func (d *Deployer) endsComeFast() bool {
 	return d.endGap > 0 && time.Duration(d.endGap) < quickSuccession && time.Duration(d.taskTime) < slowTask
 }
 
-// lookAhead is how many tasks to prepare for each busy agent.
-func (d *Deployer) lookAhead() int {
+// prepareDepth is how many tasks to prepare for each busy agent.
+func (d *Deployer) prepareDepth() int {
 	if d.stopping || d.loading || d.taskTime == 0 || d.commitTime == 0 || time.Duration(d.taskTime) > slowTask {
 		return 0
 	}
 	pace := d.commitTime
-	if d.crowded() {
+	if d.endsComeFast() {
 		pace += average(gatherTime)
 	}
 	if pace < d.taskTime {
@@ -81,8 +81,8 @@ func (d *Deployer) lookAhead() int {
 	return int(min(reach*pace/d.taskTime, mostPrepared))
 }
 
-// noteEnd takes note of when a task ended, for the pace of the commits.
-func (d *Deployer) noteEnd(at time.Time) {
+// noteEndGap takes note of when a task ended, for the pace of the commits.
+func (d *Deployer) noteEndGap(at time.Time) {
 	if !d.lastEnd.IsZero() {
 		d.endGap.add(min(at.Sub(d.lastEnd), slowTask))
 	}
@@ -90,11 +90,11 @@ func (d *Deployer) noteEnd(at time.Time) {
 }
 
 // gathering tells that the batch should wait for more ends, and until when.
-func (d *Deployer) gathering() bool {
+func (d *Deployer) shouldGather() bool {
 	d.gatherUntil = time.Time{}
 	b := &d.pending
 	if d.stopping || len(b.starts)+len(b.freed) > 0 || len(b.finishes) >= mostGathered || len(d.running) == 0 ||
-		!d.crowded() {
+		!d.endsComeFast() {
 		return false
 	}
 	if d.gatherSince.IsZero() {
@@ -113,9 +113,9 @@ func (d *Deployer) prepare(b *batch) {
 		return
 	}
 	known := func(id intent.ResourceID) bool { return d.prepared[id] != nil || d.unsaved[id] > 0 }
-	for _, c := range d.sched.Ahead(d.lookAhead(), known) {
+	for _, c := range d.sched.Ahead(d.prepareDepth(), known) {
 		id := c.Resource.ID
-		r := d.newRun(c)
+		r := d.newDeployment(c)
 		r.ahead = true
 		d.prepared[id], d.ahead[r.task.ID] = r, id
 		b.prepared = append(b.prepared, r)
@@ -123,14 +123,14 @@ func (d *Deployer) prepare(b *batch) {
 }
 
 // begin puts a start into the next batch, or lets it run at once when it was prepared.
-func (d *Deployer) begin(c scheduler.Start) {
+func (d *Deployer) start(c scheduler.Start) {
 	r := d.prepared[c.Resource.ID]
 	if r != nil && (r.task.Action == executor.DryRun) != c.Report { // it was to be another thing
-		d.takeBack(r)
+		d.dropPrepared(r)
 		r = nil
 	}
 	if r == nil {
-		d.pending.starts = append(d.pending.starts, d.newRun(c))
+		d.pending.starts = append(d.pending.starts, d.newDeployment(c))
 		return
 	}
 	delete(d.prepared, c.Resource.ID)
@@ -149,38 +149,38 @@ func (d *Deployer) begin(c scheduler.Start) {
 	d.running[r.task.ID] = r
 	d.logAction(r.action, r.action.Messages)
 	d.show(r)
-	d.outgoing(r)
+	d.queueForExecutor(r)
 }
 
-// unprepare takes back what was prepared and is not going to run as prepared, also
+// recallPrepared takes back what was prepared and is not going to run as prepared, also
 // what was sent behind another task; an empty agent means all.
-func (d *Deployer) unprepare(agent string) {
+func (d *Deployer) recallPrepared(agent string) {
 	for id, r := range d.prepared {
 		if agent == "" || id.Agent == agent {
-			d.takeBack(r)
+			d.dropPrepared(r)
 		}
 	}
 	if d.sched != nil {
-		d.carry(d.sched.RecallAll(agent))
+		d.carryOut(d.sched.RecallAll(agent))
 	}
 }
 
 // show makes an entry in the log for a prepared task that takes its time.
-func (d *Deployer) show(r *run) {
+func (d *Deployer) show(r *deployment) {
 	r.shown = time.AfterFunc(shownAfter, func() {
 		d.post(func() { d.pending.shown = append(d.pending.shown, r) })
 	})
 }
 
-// takeBack drops a task that was prepared.
-func (d *Deployer) takeBack(r *run) {
+// dropPrepared drops a task that was prepared.
+func (d *Deployer) dropPrepared(r *deployment) {
 	delete(d.prepared, r.task.Resource.ID)
 	delete(d.ahead, r.task.ID)
-	d.pending.relist = true
+	d.pending.rewriteAhead = true
 }
 
 // save puts an end into the next batch.
-func (d *Deployer) save(f intent.FinishedAction) {
+func (d *Deployer) queueEnd(f intent.FinishedAction) {
 	d.pending.finishes = append(d.pending.finishes, f)
 	d.unsaved[f.State.ID]++
 }

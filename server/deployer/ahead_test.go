@@ -135,10 +135,10 @@ func TestTheListKeepsEndsUntilTheyAreDurable(t *testing.T) {
 	d := &Deployer{unsaved: make(map[intent.ResourceID]int), ahead: make(map[intent.ActionID]intent.ResourceID)}
 	ended, next := newID(), newID()
 	d.ahead[ended], d.ahead[next] = rid("x/a"), rid("x/b")
-	d.save(intent.FinishedAction{Action: intent.Action{ID: ended}, State: intent.ResourceState{ID: rid("x/a")}})
+	d.queueEnd(intent.FinishedAction{Action: intent.Action{ID: ended}, State: intent.ResourceState{ID: rid("x/a")}})
 	b := d.pending
 	d.pending = batch{}
-	b.relist = true
+	b.rewriteAhead = true
 	if w := d.writes(&b); len(w.ahead) != 2 {
 		t.Errorf("beside the end: %v", w.ahead)
 	}
@@ -226,26 +226,29 @@ func TestEndsGather(t *testing.T) {
 			taskTime: average(
 				time.Millisecond,
 			), commitTime: average(time.Millisecond), endGap: average(time.Millisecond / 5),
-			pending: batch{finishes: make([]intent.FinishedAction, 3)}, running: map[intent.ActionID]*run{newID(): {}},
+			pending: batch{finishes: make([]intent.FinishedAction, 3)}, running: map[intent.ActionID]*deployment{newID(): {}},
 		}
 	}
 	for name, c := range map[string]struct {
 		change func(d *Deployer)
 		want   bool
 	}{
-		"fast":                  {func(*Deployer) {}, true},
-		"something begins":      {func(d *Deployer) { d.pending.starts = []*run{{}} }, false},
-		"something is freed":    {func(d *Deployer) { d.pending.freed = []intent.ResourceID{rid("x/a")} }, false},
-		"nothing else runs":     {func(d *Deployer) { clear(d.running) }, false},
-		"they waited":           {func(d *Deployer) { d.gatherSince = time.Now().Add(-gatherTime) }, false},
-		"many":                  {func(d *Deployer) { d.pending.finishes = make([]intent.FinishedAction, mostGathered) }, false},
+		"fast":               {func(*Deployer) {}, true},
+		"something begins":   {func(d *Deployer) { d.pending.starts = []*deployment{{}} }, false},
+		"something is freed": {func(d *Deployer) { d.pending.freed = []intent.ResourceID{rid("x/a")} }, false},
+		"nothing else runs":  {func(d *Deployer) { clear(d.running) }, false},
+		"they waited":        {func(d *Deployer) { d.gatherSince = time.Now().Add(-gatherTime) }, false},
+		"many": {func(d *Deployer) {
+			d.pending.finishes = make([]intent.FinishedAction,
+				mostGathered)
+		}, false},
 		"one by one":            {func(d *Deployer) { d.endGap = average(quickSuccession) }, false},
 		"slow handlers":         {func(d *Deployer) { d.taskTime = average(slowTask) }, false},
 		"the deployer is ended": {func(d *Deployer) { d.stopping = true }, false},
 	} {
 		d := fresh()
 		c.change(d)
-		if got := d.gathering(); got != c.want || got == d.gatherUntil.IsZero() {
+		if got := d.shouldGather(); got != c.want || got == d.gatherUntil.IsZero() {
 			t.Errorf("%s: %v, until %v", name, got, d.gatherUntil)
 		}
 	}
@@ -275,11 +278,7 @@ func TestManyEndsGather(t *testing.T) {
 			lines = append(lines, name)
 		}
 		s.d.post(func() {
-			s.d.taskTime, s.d.commitTime, s.d.endGap = average(
-				time.Millisecond/4,
-			), average(
-				time.Millisecond,
-			), average(
+			s.d.taskTime, s.d.commitTime, s.d.endGap = average(time.Millisecond/4), average(time.Millisecond), average(
 				time.Millisecond/10,
 			)
 		})

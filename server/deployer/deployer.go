@@ -37,41 +37,39 @@ type Deployer struct {
 	logFailed bool           // the resource action log; owned by the commit under way
 
 	// Owned by the loop.
-	sched       *scheduler.Scheduler // nil until the record was read
-	environ     intent.Environment
-	timers      [2]string // the settings that the scheduler has
-	policy      scheduler.Policy
-	rules       string // the settings and overrides that the scheduler has
-	version     *versionCode
-	resources   []intent.Resource // of the scheduler's version, sorted by id; not to be changed
-	coming      *earlyRead        // the version that is being released; nil when it is not read early
-	wanted      int               // newest released version that was heard of
-	loading     bool
-	deferred    []func() // outcomes that wait for a version to be loaded
-	early       []func() // what was asked for before the record was read
-	pending     batch
-	actionLines bytes.Buffer // of the resource action log, to be written with the next batch
-	committing  bool
-	running     map[intent.ActionID]*run
-	prepared    map[intent.ResourceID]*run            // recorded ahead of their turn
-	ahead       map[intent.ActionID]intent.ResourceID // these, and those of them that ran and whose end is not durable
-	listed      int                                   // how many of them were recorded last
-	unsaved     map[intent.ResourceID]int             // ends that are not durable yet
-	taskTime    average
-	commitTime  average
-	endGap      average // between the ends of two tasks
-	lastEnd     time.Time
-	gatherSince time.Time // when the batch began to wait for more ends; zero: it does not
-	gatherUntil time.Time // when it will have waited long enough
-	pursuits    int       // what is under way beside deployments
-	yield       yield
-	queues      queues
-	dryRuns     map[intent.ActionID]*dryRun
-	facts       inquiries
-	waiters     []chan struct{}
-	stopping    bool
-	grace       *time.Timer // set while stopping
-	abandoned   bool        // the grace time is over
+	sched          *scheduler.Scheduler // nil until the record was read
+	environ        intent.Environment
+	timers         [2]string // the settings that the scheduler has
+	policy         scheduler.Policy
+	rules          string // the settings and overrides that the scheduler has
+	version        *versionCode
+	resources      []intent.Resource // of the scheduler's version, sorted by id; not to be changed
+	newestReleased int               // newest released version that was heard of
+	loading        bool
+	deferred       []func() // outcomes that wait for a version to be loaded
+	beforeLoad     []func() // what was asked for before the record was read
+	pending        batch
+	actionLines    bytes.Buffer // of the resource action log, to be written with the next batch
+	committing     bool
+	running        map[intent.ActionID]*deployment
+	prepared       map[intent.ResourceID]*deployment     // recorded ahead of their turn
+	ahead          map[intent.ActionID]intent.ResourceID // these, and those of them that ran and whose end is not durable
+	listedAhead    int                                   // how many of them were recorded last
+	unsaved        map[intent.ResourceID]int             // ends that are not durable yet
+	taskTime       average
+	commitTime     average
+	endGap         average // between the ends of two tasks
+	lastEnd        time.Time
+	gatherSince    time.Time // when the batch began to wait for more ends; zero: it does not
+	gatherUntil    time.Time // when it will have waited long enough
+	inBackground   int       // what is under way beside deployments
+	queues         executorQueues
+	dryRuns        map[intent.ActionID]*dryRun
+	facts          factState
+	waiters        []chan struct{}
+	stopping       bool
+	grace          *time.Timer // set while stopping
+	abandoned      bool        // the grace time is over
 }
 
 // New checks the configuration; nothing runs before Start.
@@ -84,10 +82,10 @@ func New(cfg Config) (*Deployer, error) {
 		log:     cfg.Logger.With("environment", cfg.Environment.ID.String()),
 		wakeup:  make(chan struct{}, 1),
 		done:    make(chan struct{}),
-		running: make(map[intent.ActionID]*run), prepared: make(map[intent.ResourceID]*run),
+		running: make(map[intent.ActionID]*deployment), prepared: make(map[intent.ResourceID]*deployment),
 		ahead:   make(map[intent.ActionID]intent.ResourceID),
 		unsaved: make(map[intent.ResourceID]int), dryRuns: make(map[intent.ActionID]*dryRun), queues: newQueues(),
-		facts: inquiries{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
+		facts: factState{asked: make(map[intent.ResourceID]time.Time), awaited: make(map[intent.ResourceID]bool)},
 	}
 	return d, nil
 }
@@ -126,7 +124,7 @@ func (d *Deployer) Stop() {
 // VersionReleased says that the record has a newer intent.
 func (d *Deployer) VersionReleased(number int) {
 	d.post(func() {
-		d.wanted = max(d.wanted, number)
+		d.newestReleased = max(d.newestReleased, number)
 		d.loadVersion()
 	})
 }
@@ -138,30 +136,30 @@ func (d *Deployer) Deploy(full bool, agents []string, resources []intent.Resourc
 	if full {
 		kind = scheduler.UserRepair
 	}
-	d.whenRead(func() {
-		d.carry(d.sched.Trigger(kind, scheduler.Filter{Agents: agents, Resources: resources}, now()))
+	d.whenLoaded(func() {
+		d.carryOut(d.sched.Trigger(kind, scheduler.Filter{Agents: agents, Resources: resources}, now()))
 	})
 }
 
 // Unpark frees resources that are parked, all of them when none is named.
 func (d *Deployer) Unpark(resources []intent.ResourceID) {
-	d.whenRead(func() { d.carry(d.sched.Unpark(resources, now())) })
+	d.whenLoaded(func() { d.carryOut(d.sched.Unpark(resources, now())) })
 }
 
 // SetPaused pauses or unpauses an agent, every one when the name is empty:
 // what runs ends, nothing more starts.
 func (d *Deployer) SetPaused(agent string, paused bool) {
-	d.whenRead(func() {
+	d.whenLoaded(func() {
 		names := []string{agent}
 		if agent == "" {
 			names = d.sched.Agents()
 		}
 		for _, name := range names {
 			if paused {
-				d.unprepare(name)
-				d.carry(d.sched.Pause(name, now()))
+				d.recallPrepared(name)
+				d.carryOut(d.sched.Pause(name, now()))
 			} else {
-				d.carry(d.sched.Unpause(name, now()))
+				d.carryOut(d.sched.Unpause(name, now()))
 			}
 		}
 	})
@@ -234,11 +232,11 @@ func (d *Deployer) post(f func()) {
 	}
 }
 
-// whenRead hands f to the loop, to be done once the record was read.
-func (d *Deployer) whenRead(f func()) {
+// whenLoaded hands f to the loop, to be done once the record was read.
+func (d *Deployer) whenLoaded(f func()) {
 	d.post(func() {
 		if d.sched == nil {
-			d.early = append(d.early, f)
+			d.beforeLoad = append(d.beforeLoad, f)
 			return
 		}
 		f()
@@ -268,20 +266,19 @@ func (d *Deployer) loop(ctx context.Context) {
 		}
 		if d.sched != nil && !d.stopping {
 			if edge := d.sched.NextEdge(); !edge.IsZero() && !now().Before(edge) {
-				d.unprepare("") // what was to come next may be held now
+				d.recallPrepared("") // what was to come next may be held now
 			}
-			d.giveWay(now())
-			d.carry(d.sched.Tick(now()))
+			d.carryOut(d.sched.Tick(now()))
 			if !d.facts.next.IsZero() && !d.facts.next.After(time.Now()) {
 				d.lookAtFacts(false)
 			}
 		}
 		if d.sched != nil && d.sched.Idle() {
-			d.unprepare("")
+			d.recallPrepared("")
 		}
 		d.flush()
-		d.follow()
-		d.send()
+		d.sendBehind()
+		d.sendToExecutor()
 		if !d.committing && d.pending.empty() {
 			d.writeLines(d.takeLines())
 		}
@@ -308,7 +305,7 @@ func (d *Deployer) loop(ctx context.Context) {
 
 // quiet tells that nothing is under way.
 func (d *Deployer) quiet() bool {
-	if len(d.running) > 0 || d.committing || d.pursuits > 0 || !d.pending.empty() || len(d.deferred) > 0 {
+	if len(d.running) > 0 || d.committing || d.inBackground > 0 || !d.pending.empty() || len(d.deferred) > 0 {
 		return false
 	}
 	return d.stopping && !d.loading || d.sched != nil && !d.loading && d.sched.Idle()
@@ -327,7 +324,7 @@ func (d *Deployer) untilTick() time.Duration {
 	if d.sched == nil {
 		return wait
 	}
-	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil, d.yield.until} {
+	for _, at := range []time.Time{d.sched.NextTick(), d.facts.next, d.gatherUntil} {
 		if !at.IsZero() {
 			wait = min(wait, max(time.Until(at), 0))
 		}
@@ -344,8 +341,8 @@ func (d *Deployer) beginStop() {
 	}
 	d.stopping = true
 	if d.sched != nil {
-		d.carry(d.sched.Halt())
-		d.unprepare("")
+		d.carryOut(d.sched.Halt())
+		d.recallPrepared("")
 	}
 	d.pending.starts = nil // not recorded, so not begun
 	d.cancelTasks()
@@ -367,8 +364,8 @@ func (d *Deployer) applyRules() {
 		return
 	}
 	d.rules = text
-	d.unprepare("")
-	d.carry(d.sched.SetRules(rules, now()))
+	d.recallPrepared("")
+	d.carryOut(d.sched.SetRules(rules, now()))
 }
 
 // applyEnvironment brings halted mark and timers of the scheduler in line.
@@ -388,16 +385,16 @@ func (d *Deployer) applyEnvironment() {
 	}
 	if policy := policyOf(d.environ); !reflect.DeepEqual(policy, d.policy) {
 		d.policy = policy
-		d.carry(d.sched.SetPolicy(policy, now()))
+		d.carryOut(d.sched.SetPolicy(policy, now()))
 	}
 	d.applyRules()
 	switch {
 	case d.stopping:
 	case d.environ.Halted:
-		d.carry(d.sched.Halt())
-		d.unprepare("")
+		d.carryOut(d.sched.Halt())
+		d.recallPrepared("")
 	default:
-		d.carry(d.sched.Resume(now()))
+		d.carryOut(d.sched.Resume(now()))
 	}
 }
 

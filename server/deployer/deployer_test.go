@@ -210,7 +210,8 @@ func TestPause(t *testing.T) {
 		s.release("x/a 1", "y/b 1")
 		s.wait()
 		s.exec.taken()
-		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "x", true, intent.Actor{By: "test", At: time.Now()}); err != nil {
+		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "x", true,
+			intent.Actor{By: "test", At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		s.d.SetPaused("x", true)

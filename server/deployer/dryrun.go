@@ -35,11 +35,11 @@ type dryRun struct {
 }
 
 // DryRun takes up a dry run that the record has. Doing so twice does no harm.
-func (d *Deployer) DryRun(id intent.ActionID) { d.whenRead(func() { d.beginDryRun(id) }) }
+func (d *Deployer) DryRun(id intent.ActionID) { d.whenLoaded(func() { d.beginDryRun(id) }) }
 
 // CancelDryRun takes back what a dry run still has to do; the record knows that it ended.
 func (d *Deployer) CancelDryRun(id intent.ActionID) {
-	d.whenRead(func() {
+	d.whenLoaded(func() {
 		if run := d.dryRuns[id]; run != nil {
 			d.dropDryRun(run)
 		}
@@ -50,7 +50,7 @@ func (d *Deployer) dropDryRun(run *dryRun) {
 	run.dropped = true
 	run.found = nil
 	delete(d.dryRuns, run.id)
-	d.carry(d.sched.CancelJobs(run.id, now()))
+	d.carryOut(d.sched.CancelJobs(run.id, now()))
 }
 
 // takeUpDryRuns goes on with what another server left.
@@ -80,11 +80,11 @@ func (d *Deployer) background(do func() func()) {
 	if d.stopping {
 		return
 	}
-	d.pursuits++
+	d.inBackground++
 	d.commits.Go(func() {
 		then := do()
 		d.post(func() {
-			d.pursuits--
+			d.inBackground--
 			if !d.stopping {
 				then()
 			}
@@ -121,14 +121,14 @@ func (d *Deployer) beginDryRun(id intent.ActionID) {
 			case record.Ended != nil:
 				delete(d.dryRuns, id)
 			default:
-				d.lookAt(run, record, resources, stored)
+				d.enqueueLooks(run, record, resources, stored)
 			}
 		}
 	})
 }
 
 // lookAt hands the resources without a result to the scheduler.
-func (d *Deployer) lookAt(
+func (d *Deployer) enqueueLooks(
 	run *dryRun,
 	record intent.DryRun,
 	resources []intent.Resource,
@@ -156,7 +156,7 @@ func (d *Deployer) lookAt(
 			jobs = append(jobs, scheduler.Job{Run: run.id, Resource: r.ID})
 		}
 	}
-	d.carry(d.sched.Enqueue(jobs, now()))
+	d.carryOut(d.sched.Enqueue(jobs, now()))
 	d.storeDiffs(run)
 }
 
@@ -206,14 +206,14 @@ func (run *dryRun) note(diff intent.ResourceDiff) {
 // beginJob does what the scheduler says.
 func (d *Deployer) beginJob(j scheduler.Job) {
 	if j.Run == uuid.Nil {
-		d.inquire(j)
+		d.askOne(j)
 		return
 	}
-	d.look(j)
+	d.lookAtOne(j)
 }
 
 // look does one job of a dry run.
-func (d *Deployer) look(j scheduler.Job) {
+func (d *Deployer) lookAtOne(j scheduler.Job) {
 	run := d.dryRuns[j.Run]
 	if run == nil {
 		d.endJob(j, executor.Result{})
@@ -228,13 +228,13 @@ func (d *Deployer) look(j scheduler.Job) {
 		Reason:    "dry run",
 		Timeout:   d.cfg.Timeout,
 	}
-	d.pursuits++
+	d.inBackground++
 	go func() {
 		result := d.call(t)
-		cut := d.tasks.Err() != nil
+		cutOff := d.tasks.Err() != nil
 		d.post(func() {
-			d.pursuits--
-			if !run.dropped && !cut {
+			d.inBackground--
+			if !run.dropped && !cutOff {
 				run.add(diffOf(r, result))
 				d.storeDiffs(run)
 			}
@@ -245,7 +245,7 @@ func (d *Deployer) look(j scheduler.Job) {
 
 // endJob tells the scheduler that a job is done.
 func (d *Deployer) endJob(j scheduler.Job, result executor.Result) {
-	d.carry(d.sched.JobDone(j, result.Unreachable, now()))
+	d.carryOut(d.sched.JobDone(j, result.Unreachable, now()))
 }
 
 // refused takes a job that is not going to be done.
@@ -318,11 +318,11 @@ func (d *Deployer) storeDiffs(run *dryRun) {
 	if last {
 		behind = run.behind()
 	}
-	d.pursuits++
+	d.inBackground++
 	d.commits.Go(func() {
 		err := d.storeFound(run.id, list, last, behind)
 		d.post(func() {
-			d.pursuits--
+			d.inBackground--
 			run.storing = false
 			switch {
 			case run.dropped:
@@ -346,7 +346,7 @@ func (d *Deployer) storeFound(
 	last bool,
 	behind map[intent.ResourceID]intent.ResourceID,
 ) error {
-	orPermanent := hopeless()
+	orPermanent := permanentFailures()
 	at := now()
 	err := d.persist(d.records, "record a dry run", func(ctx context.Context) error {
 		if len(list) > 0 {

@@ -96,7 +96,8 @@ func TestDryRun(t *testing.T) {
 		s.release("p/paused 0")
 		s.wait()
 		s.ran("p/paused")
-		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "p", true, intent.Actor{By: "test", At: time.Now()}); err != nil {
+		if err := s.rec.SetAgentPaused(t.Context(), s.env.ID, "p", true,
+			intent.Actor{By: "test", At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		s.d.SetPaused("p", true)
@@ -125,7 +126,8 @@ func TestDryRun(t *testing.T) {
 		if run.Todo != 0 || run.Ending != intent.DryRunDone || run.Complete() && s.isPostgres() {
 			t.Errorf("%+v", run)
 		}
-		for name, why := range map[string]string{"y/broken": "no such host", "z/away": "no route to z", "p/paused": "paused"} {
+		for name, why := range map[string]string{"y/broken": "no such host", "z/away": "no route to z",
+			"p/paused": "paused"} {
 			if d := by[name]; !strings.Contains(d.Reason, why) || d.Behind != (intent.ResourceID{}) {
 				t.Errorf("%s: %+v", name, d)
 			}
@@ -147,11 +149,8 @@ func TestDryRunOfSome(t *testing.T) {
 	for _, name := range []string{"x/a", "x/b", "z/c"} {
 		s.exec.misbehave(name, looks(nil))
 	}
-	id := s.dryRun(
-		n,
-		2,
-		intent.DryRunFilter{Agents: []string{"x*", "y"}, Resources: []intent.ResourceID{rid("x/b"), rid("y/a")}},
-	)
+	id := s.dryRun(n, 2,
+		intent.DryRunFilter{Agents: []string{"x*", "y"}, Resources: []intent.ResourceID{rid("x/b"), rid("y/a")}})
 	s.wait()
 	if run, _, kinds := s.found(id); !slices.Equal(kinds, []string{"x/b unmodified", "y/a undefined"}) ||
 		run.Ending != intent.DryRunDone {

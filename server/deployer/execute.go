@@ -1,6 +1,7 @@
 package deployer
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,13 +11,12 @@ import (
 
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/jsontext"
 	"ordain.dev/ordain/scheduler"
 )
 
 // came takes the result of a task that was sent.
-func (d *Deployer) came(result executor.Result) {
-	cut := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
+func (d *Deployer) taskEnded(result executor.Result) {
+	cutOff := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
 	d.post(func() {
 		r := d.running[result.Task]
 		if r == nil {
@@ -34,9 +34,9 @@ func (d *Deployer) came(result executor.Result) {
 		}
 		took := result.Finished.Sub(result.Started)
 		d.taskTime.add(took)
-		d.noteEnd(result.Finished)
+		d.noteEndGap(result.Finished)
 		d.queues.ended(d, r, took)
-		d.finished(r, result, cut)
+		d.finished(r, result, cutOff)
 	})
 }
 
@@ -75,21 +75,21 @@ func outcome(s intent.Status, action executor.Action) intent.Status {
 
 // finished takes the outcome of a deployment. What Stop cut off is not
 // recorded: it stays marked as running, and runs again at the next Start.
-func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
+func (d *Deployer) finished(r *deployment, result executor.Result, cutOff bool) {
 	if d.loading && !d.stopping {
-		d.deferred = append(d.deferred, func() { d.finished(r, result, cut) })
+		d.deferred = append(d.deferred, func() { d.finished(r, result, cutOff) })
 		return
 	}
 	delete(d.running, r.task.ID)
 	if r.shown != nil {
 		r.shown.Stop()
 	}
-	if cut {
+	if cutOff {
 		return
 	}
 	at := now()
 	if r.task.Behind {
-		r.begin(result.Started)
+		r.beganAt(result.Started)
 	}
 	status := outcome(result.Status, r.task.Action)
 	differed := differedOf(r.task.Resource, result.Changes)
@@ -129,20 +129,20 @@ func (d *Deployer) finished(r *run, result executor.Result, cut bool) {
 		case scheduler.SetBreaker:
 			end.Breaker = &c.Breaker
 			if c.Opened {
-				d.unprepare(c.Agent)
+				d.recallPrepared(c.Agent)
 				end.Notices = append(end.Notices, breakerNotice(c))
 			}
 		}
 	}
 	if !end.State.ID.IsZero() {
-		d.save(end)
+		d.queueEnd(end)
 	}
 	if r.task.Behind { // it was not told that it begins, since it might not have
 		d.logAction(action, action.Messages)
 	} else {
 		d.logAction(action, action.Messages[len(r.action.Messages):])
 	}
-	d.carry(commands)
+	d.carryOut(commands)
 	if id := r.task.Resource.ID; d.facts.awaited[id] && status == intent.StatusDeployed {
 		d.ask([]intent.ResourceID{id}) // it may know now
 	}
@@ -158,16 +158,15 @@ func facts(id intent.ResourceID, found []executor.Fact, at time.Time) []intent.P
 	return out
 }
 
-// line makes a log line; values are names and texts in turn.
+// line returns a log line; values are names and texts in turn.
 func line(at time.Time, level, message string, values ...string) intent.LogLine {
 	l := intent.LogLine{Level: level, Message: message, Time: at}
 	if len(values) > 0 {
-		out := []byte{'{'}
-		for i, text := range values {
-			out = append(jsontext.AppendString(out, text), ":,"[i%2])
+		arguments := make(map[string]string, len(values)/2)
+		for i := 0; i+1 < len(values); i += 2 {
+			arguments[values[i]] = values[i+1]
 		}
-		out[len(out)-1] = '}'
-		l.Arguments = out
+		l.Arguments, _ = json.Marshal(arguments) // texts can always be encoded
 	}
 	return l
 }

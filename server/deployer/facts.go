@@ -18,18 +18,18 @@ import (
 //	learnt ──fact-renew──▶ asked again, long before it expires
 //	the model waits ──▶ asked with each new version, when its resource was deployed, and every fact-renew
 
-// inquiries is what a deployer knows of facts.
-type inquiries struct {
-	asked   map[intent.ResourceID]time.Time
-	awaited map[intent.ResourceID]bool // the model waits for a fact of it
-	next    time.Time                  // when to look again; zero: nothing is due
-	reading bool
-	again   bool // something changed while the record was read
+// factState is what a deployer knows of facts.
+type factState struct {
+	asked     map[intent.ResourceID]time.Time
+	awaited   map[intent.ResourceID]bool // the model waits for a fact of it
+	next      time.Time                  // when to look again; zero: nothing is due
+	reading   bool
+	readAgain bool // something changed while the record was read
 }
 
 // RefreshFacts asks resources for their facts, as the record says that a person wants.
 func (d *Deployer) RefreshFacts(ids []intent.ResourceID) {
-	d.whenRead(func() { d.ask(ids) })
+	d.whenLoaded(func() { d.ask(ids) })
 }
 
 func (d *Deployer) ask(ids []intent.ResourceID) {
@@ -37,7 +37,7 @@ func (d *Deployer) ask(ids []intent.ResourceID) {
 	for i, id := range ids {
 		jobs[i] = scheduler.Job{Resource: id}
 	}
-	d.carry(d.sched.Enqueue(jobs, now()))
+	d.carryOut(d.sched.Enqueue(jobs, now()))
 }
 
 // lookAtFacts reads what is due. fresh says that the intent is new: what it
@@ -49,10 +49,10 @@ func (d *Deployer) lookAtFacts(fresh bool) {
 		}
 	}
 	if d.stopping || d.facts.reading {
-		d.facts.again = true
+		d.facts.readAgain = true
 		return
 	}
-	d.facts.reading, d.facts.again, d.facts.next = true, false, time.Time{}
+	d.facts.reading, d.facts.readAgain, d.facts.next = true, false, time.Time{}
 	d.background(func() func() {
 		var wanted []intent.ResourceID
 		var due []intent.FactsDue
@@ -67,7 +67,7 @@ func (d *Deployer) lookAtFacts(fresh bool) {
 			if err == nil {
 				d.askDue(wanted, due)
 			}
-			if d.facts.again {
+			if d.facts.readAgain {
 				d.lookAtFacts(false)
 			}
 		}
@@ -108,7 +108,7 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 }
 
 // inquire does one job.
-func (d *Deployer) inquire(j scheduler.Job) {
+func (d *Deployer) askOne(j scheduler.Job) {
 	r, ok := d.sched.Resource(j.Resource)
 	if !ok || len(r.Undefined) > 0 || d.version == nil {
 		d.factsRefused(
@@ -127,14 +127,14 @@ func (d *Deployer) inquire(j scheduler.Job) {
 		Reason:    "fact refresh",
 		Timeout:   d.cfg.Timeout,
 	}
-	d.pursuits++
+	d.inBackground++
 	go func() {
 		result := d.call(t)
-		cut := d.tasks.Err() != nil
+		cutOff := d.tasks.Err() != nil
 		d.post(func() {
-			d.pursuits--
-			if !cut {
-				d.answered(t, at, result)
+			d.inBackground--
+			if !cutOff {
+				d.recordAnswer(t, at, result)
 			}
 			d.endJob(j, result)
 		})
@@ -142,7 +142,7 @@ func (d *Deployer) inquire(j scheduler.Job) {
 }
 
 // answered records what a resource told.
-func (d *Deployer) answered(t executor.Task, began time.Time, result executor.Result) {
+func (d *Deployer) recordAnswer(t executor.Task, began time.Time, result executor.Result) {
 	at := now()
 	status := result.Status
 	if status == intent.StatusDry || status == "" {
@@ -172,9 +172,9 @@ func (d *Deployer) factsRefused(id intent.ResourceID, why string) {
 
 // recordInquiry makes an answer durable, and lets the server look whether the model waited for it.
 func (d *Deployer) recordInquiry(end intent.FinishedAction) {
-	d.pursuits++
+	d.inBackground++
 	d.commits.Go(func() {
-		orPermanent := hopeless()
+		orPermanent := permanentFailures()
 		err := d.persist(d.records, "record facts", func(ctx context.Context) error {
 			if err := d.cfg.Store.FinishActions(ctx, d.env, []intent.FinishedAction{end}); err != nil {
 				return orPermanent(err)
@@ -188,6 +188,6 @@ func (d *Deployer) recordInquiry(end intent.FinishedAction) {
 			d.cfg.OnFacts()
 		}
 		d.cfg.OnChange(Event{Resource: end.Action.Resource})
-		d.post(func() { d.pursuits-- })
+		d.post(func() { d.inBackground-- })
 	})
 }

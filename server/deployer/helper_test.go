@@ -116,7 +116,8 @@ func (s *stage) start() {
 	}
 	d, err := New(Config{
 		Environment: s.env, Store: record, Executor: s.exec, Logger: slog.New(slog.DiscardHandler), ActionLog: s.log,
-		OnChange: func(e Event) { s.evts <- e }, OnNotice: func(n intent.Notice) { s.told <- n }, PythonVersion: "3.13", Libc: "glibc-2.36",
+		OnChange: func(e Event) { s.evts <- e }, OnNotice: func(n intent.Notice) { s.told <- n },
+		PythonVersion: "3.13", Libc: "glibc-2.36",
 	})
 	if err != nil {
 		s.t.Fatal(err)

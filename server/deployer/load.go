@@ -130,10 +130,10 @@ func (d *Deployer) loaded(snap scheduler.Snapshot, code *versionCode) {
 		}
 	}
 	d.sched, d.version, d.resources = s, code, snap.Resources
-	for _, f := range d.early {
+	for _, f := range d.beforeLoad {
 		f()
 	}
-	d.early = nil
+	d.beforeLoad = nil
 	d.applyEnvironment()
 	d.loadVersion()
 	d.takeUpDryRuns()
@@ -144,19 +144,17 @@ func (d *Deployer) loaded(snap scheduler.Snapshot, code *versionCode) {
 // it the intent. Outcomes wait meanwhile, so that none is recorded against an
 // intent that the record no longer has.
 func (d *Deployer) loadVersion() {
-	if d.sched == nil || d.loading || d.stopping || d.wanted <= d.sched.Version() {
+	if d.sched == nil || d.loading || d.stopping || d.newestReleased <= d.sched.Version() {
 		return
 	}
 	d.loading = true
-	d.carry(d.sched.RecallAll(""))
-	number, from, known := d.wanted, d.sched.Version(), d.resources
-	coming := d.coming
-	d.coming = nil
+	d.carryOut(d.sched.RecallAll(""))
+	number, from, known := d.newestReleased, d.sched.Version(), d.resources
 	go func() {
 		var resources []intent.Resource
 		var code *versionCode
 		err := d.persist(d.tasks, "read a version", func(ctx context.Context) (err error) {
-			resources, code, err = d.readReleased(ctx, coming, from, known, number)
+			resources, code, err = d.readNewer(ctx, from, known, number)
 			if fault.Is(err, fault.NotFound) {
 				return permanent{err} // it was deleted since
 			}
@@ -169,8 +167,8 @@ func (d *Deployer) loadVersion() {
 			} else if !d.stopping {
 				d.adopt(number, resources, code)
 			}
-			if d.wanted == number {
-				d.wanted = 0
+			if d.newestReleased == number {
+				d.newestReleased = 0
 			}
 			deferred := d.deferred
 			d.deferred = nil
@@ -183,14 +181,14 @@ func (d *Deployer) loadVersion() {
 }
 
 func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionCode) {
-	d.unprepare("")
+	d.recallPrepared("")
 	commands, err := d.sched.NewVersion(number, resources, code.marks, now())
 	if err != nil {
 		d.log.Error("a released version cannot be deployed; the one before stays", "version", number, "error", err)
 		return
 	}
 	d.version, d.resources = code, resources
-	d.carry(commands)
+	d.carryOut(commands)
 	d.lookAtFacts(true)
 	d.cfg.OnChange(Event{})
 }

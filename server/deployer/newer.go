@@ -42,66 +42,6 @@ func (d *Deployer) readNewer(
 	return d.withCode(ctx, resources, number)
 }
 
-// A release takes the database about as long as reading the version does. Neither
-// needs the other, so the version is read meanwhile:
-//
-//	Releasing(n) ─▶ read n ────────▶┐
-//	release n ──────▶ VersionReleased(n) ─▶ adopt n
-
-// earlyRead is a version that is read while it is being released. Its number and what
-// it is read on top of do not change; the rest is there when done is closed.
-type earlyRead struct {
-	number, from int
-	done         chan struct{}
-	resources    []intent.Resource
-	code         *versionCode
-	err          error
-}
-
-// Releasing says that a version is about to be released, so that it is read
-// already; 0 says that nothing came of it. It promises nothing: VersionReleased does.
-func (d *Deployer) Releasing(number int) {
-	d.post(func() {
-		d.coming = nil
-		if d.sched == nil || d.loading || d.stopping || number <= d.sched.Version() || anyPurged(d.resources) {
-			return
-		}
-		e := &earlyRead{number: number, from: d.sched.Version(), done: make(chan struct{})}
-		known := d.resources
-		d.coming = e
-		go func() {
-			defer close(e.done)
-			e.resources, e.code, e.err = d.readNewer(d.tasks, e.from, known, number)
-		}()
-	})
-}
-
-// readReleased reads a version that was released, unless that was done early.
-func (d *Deployer) readReleased(
-	ctx context.Context,
-	e *earlyRead,
-	from int,
-	known []intent.Resource,
-	number int,
-) ([]intent.Resource, *versionCode, error) {
-	if e != nil && e.number == number && e.from == from {
-		select {
-		case <-e.done:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		}
-		// What purged resources required when they were kept is known since the release.
-		if e.err == nil && !anyPurged(e.resources) {
-			return e.resources, e.code, nil
-		}
-	}
-	return d.readNewer(ctx, from, known, number)
-}
-
-func anyPurged(resources []intent.Resource) bool {
-	return slices.ContainsFunc(resources, func(r intent.Resource) bool { return r.Purged })
-}
-
 // renewed makes the resources of a version from those of one before, both sorted
 // by id. Nothing of known is changed: tasks that run have it.
 func renewed(known, changed []intent.Resource, gone []intent.ResourceID, number int) []intent.Resource {

@@ -19,7 +19,6 @@ import (
 type counting struct {
 	*store.Store
 	whole, parts int
-	reads        chan int // gets the number of each version that was read by what changed, when it is there
 }
 
 func (c *counting) VersionResources(
@@ -39,9 +38,6 @@ func (c *counting) VersionChanges(
 ) ([]intent.Resource, int, error) {
 	out, total, err := c.Store.VersionChanges(ctx, env, from, number, purged)
 	c.parts += len(out)
-	if c.reads != nil {
-		c.reads <- number
-	}
 	return out, total, err
 }
 
@@ -162,106 +158,4 @@ func TestNewerVersionsAreReadByWhatChanged(t *testing.T) {
 	if same(from, known, next); rec.whole != 1 {
 		t.Errorf("read whole %d times", rec.whole)
 	}
-}
-
-// A version is read while it is being released. It is read again where the
-// release itself decides what is read, and when nothing came of the release.
-func TestAVersionIsReadWhileItIsReleased(t *testing.T) {
-	t.Parallel()
-	db, ctx := storetest.Open(t), t.Context()
-	env := newEnvironment(t, db)
-	rec := &counting{Store: db, reads: make(chan int, 10)}
-	d, err := New(Config{Environment: env, Store: rec, Executor: idle{}, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	defer d.Stop()
-	version := func(purged bool, lines ...string) int {
-		v := intent.NewVersion{Environment: env.ID}
-		for _, line := range lines {
-			v.Resources = append(v.Resources, resource(line))
-		}
-		v.Resources[0].Purged = purged
-		number, err := db.StoreVersion(ctx, v, now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return number
-	}
-	released := func(number int) {
-		if err := db.ReleaseVersion(ctx, env.ID, number, now()); err != nil {
-			t.Fatal(err)
-		}
-		d.VersionReleased(number)
-		if err := d.Wait(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if got := d.Snapshot().Version; got != number {
-			t.Fatalf("version %d is deployed instead of %d", got, number)
-		}
-		counts, err := db.ResourceCounts(ctx, env.ID)
-		if err != nil || counts[intent.StatusDeployed] != 2 {
-			t.Fatalf("version %d: %v, %v", number, counts, err)
-		}
-	}
-	read := func(number int) {
-		t.Helper()
-		if got := <-rec.reads; got != number {
-			t.Fatalf("version %d is read instead of %d", got, number)
-		}
-	}
-	had := func(number int) {
-		t.Helper()
-		if len(rec.reads) == 0 {
-			t.Fatalf("version %d is not read again", number)
-		}
-		read(number)
-	}
-	none := func() {
-		t.Helper()
-		if len(rec.reads) > 0 {
-			t.Fatalf("version %d is read once more", <-rec.reads)
-		}
-	}
-	released(version(false, "a/one 1", "a/two 1")) // the first is read whole
-	none()
-
-	second := version(false, "a/one 2", "a/two 1")
-	d.Releasing(second)
-	read(second)
-	released(second)
-	none()
-
-	third := version(false, "a/one 3", "a/two 1")
-	d.Releasing(third)
-	read(third)
-	d.Releasing(0)
-	released(third)
-	had(third)
-	none()
-
-	fourth, other := version(false, "a/one 4", "a/two 1"), version(false, "a/one 5", "a/two 1")
-	d.Releasing(fourth)
-	read(fourth)
-	released(other)
-	had(other)
-	none()
-
-	purged := version(true, "a/one 6", "a/two 1")
-	d.Releasing(purged)
-	read(purged)
-	released(purged)
-	had(purged)
-	none()
-
-	again := version(true, "a/one 7", "a/two 2") // while something is purged it is not read before its time
-	d.Releasing(again)
-	d.Snapshot()
-	none()
-	released(again)
-	had(again)
-	none()
 }

@@ -31,10 +31,10 @@ const (
 )
 
 // queues are what was sent and has not ended, by agent.
-type queues struct {
-	of      map[string]*queue
-	touched []string // agents that may be sent more
-	sending []*run   // at the end of this turn of the loop
+type executorQueues struct {
+	of      map[string]*agentQueue
+	touched []string      // agents that may be sent more
+	sending []*deployment // at the end of this turn of the loop
 	recalls []intent.ActionID
 	behind  int // how many are behind another one
 	looked  time.Time
@@ -42,17 +42,19 @@ type queues struct {
 	most    int           // mostBehind, but in tests
 }
 
-type queue struct {
-	runs    []*run    // the first one runs
-	since   time.Time // when it began, as far as is known here
-	time    average   // that tasks take
-	quiet   bool      // nothing is sent behind until a task has ended
-	touched bool      // it is among those that may be sent more
+type agentQueue struct {
+	runs     []*deployment // the first one runs
+	since    time.Time     // when it began, as far as is known here
+	time     average       // that tasks take
+	holdBack bool          // nothing is sent behind until a task has ended
+	touched  bool          // it is among those that may be sent more
 }
 
-func newQueues() queues { return queues{of: make(map[string]*queue), slow: slowHead, most: mostBehind} }
+func newQueues() executorQueues {
+	return executorQueues{of: make(map[string]*agentQueue), slow: slowHead, most: mostBehind}
+}
 
-func (l *queues) touch(agent string) {
+func (l *executorQueues) touch(agent string) {
 	if q := l.of[agent]; q != nil && !q.touched {
 		q.touched = true
 		l.touched = append(l.touched, agent)
@@ -60,18 +62,18 @@ func (l *queues) touch(agent string) {
 }
 
 // depth is how many may be behind the one that runs, of so many at most.
-func (q *queue) depth(most int) int {
-	if len(q.runs) == 0 || q.quiet || q.time == 0 {
+func (q *agentQueue) depth(most int) int {
+	if len(q.runs) == 0 || q.holdBack || q.time == 0 {
 		return 0
 	}
 	return int(min(average(quickLine)/q.time, average(most)))
 }
 
 // outgoing sends a task at the end of this turn.
-func (d *Deployer) outgoing(r *run) { d.queues.sending = append(d.queues.sending, r) }
+func (d *Deployer) queueForExecutor(r *deployment) { d.queues.sending = append(d.queues.sending, r) }
 
 // send hands what is to run to the executor, and asks for what is recalled.
-func (d *Deployer) send() {
+func (d *Deployer) sendToExecutor() {
 	l := &d.queues
 	if len(l.sending) > 0 {
 		tasks := make([]executor.Task, len(l.sending))
@@ -82,10 +84,10 @@ func (d *Deployer) send() {
 		l.sending = l.sending[:0]
 		if d.tasks.Err() != nil {
 			for _, t := range tasks {
-				d.came(executor.Result{Task: t.ID})
+				d.taskEnded(executor.Result{Task: t.ID})
 			}
 		} else {
-			d.cfg.Executor.Begin(d.tasks, tasks, d.came)
+			d.cfg.Executor.Begin(d.tasks, tasks, d.taskEnded)
 		}
 	}
 	if len(l.recalls) > 0 {
@@ -94,11 +96,11 @@ func (d *Deployer) send() {
 	}
 }
 
-func (l *queues) sent(r *run) {
+func (l *executorQueues) sent(r *deployment) {
 	agent := r.task.Resource.ID.Agent
 	q := l.of[agent]
 	if q == nil {
-		q = &queue{}
+		q = &agentQueue{}
 		l.of[agent] = q
 	}
 	if q.runs = append(q.runs, r); len(q.runs) == 1 {
@@ -111,7 +113,7 @@ func (l *queues) sent(r *run) {
 }
 
 // follow sends to quick agents what comes next there, and recalls it from those that turned out slow.
-func (d *Deployer) follow() {
+func (d *Deployer) sendBehind() {
 	l := &d.queues
 	if d.sched == nil {
 		return
@@ -119,9 +121,9 @@ func (d *Deployer) follow() {
 	if at := time.Now(); l.behind > 0 && at.Sub(l.looked) >= l.slow/2 {
 		l.looked = at
 		for agent, q := range l.of {
-			if len(q.runs) > 1 && !q.quiet && at.Sub(q.since) >= l.slow {
-				q.quiet = true
-				d.carry(d.sched.RecallAll(agent))
+			if len(q.runs) > 1 && !q.holdBack && at.Sub(q.since) >= l.slow {
+				q.holdBack = true
+				d.carryOut(d.sched.RecallAll(agent))
 			}
 		}
 	}
@@ -132,14 +134,14 @@ func (d *Deployer) follow() {
 		q := l.of[agent]
 		q.touched = false
 		if n := q.depth(l.most); n > 0 {
-			d.carryBehind(d.sched.Behind(agent, n, d.mayFollow, now()))
+			d.carryOutBehind(d.sched.Behind(agent, n, d.maySendBehind, now()))
 		}
 	}
 	l.touched = l.touched[:0]
 }
 
-// mayFollow tells that a task is prepared, and that nothing else has to be durable before it begins.
-func (d *Deployer) mayFollow(c scheduler.Start) bool {
+// maySendBehind tells that a task is prepared, and that nothing else has to be durable before it begins.
+func (d *Deployer) maySendBehind(c scheduler.Start) bool {
 	r := d.prepared[c.Resource.ID]
 	if r == nil || !r.durable || r.task.Action != executor.Deploy || d.unsaved[c.Resource.ID] > 0 {
 		return false
@@ -147,12 +149,12 @@ func (d *Deployer) mayFollow(c scheduler.Start) bool {
 	return !slices.ContainsFunc(c.Requires, func(need scheduler.Dependency) bool { return d.unsaved[need.ID] > 0 })
 }
 
-// carryBehind sends what the scheduler started behind other tasks.
-func (d *Deployer) carryBehind(commands []scheduler.Command) {
+// carryOutBehind sends what the scheduler started behind other tasks.
+func (d *Deployer) carryOutBehind(commands []scheduler.Command) {
 	for _, c := range commands {
 		start, is := c.(scheduler.Start)
 		if !is {
-			d.carry([]scheduler.Command{c})
+			d.carryOut([]scheduler.Command{c})
 			continue
 		}
 		r := d.prepared[start.Resource.ID]
@@ -160,12 +162,12 @@ func (d *Deployer) carryBehind(commands []scheduler.Command) {
 		r.describe(start, now())
 		r.task.Behind = true
 		d.running[r.task.ID] = r
-		d.outgoing(r)
+		d.queueForExecutor(r)
 	}
 }
 
 // begin says when a task that was behind began.
-func (r *run) begin(at time.Time) {
+func (r *deployment) beganAt(at time.Time) {
 	if at.IsZero() {
 		return
 	}
@@ -183,13 +185,13 @@ func (d *Deployer) recall(c scheduler.Recall) {
 }
 
 // ended takes note of the end of a task; what is next begins.
-func (l *queues) ended(d *Deployer, r *run, took time.Duration) {
+func (l *executorQueues) ended(d *Deployer, r *deployment, took time.Duration) {
 	q := l.gone(r)
 	if q == nil {
 		return
 	}
 	q.time.add(took)
-	q.quiet = false
+	q.holdBack = false
 	if len(q.runs) > 0 {
 		q.since = time.Now()
 		if next := q.runs[0]; next.shown == nil {
@@ -198,7 +200,7 @@ func (l *queues) ended(d *Deployer, r *run, took time.Duration) {
 	}
 }
 
-func (l *queues) gone(r *run) *queue {
+func (l *executorQueues) gone(r *deployment) *agentQueue {
 	agent := r.task.Resource.ID.Agent
 	q := l.of[agent]
 	if q == nil {
@@ -217,9 +219,9 @@ func (l *queues) gone(r *run) *queue {
 }
 
 // withdrawn takes back a task that was sent and did not begin.
-func (d *Deployer) withdrawn(r *run) {
+func (d *Deployer) withdrawn(r *deployment) {
 	if q := d.queues.gone(r); q != nil {
-		q.quiet = true
+		q.holdBack = true
 	}
 	if d.loading && !d.stopping {
 		d.deferred = append(d.deferred, func() { d.withdrawn(r) })
@@ -230,6 +232,6 @@ func (d *Deployer) withdrawn(r *run) {
 	}
 	delete(d.running, r.task.ID)
 	delete(d.ahead, r.task.ID)
-	d.pending.relist = true
-	d.carry(d.sched.Withdrawn(r.task.Resource.ID, r.task.Resource.Version, now()))
+	d.pending.rewriteAhead = true
+	d.carryOut(d.sched.Withdrawn(r.task.Resource.ID, r.task.Resource.Version, now()))
 }

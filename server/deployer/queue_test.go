@@ -18,7 +18,7 @@ func (s *stage) line() chan<- struct{} {
 	s.wait()
 	s.quick()
 	s.d.post(func() {
-		s.d.queues.of["x"] = &queue{time: average(time.Millisecond / 2)}
+		s.d.queues.of["x"] = &agentQueue{time: average(time.Millisecond / 2)}
 		s.d.queues.slow, s.d.queues.most = time.Hour, mostBehind
 	})
 	s.release("x/a 1", "x/b 1", "x/c 1", "x/d 1", "x/e 1 x/b")
@@ -97,7 +97,8 @@ func TestGivenBack(t *testing.T) {
 		"a window": {
 			func(s *stage) {
 				e := s.env
-				e.Settings = map[string]any{"maintenance_windows": map[string]any{"never": map[string]any{"kind": "freeze", "cron": "0 0 * * *", "duration": 23.9 * 3600}}}
+				freeze := map[string]any{"kind": "freeze", "cron": "0 0 * * *", "duration": 23.9 * 3600}
+				e.Settings = map[string]any{"maintenance_windows": map[string]any{"never": freeze}}
 				s.d.Changed(e)
 			}, func(s *stage) { s.d.Changed(s.env) },
 			[]string{"x/b", "x/c", "x/d", "x/e"},
@@ -189,16 +190,17 @@ func TestSlowHead(t *testing.T) {
 
 // Nothing is sent behind slow tasks.
 func TestNothingBehindSlow(t *testing.T) {
-	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4, 2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
-		q := &queue{runs: []*run{{}}, time: average(took)}
+	for took, want := range map[time.Duration]int{time.Microsecond: mostBehind, time.Millisecond: 4,
+		2 * time.Millisecond: 2, 5 * time.Millisecond: 0, 0: 0} {
+		q := &agentQueue{runs: []*deployment{{}}, time: average(took)}
 		if got := q.depth(mostBehind); got != want {
 			t.Errorf("%s: %d", took, got)
 		}
 	}
-	if got := (&queue{time: 1}).depth(mostBehind); got != 0 {
+	if got := (&agentQueue{time: 1}).depth(mostBehind); got != 0 {
 		t.Errorf("nothing runs: %d", got)
 	}
-	if got := (&queue{runs: []*run{{}}, time: 1, quiet: true}).depth(mostBehind); got != 0 {
+	if got := (&agentQueue{runs: []*deployment{{}}, time: 1, holdBack: true}).depth(mostBehind); got != 0 {
 		t.Errorf("after some came back: %d", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // run is one deployment between its Start and its record.
-type run struct {
+type deployment struct {
 	action  intent.Action
 	task    executor.Task
 	durable bool        // its begin is recorded
@@ -27,26 +27,26 @@ type run struct {
 
 // batch is what one commit carries.
 type batch struct {
-	starts   []*run                  // begin when all of the batch is durable
-	prepared []*run                  // recorded ahead, see ahead.go
-	shown    []*run                  // prepared ones that run and take their time
-	finishes []intent.FinishedAction // ended, or skipped without having begun
-	relist   bool                    // what is ahead is less than what is recorded
-	lines    []byte                  // for the action log
-	freed    []intent.ResourceID     // no longer parked
+	starts       []*deployment           // begin when all of the batch is durable
+	prepared     []*deployment           // recorded ahead, see ahead.go
+	shown        []*deployment           // prepared ones that run and take their time
+	finishes     []intent.FinishedAction // ended, or skipped without having begun
+	rewriteAhead bool                    // what is ahead is less than what is recorded
+	lines        []byte                  // for the action log
+	freed        []intent.ResourceID     // no longer parked
 }
 
 func (b *batch) empty() bool {
-	return len(b.starts)+len(b.shown)+len(b.finishes)+len(b.freed) == 0 && !b.relist
+	return len(b.starts)+len(b.shown)+len(b.finishes)+len(b.freed) == 0 && !b.rewriteAhead
 }
 
 // carry puts the scheduler's commands into the batch. The state after an
 // outcome is put there by ended, which has the action that it belongs to.
-func (d *Deployer) carry(commands []scheduler.Command) {
+func (d *Deployer) carryOut(commands []scheduler.Command) {
 	for _, c := range commands {
 		switch c := c.(type) {
 		case scheduler.Start:
-			d.begin(c)
+			d.start(c)
 		case scheduler.StartJob:
 			d.beginJob(c.Job)
 		case scheduler.RefuseJob:
@@ -56,7 +56,7 @@ func (d *Deployer) carry(commands []scheduler.Command) {
 		case scheduler.SetState:
 			switch {
 			case c.Skipped:
-				d.save(d.newSkip(c))
+				d.queueEnd(d.newSkip(c))
 			case c.Freed:
 				d.pending.freed = append(d.pending.freed, c.State.ID)
 			}
@@ -64,12 +64,13 @@ func (d *Deployer) carry(commands []scheduler.Command) {
 	}
 }
 
-func (d *Deployer) newRun(c scheduler.Start) *run {
+func (d *Deployer) newDeployment(c scheduler.Start) *deployment {
 	at := now()
-	r := &run{
+	r := &deployment{
 		task: executor.Task{
-			ID: newID(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID), Timeout: d.cfg.Timeout,
-			Lanes: d.sched.Concurrency(c.Resource.ID.Agent),
+			ID: newID(), Action: executor.Deploy, Resource: c.Resource, Blueprint: d.version.of(c.Resource.ID),
+			Timeout: d.cfg.Timeout,
+			Lanes:   d.sched.Concurrency(c.Resource.ID.Agent),
 		},
 		action: intent.Action{
 			Environment: d.env, Kind: intent.ActionDeploy, Resource: c.Resource.ID, Version: c.Resource.Version,
@@ -85,7 +86,7 @@ func (d *Deployer) newRun(c scheduler.Start) *run {
 }
 
 // describe takes over what a start says beside the resource.
-func (r *run) describe(c scheduler.Start, at time.Time) {
+func (r *deployment) describe(c scheduler.Start, at time.Time) {
 	r.began = at
 	r.task.Reason, r.task.DependencyChanged = c.Reason, c.DependencyChanged
 	r.task.Requires = nil
@@ -107,7 +108,7 @@ func (r *run) describe(c scheduler.Start, at time.Time) {
 func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 	at := now()
 	if r := d.prepared[c.State.ID]; r != nil {
-		d.takeBack(r)
+		d.dropPrepared(r)
 	}
 	status := intent.StatusSkippedForDependency
 	why := line(at, "INFO", "Skipped ("+c.Reason+"): it requires "+c.Cause.String()+
@@ -126,7 +127,7 @@ func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 
 // flush commits the batch when the one before is durable.
 func (d *Deployer) flush() {
-	if d.committing || d.pending.empty() || d.gathering() {
+	if d.committing || d.pending.empty() || d.shouldGather() {
 		return
 	}
 	b := d.pending
@@ -159,14 +160,14 @@ func (d *Deployer) flush() {
 }
 
 // writes is what of a batch is to be recorded beside its ends.
-type writes struct {
-	begins []intent.Action // with an entry in the log
-	relist bool
-	ahead  []intent.Ahead // all that is, when relist is set
+type batchWrites struct {
+	begins       []intent.Action // with an entry in the log
+	rewriteAhead bool
+	ahead        []intent.Ahead // all that is, when rewriteAhead is set
 }
 
-func (d *Deployer) writes(b *batch) writes {
-	var w writes
+func (d *Deployer) writes(b *batch) batchWrites {
+	var w batchWrites
 	for _, r := range b.starts {
 		if !r.durable {
 			w.begins = append(w.begins, r.action)
@@ -177,34 +178,29 @@ func (d *Deployer) writes(b *batch) writes {
 			w.begins = append(w.begins, r.action)
 		}
 	}
-	if w.relist = b.relist || len(b.prepared) > 0; w.relist {
+	if w.rewriteAhead = b.rewriteAhead || len(b.prepared) > 0; w.rewriteAhead {
 		w.ahead = make([]intent.Ahead, 0, len(d.ahead))
 		for action, id := range d.ahead {
 			w.ahead = append(w.ahead, intent.Ahead{Resource: id, Action: action})
 		}
-		d.listed = len(w.ahead)
+		d.listedAhead = len(w.ahead)
 	}
 	return w
 }
 
 // commit makes a batch durable, then lets it act.
-func (d *Deployer) commit(b batch, w writes) {
+func (d *Deployer) commit(b batch, w batchWrites) {
 	began := time.Now()
 	var unbegun refusals
 	var unlisted error
 	var wg sync.WaitGroup
 	wg.Go(func() { d.writeLines(b.lines) })
 	wg.Go(func() {
-		unbegun = record(
-			d,
-			"record what begins",
-			w.begins,
-			d.cfg.Store.StartActions,
-			func(a intent.Action) any { return a.ID },
-		)
+		unbegun = record(d, "record what begins", w.begins, d.cfg.Store.StartActions,
+			func(a intent.Action) any { return a.ID })
 	})
 	wg.Go(func() {
-		unlisted = d.list(w)
+		unlisted = d.recordAhead(w)
 	})
 	if len(b.freed) > 0 {
 		// Before what ends: an end may park the same resource anew.
@@ -216,7 +212,7 @@ func (d *Deployer) commit(b batch, w writes) {
 	wg.Wait()
 	took := time.Since(began)
 	d.post(func() { d.committed(b, unbegun, unlisted, took) })
-	d.tell(b)
+	d.publish(b)
 	if slices.ContainsFunc(b.finishes, func(f intent.FinishedAction) bool { return len(f.Facts) > 0 }) {
 		d.cfg.OnFacts()
 	}
@@ -229,7 +225,7 @@ func (d *Deployer) commit(b batch, w writes) {
 
 // unpark records what is free again.
 func (d *Deployer) unpark(ids []intent.ResourceID) {
-	orPermanent := hopeless()
+	orPermanent := permanentFailures()
 	err := d.persist(d.records, "record what is free again", func(ctx context.Context) error {
 		_, err := d.cfg.Store.Unpark(ctx, d.env, ids)
 		return orPermanent(err)
@@ -240,11 +236,11 @@ func (d *Deployer) unpark(ids []intent.ResourceID) {
 }
 
 // list records what is ahead.
-func (d *Deployer) list(w writes) error {
-	if !w.relist {
+func (d *Deployer) recordAhead(w batchWrites) error {
+	if !w.rewriteAhead {
 		return nil
 	}
-	orPermanent := hopeless()
+	orPermanent := permanentFailures()
 	err := d.persist(d.records, "record what is to begin", func(ctx context.Context) error {
 		return orPermanent(d.cfg.Store.SetAhead(ctx, d.env, w.ahead))
 	})
@@ -270,7 +266,7 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 			r.durable = true
 			d.queues.touch(r.task.Resource.ID.Agent)
 		} else if d.prepared[r.task.Resource.ID] == r {
-			d.takeBack(r) // when its turn comes it begins like any other
+			d.dropPrepared(r) // when its turn comes it begins like any other
 		}
 	}
 	for _, r := range b.starts {
@@ -282,23 +278,18 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 		default:
 			r.durable = true
 			d.logAction(r.action, r.action.Messages)
-			d.outgoing(r)
+			d.queueForExecutor(r)
 		}
 	}
-	if d.listed > len(d.ahead) && (len(d.ahead) == 0 || d.stopping) {
-		d.pending.relist = true // else the next that is prepared takes them off
+	if d.listedAhead > len(d.ahead) && (len(d.ahead) == 0 || d.stopping) {
+		d.pending.rewriteAhead = true // else the next that is prepared takes them off
 	}
 }
 
 // finish records ends; what the record refuses is logged and let go.
 func (d *Deployer) finish(done []intent.FinishedAction) {
-	refused := record(
-		d,
-		"record what ended",
-		done,
-		d.cfg.Store.FinishActions,
-		func(f intent.FinishedAction) any { return f.Action.ID },
-	)
+	refused := record(d, "record what ended", done, d.cfg.Store.FinishActions,
+		func(f intent.FinishedAction) any { return f.Action.ID })
 	for i := range done {
 		if err := refused.of(done[i].Action.ID); err != nil {
 			d.log.Error("the end of a deployment could not be recorded", "resource", done[i].State.ID.String(),
@@ -328,7 +319,7 @@ func record[T any](
 		return out
 	}
 	try := func(part []T) error {
-		orPermanent := hopeless()
+		orPermanent := permanentFailures()
 		return d.persist(d.records, what, func(ctx context.Context) error {
 			return orPermanent(store(ctx, d.env, part))
 		})
@@ -359,9 +350,9 @@ func record[T any](
 	return out
 }
 
-// hopeless tells which errors another try will not mend: those that say so at
+// permanentFailures tells which errors another try will not mend: those that say so at
 // once, and those of our own making when they come three times in a row.
-func hopeless() func(error) error {
+func permanentFailures() func(error) error {
 	unclear := 0
 	return func(err error) error {
 		switch fault.KindOf(err) {
@@ -377,29 +368,22 @@ func hopeless() func(error) error {
 }
 
 // unrecorded ends a deployment that the record refused to begin: it does not run.
-func (d *Deployer) unrecorded(r *run, err error) {
-	d.log.Error(
-		"a deployment is not run, since its begin could not be recorded",
-		"resource",
-		r.task.Resource.ID.String(),
-		"version",
-		r.task.Resource.Version,
-		"error",
-		err,
-	)
+func (d *Deployer) unrecorded(r *deployment, err error) {
+	d.log.Error("a deployment is not run, since its begin could not be recorded", "resource",
+		r.task.Resource.ID.String(), "version", r.task.Resource.Version, "error", err)
 	d.finished(r, executor.Result{Status: intent.StatusUnavailable, Change: intent.NoChange, Messages: []intent.LogLine{
 		line(now(), "ERROR", "Not deployed: its begin could not be recorded: "+err.Error()),
 	}}, d.stopping)
 }
 
 // tell says what moved: each of a few, or once for many.
-func (d *Deployer) tell(b batch) {
+func (d *Deployer) publish(b batch) {
 	const few = 20
 	if len(b.freed) > 0 || len(b.starts)+len(b.shown)+len(b.finishes) > few {
 		d.cfg.OnChange(Event{})
 		return
 	}
-	for _, list := range [][]*run{b.starts, b.shown} {
+	for _, list := range [][]*deployment{b.starts, b.shown} {
 		for _, r := range list {
 			d.cfg.OnChange(Event{Resource: r.task.Resource.ID})
 		}

@@ -134,13 +134,15 @@ func someState(random *rand.Rand, st intent.ResourceState) intent.ResourceState 
 	st.LastRunAt, st.LastDeployed, st.Drifted, st.Blocked = &at, 1, false, intent.NotBlocked
 	switch random.IntN(6) {
 	case 0, 1:
-		st.Compliance, st.LastRun, st.DeployedHash, st.LastSuccess = intent.Compliant, intent.RunSuccessful, st.IntentHash, &at
+		st.Compliance, st.LastRun = intent.Compliant, intent.RunSuccessful
+		st.DeployedHash, st.LastSuccess = st.IntentHash, &at
 		if random.IntN(2) == 0 {
 			st.Parked, st.ParkedAt, st.FailedCode = intent.ParkedContested, &at, "code"
 			st.Heals = []intent.Heal{{Of: "hash", At: at}, {Of: "hash", At: at.Add(time.Minute)}}
 		}
 	case 2:
-		st.Compliance, st.LastRun, st.DeployedHash, st.Attempts, st.RetryAt, st.FailedCode = intent.NonCompliant, intent.RunFailed, "", 3, &at, "code"
+		st.Compliance, st.LastRun = intent.NonCompliant, intent.RunFailed
+		st.DeployedHash, st.Attempts, st.RetryAt, st.FailedCode = "", 3, &at, "code"
 	case 3:
 		st.Compliance, st.LastRun, st.DeployedHash, st.Attempts = intent.NonCompliant, intent.RunFailed, "", 20
 		st.Parked, st.ParkedAt, st.FailedCode = intent.ParkedAttempts, &at, "code"

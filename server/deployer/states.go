@@ -56,7 +56,8 @@ func parkedNotice(st intent.ResourceState) intent.Notice {
 	if st.Parked == intent.ParkedContested {
 		n.Title = "Somebody else changes " + st.ID.String()
 		n.Message = fmt.Sprintf(
-			"The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone until a person or new intent frees it.",
+			"The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone "+
+				"until a person or new intent frees it.",
 			st.Heals[len(st.Heals)-1].Of,
 		)
 		return n
@@ -73,7 +74,8 @@ func breakerNotice(c scheduler.SetBreaker) intent.Notice {
 	return intent.Notice{
 		Severity: intent.SeverityError, Title: "Agent " + c.Agent + " cannot reach its target", URI: "/api/v2/agents",
 		Message: fmt.Sprintf(
-			"%d deployments in a row could not reach it. Nothing starts there but one try after %s; a person's deployment is tried at once.",
+			"%d deployments in a row could not reach it. Nothing starts there but one try after %s; a person's "+
+				"deployment is tried at once.",
 			c.Breaker.Failures,
 			c.Breaker.Pause.Round(time.Second),
 		),

@@ -53,11 +53,8 @@ func (s *stage) notice(part string) {
 			s.t.Fatalf("%+v, want %q", n, part)
 		}
 		if db, ok := s.rec.(noticeboard); ok {
-			page, err := db.Notifications(
-				s.t.Context(),
-				s.env.ID,
-				intent.ListQuery{Filters: map[string][]string{"title": {n.Title}}},
-			)
+			page, err := db.Notifications(s.t.Context(), s.env.ID,
+				intent.ListQuery{Filters: map[string][]string{"title": {n.Title}}})
 			if err != nil || len(page.Items) != 1 || page.Items[0].Message != n.Message {
 				s.t.Fatalf("recorded are %+v, %v", page.Items, err)
 			}
@@ -188,7 +185,7 @@ func TestDriftIsRecordedAndContested(t *testing.T) {
 // timer is the repair timer, now.
 func (s *stage) timer() {
 	s.t.Helper()
-	s.d.whenRead(func() { s.d.carry(s.d.sched.Trigger(scheduler.RepairTimer, scheduler.Filter{}, now())) })
+	s.d.whenLoaded(func() { s.d.carryOut(s.d.sched.Trigger(scheduler.RepairTimer, scheduler.Filter{}, now())) })
 	s.wait()
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge/client"
 )
 
 // Report is what the comment on a pull request tells. All of its texts but
@@ -43,7 +44,7 @@ const (
 func (r Report) Text() string {
 	w := &writer{most: maxComment - 1000} // room for the end
 	w.line("%s", Marker(r.Pull.Environment))
-	w.line("### Ordain preview of `%s`", code(r.Environment))
+	w.line("### Ordain preview of `%s`", client.Code(r.Environment))
 	w.line("")
 	if r.Refused != "" && r.Pull.State == intent.PullIsOpen {
 		w.line("**It would be refused as it is:** %s", plain(r.Refused))
@@ -68,7 +69,7 @@ func (r Report) state(w *writer) {
 		}
 		w.line(
 			"**Needs approval.** The code of `%s` is not run, since %s. Somebody who may decide that looks at exactly this commit and approves it%s:",
-			code(p.Short()),
+			client.Code(p.Short()),
 			why,
 			r.link(" in the console"),
 		)
@@ -77,11 +78,11 @@ func (r Report) state(w *writer) {
 		w.line("")
 		w.line("Commits that are pushed later need another approval.")
 	case intent.PreviewNone, intent.PreviewRunning:
-		w.line("Computing what `%s` would change …%s", code(p.Short()), r.more(" Progress"))
+		w.line("Computing what `%s` would change …%s", client.Code(p.Short()), r.more(" Progress"))
 	case intent.PreviewClosed:
 		w.line("The pull request is %s; its preview was removed.", p.State)
 	case intent.PreviewOld:
-		w.line("The preview of `%s` was cancelled.%s", code(p.Short()), r.more(" Run it again"))
+		w.line("The preview of `%s` was cancelled.%s", client.Code(p.Short()), r.more(" Run it again"))
 	case intent.PreviewFailed:
 		r.failure(w)
 	case intent.PreviewDone:
@@ -94,7 +95,7 @@ func (r Report) failure(w *writer) {
 	if r.Pull.Preview != nil && reason == "" {
 		reason = r.Pull.Preview.Reason
 	}
-	w.line("**No preview of `%s`:** %s", code(r.Pull.Short()), plain(reason))
+	w.line("**No preview of `%s`:** %s", client.Code(r.Pull.Short()), plain(reason))
 	if len(r.Errors) > 0 {
 		w.line("")
 		w.block("", strings.Join(r.Errors, "\n"))
@@ -167,7 +168,7 @@ func (r Report) result(w *writer) {
 				w.cut = true
 				return
 			}
-			w.line("- `%s`", code(id.String()))
+			w.line("- `%s`", client.Code(id.String()))
 		}
 	}
 }
@@ -189,12 +190,12 @@ func (r Report) policies(w *writer) {
 // diff shows one resource.
 func diff(w *writer, d intent.ResourceDiff) {
 	if d.Kind.Unknown() || len(d.Attributes) == 0 {
-		text := fmt.Sprintf("- `%s`", code(d.ID.String()))
+		text := fmt.Sprintf("- `%s`", client.Code(d.ID.String()))
 		if d.Reason != "" {
 			text += ": " + plain(d.Reason)
 		}
 		if !d.Behind.IsZero() {
-			text += fmt.Sprintf(" (behind `%s`, which would be created first)", code(d.Behind.String()))
+			text += fmt.Sprintf(" (behind `%s`, which would be created first)", client.Code(d.Behind.String()))
 		}
 		w.line("%s", text)
 		return
@@ -209,7 +210,7 @@ func diff(w *writer, d intent.ResourceDiff) {
 		}
 		fmt.Fprintf(&b, "- %s: %s\n+ %s: %s\n", name, indent(was), name, indent(now))
 	}
-	w.line("- `%s`", code(d.ID.String()))
+	w.line("- `%s`", client.Code(d.ID.String()))
 	w.block("diff", strings.TrimRight(b.String(), "\n"))
 }
 
@@ -276,13 +277,13 @@ func masked(v any) any {
 }
 
 // indent keeps the lines of a value below its name.
-func indent(s string) string { return strings.ReplaceAll(tame(s), "\n", "\n    ") }
+func indent(s string) string { return strings.ReplaceAll(client.Tame(s), "\n", "\n    ") }
 
 func (r Report) end(w *writer) {
 	p := r.Pull
 	var parts []string
 	if p.Head != "" {
-		parts = append(parts, fmt.Sprintf("computed for `%s` merged into `%s`", code(p.Short()), code(p.Base)))
+		parts = append(parts, fmt.Sprintf("computed for `%s` merged into `%s`", client.Code(p.Short()), client.Code(p.Base)))
 	}
 	if p.PreviewState() == intent.PreviewDone && r.Version > 0 {
 		parts = append(parts, fmt.Sprintf("compared with the live system, where version %d is deployed", r.Version))
@@ -337,7 +338,7 @@ func (w *writer) line(format string, args ...any) {
 
 // block writes text that is shown as it is: the fence is longer than any in it.
 func (w *writer) block(language, text string) {
-	text = tame(text)
+	text = client.Tame(text)
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
@@ -347,37 +348,9 @@ func (w *writer) block(language, text string) {
 
 func (w *writer) force(text string) { w.WriteString(text) }
 
-// tame takes out what turns text around or hides it.
-func tame(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20,
-			r == 0x7f,
-			r >= 0x80 && r < 0xa0,
-			r >= 0x200b && r <= 0x200f,
-			r >= 0x202a && r <= 0x202e,
-			r >= 0x2066 && r <= 0x2069,
-			r == 0xfeff:
-			return '�'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "�"))
-}
-
-// code makes text that cannot leave a code span on one line.
-func code(s string) string {
-	s = strings.ReplaceAll(strings.ReplaceAll(tame(s), "\n", " "), "`", "'")
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + "…"
-	}
-	return s
-}
-
 // plain makes text that is only text: no markup, no mention, no link, no reference.
 func plain(s string) string {
-	s = strings.Join(strings.Fields(tame(s)), " ")
+	s = strings.Join(strings.Fields(client.Tame(s)), " ")
 	if len(s) > 2000 {
 		s = strings.ToValidUTF8(s[:2000], "") + "…"
 	}

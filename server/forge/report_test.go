@@ -12,6 +12,8 @@ import (
 	"ordain.dev/ordain/server/forge"
 )
 
+const commit = "0123456789abcdef0123456789abcdef01234567"
+
 func previewed(diffs ...intent.ResourceDiff) forge.Report {
 	begin := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	end, id := begin.Add(3*time.Second), uuid.New()

@@ -1,10 +1,10 @@
-// Package logfile writes log files that do not grow for ever. A file that is
-// large or old enough is set aside under a number, and the oldest are removed:
+// Package logfile writes log files of limited size. A file that is large or old
+// enough is renamed to a numbered one, and the oldest files are removed:
 //
 //	agent-….log ─▶ agent-….log.1 ─▶ agent-….log.2 ─▶ (gone)
 //
-// Other programs may rotate or remove the file too: what is written next goes
-// to a new file under the old name.
+// Other programs may rotate or remove the file too. The next lines then go to a
+// new file under the old name.
 package logfile
 
 import (
@@ -18,36 +18,36 @@ import (
 	"time"
 )
 
-// lookEvery is how often the file is looked for under its name: a system call
-// for each line would be too much.
-const lookEvery = time.Second
+// checkEvery is how often it is checked whether the file still has its name. A
+// system call for each line would be too much.
+const checkEvery = time.Second
 
-// Policy says when a file is set aside and when it is removed. The zero value
-// lets it grow.
+// Policy says when a file is rotated and when rotated files are removed. With the
+// zero value the file just grows.
 type Policy struct {
-	Size int64         // bytes after which a file is set aside; 0: any
-	Age  time.Duration // time after which it is; 0: any
-	Keep int           // files that are kept beside the one that is written
-	// Retention is how long a file is kept after the last line in it; 0: as Keep says.
+	Size int64         // of a file, in bytes, when it is rotated; 0: no limit
+	Age  time.Duration // of a file when it is rotated; 0: no limit
+	Keep int           // number of rotated files that are kept
+	// Retention is how long a rotated file is kept after its last line; 0: no limit.
 	Retention time.Duration
 }
 
-// File is a log file. Its methods may be called from many goroutines.
+// File is a log file. It is safe for concurrent use.
 type File struct {
 	path   string
 	policy func() Policy
 	now    func() time.Time
 
-	mu     sync.Mutex
-	file   *os.File
-	size   int64
-	since  time.Time // of its first line
-	looked time.Time
-	failed time.Time // when setting it aside did not work
+	mu      sync.Mutex
+	file    *os.File
+	size    int64
+	since   time.Time // of its first line
+	checked time.Time
+	failed  time.Time // when rotating last failed
 }
 
-// Open opens a log for appending. policy is asked again and again, so that it
-// may change; it must be quick.
+// Open opens a log for appending. policy is called for each write, so that it may
+// change, and must be quick.
 func Open(path string, policy func() Policy) (*File, error) {
 	f := &File{path: path, policy: policy, now: time.Now}
 	if err := f.open(); err != nil {
@@ -69,16 +69,16 @@ func (f *File) open() error {
 	if f.file != nil {
 		_ = f.file.Close()
 	}
-	f.file, f.size, f.looked = file, info.Size(), f.now()
-	f.since = f.looked
+	f.file, f.size, f.checked = file, info.Size(), f.now()
+	f.since = f.checked
 	if f.size > 0 {
 		f.since = began(file.Name(), info)
 	}
 	return nil
 }
 
-// began is when a file that is there already got its first line: as its name
-// cannot tell, the end of the one before, or else its own last line.
+// began returns about when an existing file got its first line: the time of the
+// last line of the previous file or, if there is none, of its own last line.
 func began(path string, info fs.FileInfo) time.Time {
 	if before, err := os.Stat(path + ".1"); err == nil {
 		return before.ModTime()
@@ -86,8 +86,8 @@ func began(path string, info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// Write appends whole lines. A file is set aside between two writes, never
-// within one; when that fails it goes on being written.
+// Write appends whole lines. The file is rotated between two writes, never within
+// one. If rotating fails, the file is used further.
 func (f *File) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,8 +95,8 @@ func (f *File) Write(p []byte) (int, error) {
 		return 0, os.ErrClosed
 	}
 	now := f.now()
-	if now.Sub(f.looked) >= lookEvery {
-		f.looked = now
+	if now.Sub(f.checked) >= checkEvery {
+		f.checked = now
 		if f.moved() {
 			if err := f.open(); err != nil {
 				return 0, err
@@ -106,8 +106,8 @@ func (f *File) Write(p []byte) (int, error) {
 	policy := f.policy()
 	full := policy.Size > 0 && f.size > 0 && f.size+int64(len(p)) > policy.Size
 	old := policy.Age > 0 && f.size > 0 && now.Sub(f.since) >= policy.Age
-	if (full || old) && now.Sub(f.failed) >= lookEvery {
-		if err := f.setAside(policy); err != nil {
+	if (full || old) && now.Sub(f.failed) >= checkEvery {
+		if err := f.rotate(policy); err != nil {
 			f.failed = now
 		}
 	}
@@ -116,7 +116,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// moved tells whether the open file has lost its name.
+// moved reports whether the open file has lost its name.
 func (f *File) moved() bool {
 	named, err := os.Stat(f.path)
 	if err != nil {
@@ -126,8 +126,8 @@ func (f *File) moved() bool {
 	return err == nil && !os.SameFile(named, open)
 }
 
-// setAside gives the file the number 1, and those before it the next ones.
-func (f *File) setAside(policy Policy) error {
+// rotate renames the file to number 1, and earlier ones to the next numbers.
+func (f *File) rotate(policy Policy) error {
 	for n := policy.Keep; n > 1; n-- {
 		if err := os.Rename(f.numbered(n-1), f.numbered(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -151,8 +151,7 @@ func (f *File) setAside(policy Policy) error {
 
 func (f *File) numbered(n int) string { return f.path + "." + strconv.Itoa(n) }
 
-// Clean removes files that were set aside and are older than the policy
-// keeps them, or more than it does.
+// Clean removes rotated files that are older or more than the policy allows.
 func (f *File) Clean() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,7 +167,7 @@ func (f *File) clean(policy Policy) error {
 	for _, path := range aside {
 		n, err := strconv.Atoi(strings.TrimPrefix(path, f.path+"."))
 		if err != nil || n < 1 {
-			continue // somebody else's
+			continue // not one of ours
 		}
 		info, err := os.Stat(path)
 		if err != nil {
@@ -183,12 +182,12 @@ func (f *File) clean(policy Policy) error {
 	return errors.Join(failed...)
 }
 
-// globbed is a path as a pattern that only matches itself.
+// globbed returns a pattern that matches only this path.
 func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Close closes the file. What is written after it is refused.
+// Close closes the file. Later writes fail.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -31,7 +31,7 @@ func write(t *testing.T, f *File, text string) {
 	}
 }
 
-// files are what the folder holds, by what comes after the log's name.
+// files returns the contents of the files in the folder, by what follows the log's name.
 func files(t *testing.T, f *File) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(f.path))
@@ -56,9 +56,9 @@ func want(t *testing.T, f *File, expected map[string]string) {
 	}
 }
 
-// A file that is full is set aside, so is the next; the one before them gets
-// the next number, and what is too many goes. A write is never split.
-func TestFullFilesAreSetAside(t *testing.T) {
+// Full files are rotated: earlier ones get the next numbers, and superfluous ones
+// are removed. A write is never split.
+func TestFullFilesAreRotated(t *testing.T) {
 	f, _ := log(t, &Policy{Size: 10, Keep: 2})
 	write(t, f, "one\n")
 	write(t, f, "two\n")
@@ -70,10 +70,9 @@ func TestFullFilesAreSetAside(t *testing.T) {
 	want(t, f, map[string]string{"": "five\n", ".1": "a line that is longer than a file may be\n", ".2": "three\n"})
 }
 
-// A quiet log is set aside when its first line is old, also when the program
-// was started again meanwhile; old files go when their time is over, and what
-// others keep beside it stays.
-func TestOldFilesAreSetAside(t *testing.T) {
+// A file is rotated when its first line is old, even if the program was restarted
+// meanwhile. Rotated files are removed when they are old; other files stay.
+func TestOldFilesAreRotated(t *testing.T) {
 	policy := &Policy{Age: time.Hour, Keep: 3, Retention: 24 * time.Hour}
 	f, at := log(t, policy)
 	write(t, f, "morning\n")
@@ -99,8 +98,7 @@ func TestOldFilesAreSetAside(t *testing.T) {
 	want(t, f, map[string]string{"": "afternoon\n", ".old.gz": ""})
 }
 
-// After a restart the age of a file is that of its first line, as far as can
-// be known: no shorter than since the one before it was set aside.
+// After a restart the age of a file counts from when the file before it was rotated.
 func TestAgeSurvivesARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.log")
 	long := time.Now().Add(-3 * time.Hour)
@@ -121,26 +119,26 @@ func TestAgeSurvivesARestart(t *testing.T) {
 	want(t, f, map[string]string{"": "after\n", ".1": "before\n", ".2": "before\n"})
 }
 
-// Another program rotates the file, or a person deletes it: the next lines
-// are in a new file under its name.
+// When another program rotates the file or a person deletes it, the next lines go
+// to a new file under its name.
 func TestTheFileIsTakenAway(t *testing.T) {
 	f, at := log(t, &Policy{})
 	write(t, f, "one\n")
 	if err := os.Rename(f.path, f.path+"-2026"); err != nil {
 		t.Fatal(err)
 	}
-	*at = at.Add(2 * lookEvery)
+	*at = at.Add(2 * checkEvery)
 	write(t, f, "two\n")
 	want(t, f, map[string]string{"": "two\n", "-2026": "one\n"})
 	if err := os.Remove(f.path); err != nil {
 		t.Fatal(err)
 	}
-	*at = at.Add(2 * lookEvery)
+	*at = at.Add(2 * checkEvery)
 	write(t, f, "three\n")
 	want(t, f, map[string]string{"": "three\n", "-2026": "one\n"})
 }
 
-// Many goroutines write while files change: every line is somewhere, whole.
+// Many goroutines write while files are rotated, and every line ends up complete in one of them.
 func TestManyWriters(t *testing.T) {
 	f, _ := log(t, &Policy{Size: 200, Keep: 1000})
 	var group sync.WaitGroup

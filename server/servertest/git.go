@@ -8,100 +8,46 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"ordain.dev/ordain/gitsync"
-	"ordain.dev/ordain/gitsync/signers"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/provenance"
-	"ordain.dev/ordain/server/control"
 )
 
 // git is a real Git without a network: a fetch from another machine waits until it is given up.
-type git struct{ syncer *gitsync.Syncer }
+type git struct{ *gitsync.Syncer }
 
-func source(s control.GitSource) gitsync.Source { return gitsync.Source{URL: s.URL, Branch: s.Branch} }
-
-func step(command, output string) control.Step { return control.Step{Command: command, Output: output} }
-
-func (g git) Split(url string) (control.GitSource, error) {
-	s, err := gitsync.ParseSource(url)
-	return control.GitSource{
-		URL: s.URL, Branch: s.Branch, Username: s.Credentials.Username, Password: s.Credentials.Password,
-	}, err
-}
-
-func (g git) CheckBranch(branch string) error { return gitsync.CheckBranch(branch) }
-
-func (g git) Mirrored(s control.GitSource) bool { return g.syncer.Mirrored(source(s)) }
-
-func (g git) Tidy(context.Context, []control.GitUse, time.Time) error { return nil }
-
-// remote waits for ctx to end when a source lies on another machine.
-func remote(ctx context.Context, s control.GitSource) error {
-	if filepath.IsAbs(s.URL) || strings.HasPrefix(s.URL, "file:") {
+// wait waits for ctx to end when a source lies on another machine.
+func wait(ctx context.Context, src gitsync.Source) error {
+	if filepath.IsAbs(src.URL) || strings.HasPrefix(src.URL, "file:") {
 		return nil
 	}
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func (g git) Fetch(ctx context.Context, s control.GitSource) (intent.Revision, control.Step, error) {
-	if err := remote(ctx, s); err != nil {
-		return intent.Revision{}, step("git fetch "+s.URL, ""), err
+func (g git) Fetch(ctx context.Context, src gitsync.Source) (intent.Revision, gitsync.Report, error) {
+	if err := wait(ctx, src); err != nil {
+		return intent.Revision{}, gitsync.Report{Command: "git fetch " + src.URL}, err
 	}
-	rev, report, err := g.syncer.Fetch(ctx, source(s))
-	return rev, step(report.Command, report.Output), err
+	return g.Syncer.Fetch(ctx, src)
 }
 
-func (g git) Tip(ctx context.Context, s control.GitSource) (string, error) {
-	if err := remote(ctx, s); err != nil {
+func (g git) Tip(ctx context.Context, src gitsync.Source) (string, error) {
+	if err := wait(ctx, src); err != nil {
 		return "", err
 	}
-	return g.syncer.Tip(ctx, source(s))
-}
-
-func (g git) Changed(ctx context.Context, s control.GitSource, from, to string, visit func(string) bool) error {
-	return g.syncer.Changed(ctx, source(s), from, to, visit)
-}
-
-func (g git) Verify(
-	ctx context.Context, s control.GitSource, rev intent.Revision, p intent.GitPolicy,
-) (intent.Signer, error) {
-	return g.syncer.Verify(ctx, source(s), rev, p)
-}
-
-func (g git) CheckSigners(text string) error {
-	_, err := signers.Parse(text)
-	return err
-}
-
-func (g git) Checkout(ctx context.Context, s control.GitSource, commit, dir string) (control.Step, error) {
-	report, err := g.syncer.Checkout(ctx, source(s), commit, dir)
-	return step(report.Command, report.Output), err
+	return g.Syncer.Tip(ctx, src)
 }
 
 func (g git) MergePull(
-	ctx context.Context, s control.GitSource, p control.GitPull,
-) (intent.Revision, control.Step, error) {
-	if err := remote(ctx, s); err != nil {
-		return intent.Revision{}, step("git fetch "+s.URL, ""), err
+	ctx context.Context,
+	src gitsync.Source,
+	p gitsync.PullRequest,
+) (intent.Revision, gitsync.Report, error) {
+	if err := wait(ctx, src); err != nil {
+		return intent.Revision{}, gitsync.Report{Command: "git fetch " + src.URL}, err
 	}
-	rev, report, err := g.syncer.MergePull(ctx, source(s), gitsync.PullRequest(p))
-	return rev, step(report.Command, report.Output), err
-}
-
-func (g git) Revert(ctx context.Context, s control.GitSource, commit string) (string, []control.GitChange, error) {
-	tip, found, err := g.syncer.Revert(ctx, source(s), commit)
-	var changes []control.GitChange
-	for _, c := range found {
-		changes = append(changes, control.GitChange(c))
-	}
-	return tip, changes, err
-}
-
-func (g git) Blame(ctx context.Context, s control.GitSource, commit, path string) (provenance.Blame, error) {
-	return g.syncer.Blame(ctx, source(s), commit, path)
+	return g.Syncer.MergePull(ctx, src, p)
 }
 
 // model is main.cf of the repository that rich environments are bound to; its twelfth line sets content.

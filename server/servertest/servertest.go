@@ -25,8 +25,14 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
+	"ordain.dev/ordain/internal/service"
+	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/forge/client"
+	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -38,6 +44,8 @@ const Version = "0.0.0-test"
 type Server struct {
 	Store   *store.Store
 	Control *control.Control
+	Keepers *keeper.Registry
+	Forge   *forge.Service
 	Bus     *bus.Bus
 	Log     *slog.Logger
 	// Executors is what every deployer reports.
@@ -67,7 +75,13 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	if err := os.WriteFile(key, []byte(keyText), 0o600); err != nil {
 		return nil, err
 	}
-	vault, err := secret.OpenKey(key)
+	sealing, err := secret.OpenKey(key)
+	if err != nil {
+		return nil, err
+	}
+	folders, err := layout.New(layout.Config{
+		StateDir: filepath.Join(dir, "state"), LogDir: filepath.Join(dir, "log"), CacheDir: filepath.Join(dir, "cache"),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +89,22 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	if err != nil {
 		return nil, err
 	}
+	sources := source.NewOpener(records, sealing)
+	forges := &forge.Opener{Sources: sources, Version: Version, New: noForge}
+	s.Keepers, err = keeper.New(keeper.Config{
+		Store: records, Bus: s.Bus, Logger: log, Layout: folders, Git: git{syncer}, Builder: builder{}, Sources: sources,
+		Forges: forges, NewDeployer: s.newDeployer, NewWatcher: newWatcher, Version: Version, Now: s.clock.read,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Forge = forge.NewService(forge.Config{
+		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Forges: forges,
+		Keepers: s.Keepers, Now: s.clock.read,
+	})
 	s.Control, err = control.New(control.Config{
-		Store: records, Bus: s.Bus, Logger: log, Vault: vault, Git: git{syncer}, Watcher: noWatcher{}, Builder: builder{},
-		Deployers: deployers{s}, Workspace: workspace{dir}, Forges: noForge, Version: Version, Now: s.clock.read,
+		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Keepers: s.Keepers, Forge: s.Forge,
+		Version: Version, Now: s.clock.read,
 	})
 	return s, err
 }
@@ -89,10 +116,12 @@ const keyText = "ordain-key-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"
 // wait begin, and fetch from their repository.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
-	if err := s.Control.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, part := range []service.Service{s.Keepers, s.Forge} {
+		if err := part.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(part.Stop)
 	}
-	t.Cleanup(s.Control.Stop)
 	environments, err := s.Store.Environments(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -147,49 +176,33 @@ func (c *clock) set(now time.Time) {
 	c.now = now
 }
 
-func noForge(forge.Config) (forge.Forge, error) {
+func noForge(client.Config) (client.Forge, error) {
 	return nil, fmt.Errorf("servers of tests have no forge")
 }
 
 // noWatcher watches nothing.
 type noWatcher struct{}
 
-func (noWatcher) Watch(intent.EnvironmentID, control.GitSource, time.Duration, string) {}
-func (noWatcher) Forget(intent.EnvironmentID)                                          {}
-func (noWatcher) Heard(intent.EnvironmentID, []string)                                 {}
+func newWatcher(gitsync.WatcherConfig) (keeper.Watcher, error) { return noWatcher{}, nil }
+
+func (noWatcher) Start(context.Context) error                                       { return nil }
+func (noWatcher) Stop()                                                             {}
+func (noWatcher) Watch(intent.EnvironmentID, gitsync.Source, time.Duration, string) {}
+func (noWatcher) Forget(intent.EnvironmentID)                                       {}
+func (noWatcher) Heard(intent.EnvironmentID, []string)                              {}
 
 // builder stands in for the compiler and its virtual environment: the model exports nothing.
 type builder struct{}
 
-func (builder) Venv(context.Context, control.BuildJob, control.Output) (string, error) {
-	return "", nil
-}
-func (builder) Install(context.Context, control.BuildJob, control.Output) (string, error) {
-	return "", nil
-}
+func (builder) Venv(context.Context, build.Job, build.Output) (string, error)    { return "", nil }
+func (builder) Install(context.Context, build.Job, build.Output) (string, error) { return "", nil }
+func (builder) Forget(intent.EnvironmentID)                                      {}
 
-func (builder) Compile(context.Context, control.BuildJob, control.Output) (*export.Document, string, error) {
+func (builder) Compile(context.Context, build.Job, build.Output) (*export.Document, string, error) {
 	return &export.Document{Success: true}, "ordain compile", nil
 }
 
-// workspace is a folder per environment.
-type workspace struct{ dir string }
-
-func (w workspace) Prepare(intent.Environment) error { return nil }
-func (w workspace) CompilerDir(env intent.EnvironmentID) string {
-	return filepath.Join(w.dir, env.String(), "compiler")
-}
-func (w workspace) PreviewDir(env intent.EnvironmentID) string {
-	return filepath.Join(w.dir, env.String(), "preview")
-}
-func (w workspace) RemovePreview(intent.EnvironmentID, time.Time) error { return nil }
-func (w workspace) ResetCompiler(intent.EnvironmentID) error            { return nil }
-func (w workspace) Shown(_ intent.EnvironmentID, command string) string { return command }
-func (w workspace) Remove(intent.EnvironmentID) error                   { return nil }
-
-type deployers struct{ server *Server }
-
-func (d deployers) New(intent.Environment) (control.Deployer, error) { return deployer(d), nil }
+func (s *Server) newDeployer(intent.Environment) (keeper.Deployer, error) { return deployer{s}, nil }
 
 // deployer notes what it is told.
 type deployer struct{ server *Server }

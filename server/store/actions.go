@@ -11,7 +11,6 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/jsontext"
 )
 
 type actionRow struct {
@@ -28,8 +27,7 @@ type actionRow struct {
 	Messages    json.RawMessage
 }
 
-// messageJSON is one element of the messages column. The list of log lines
-// reads these names.
+// messageJSON is one element of the messages column. The statement of the list of log lines reads these names.
 type messageJSON struct {
 	Level     string          `json:"level"`
 	Message   string          `json:"message"`
@@ -43,7 +41,8 @@ func (r actionRow) value() (intent.Action, error) {
 	messages, err3 := fromJSON[[]messageJSON](r.Messages)
 	a := intent.Action{
 		ID: r.ID, Environment: r.Environment, Kind: intent.ActionKind(r.Kind), Resource: resource, Version: r.Version,
-		Started: r.Started.UTC(), Finished: utc(r.Finished), Status: intent.Status(r.Status), Change: intent.Change(r.Change), Changes: changes,
+		Started: r.Started.UTC(), Finished: utc(r.Finished), Status: intent.Status(r.Status),
+		Change: intent.Change(r.Change), Changes: changes,
 	}
 	for _, m := range messages {
 		a.Messages = append(
@@ -54,31 +53,25 @@ func (r actionRow) value() (intent.Action, error) {
 	return a, errors.Join(err1, err2, err3)
 }
 
-// messagesJSON writes the messages column, in the form of messageJSON: it is written
-// for every task, so by hand.
-func messagesJSON(lines []intent.LogLine) ([]byte, error) {
-	size := 2
-	for i := range lines {
-		size += len(lines[i].Message) + len(lines[i].Arguments) + 96
-	}
-	out := append(make([]byte, 0, size), '[')
+// messagesJSON returns the messages column.
+func messagesJSON(lines []intent.LogLine) (string, error) {
+	messages := make([]messageJSON, len(lines))
 	for i, l := range lines {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = jsontext.AppendString(append(out, `{"level":`...), cleanText(l.Level))
-		out = jsontext.AppendString(append(out, `,"message":`...), cleanText(l.Message))
-		out = append(micro(l.Time).AppendFormat(append(out, `,"moment":"`...), time.RFC3339Nano), '"')
+		messages[i] = messageJSON{Level: cleanText(l.Level), Message: cleanText(l.Message), Moment: micro(l.Time)}
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
-				return nil, fault.Wrap("store.messages", fault.Invalid, err).Say("the arguments of a log line")
+				return "", fault.Wrap("store.messages", fault.Invalid, err).
+					Say("the arguments of a log line are not JSON")
 			}
-			out = append(append(out, `,"arguments":`...), arguments...)
+			messages[i].Arguments = arguments
 		}
-		out = append(out, '}')
 	}
-	return append(out, ']'), nil
+	b, err := json.Marshal(messages)
+	if err != nil {
+		return "", fault.Wrap("store.messages", fault.Invalid, err)
+	}
+	return string(b), nil
 }
 
 func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
@@ -92,18 +85,18 @@ func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
 	return string(b), nil
 }
 
-// actionColumns are actions, column by column, for unnest.
+// actionColumns holds actions column by column, for unnest.
 type actionColumns struct {
 	ids       []uuid.UUID
 	kinds     []string
 	resources []string
 	versions  []int
-	started   moments
-	finished  moments
+	started   []time.Time
+	finished  []*time.Time
 	statuses  []string
 	kindsOf   []string
 	changes   []string
-	messages  [][]byte
+	messages  []string
 }
 
 func (c *actionColumns) add(a intent.Action) error {
@@ -121,7 +114,7 @@ func (c *actionColumns) add(a intent.Action) error {
 	c.resources = append(c.resources, a.Resource.String())
 	c.versions = append(c.versions, a.Version)
 	c.started = append(c.started, a.Started)
-	c.finished = append(c.finished, momentOf(a.Finished))
+	c.finished = append(c.finished, a.Finished)
 	c.statuses = append(c.statuses, string(a.Status))
 	c.kindsOf = append(c.kindsOf, string(change))
 	c.changes = append(c.changes, changes)
@@ -145,8 +138,8 @@ func (c *actionColumns) args(env uuid.UUID) []any {
 	}
 }
 
-// StartActions records that these actions begin; resources that are to be
-// deployed are marked so. Starting an action again changes nothing.
+// StartActions records that these actions begin, and marks the resources that they deploy as deploying. Starting an
+// action again changes nothing.
 func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error {
 	if len(actions) == 0 {
 		return nil
@@ -171,8 +164,8 @@ func (s *Store) StartActions(ctx context.Context, env intent.EnvironmentID, acti
 	}, nil)
 }
 
-// SetAhead records what is about to be deployed without another word, in place of
-// what it recorded before; see control.ResourceStore.
+// SetAhead records the tasks that are about to run without a record of their own, replacing the list before. States
+// reports as deploying those whose action has no entry in the log.
 func (s *Store) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error {
 	resources, actions := make([]string, len(tasks)), make([]uuid.UUID, len(tasks))
 	for i, t := range tasks {
@@ -183,23 +176,23 @@ func (s *Store) SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []
 	}, nil)
 }
 
-// stateColumns are states, column by column, for unnest.
+// stateColumns holds states column by column, for unnest.
 type stateColumns struct {
 	ids          []string
 	compliance   []string
 	lastRun      []string
 	blocked      []string
 	isDeploying  []bool
-	lastRunAt    moments
-	lastSuccess  moments
+	lastRunAt    []*time.Time
+	lastSuccess  []*time.Time
 	lastDeployed []int
 	deployedHash []string
 	intentHash   []string
-	lastEvents   moments
+	lastEvents   []*time.Time
 	attempts     []int
 	parked       []string
-	parkedAt     moments
-	retryAt      moments
+	parkedAt     []*time.Time
+	retryAt      []*time.Time
 	failedCode   []string
 	heals        []string
 	drifted      []bool
@@ -211,16 +204,16 @@ func (c *stateColumns) add(s intent.ResourceState) {
 	c.lastRun = append(c.lastRun, string(s.LastRun))
 	c.blocked = append(c.blocked, string(s.Blocked))
 	c.isDeploying = append(c.isDeploying, s.IsDeploying)
-	c.lastRunAt = append(c.lastRunAt, momentOf(s.LastRunAt))
-	c.lastSuccess = append(c.lastSuccess, momentOf(s.LastSuccess))
+	c.lastRunAt = append(c.lastRunAt, s.LastRunAt)
+	c.lastSuccess = append(c.lastSuccess, s.LastSuccess)
 	c.lastDeployed = append(c.lastDeployed, s.LastDeployed)
 	c.deployedHash = append(c.deployedHash, s.DeployedHash)
 	c.intentHash = append(c.intentHash, s.IntentHash)
-	c.lastEvents = append(c.lastEvents, momentOf(s.LastEvents))
+	c.lastEvents = append(c.lastEvents, s.LastEvents)
 	c.attempts = append(c.attempts, s.Attempts)
 	c.parked = append(c.parked, string(s.Parked))
-	c.parkedAt = append(c.parkedAt, momentOf(s.ParkedAt))
-	c.retryAt = append(c.retryAt, momentOf(s.RetryAt))
+	c.parkedAt = append(c.parkedAt, s.ParkedAt)
+	c.retryAt = append(c.retryAt, s.RetryAt)
 	c.failedCode = append(c.failedCode, cleanText(s.FailedCode))
 	heals := "[]"
 	if len(s.Heals) > 0 {
@@ -254,10 +247,9 @@ func (c *stateColumns) args(env uuid.UUID) []any {
 	}
 }
 
-// FinishActions records outcomes, the states that follow, drift, breakers, facts and notices. When a
-// newer intent was released in the meantime, the state keeps what follows from
-// that intent and only learns how the run ended. Finishing an action again
-// changes nothing of the action.
+// FinishActions records outcomes and what follows from them: states, drift, breakers, facts and notices. When a newer
+// intent was released in the meantime, a state keeps what follows from that intent and only learns how the run ended.
+// Finishing an action again does not change the action.
 func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, done []intent.FinishedAction) error {
 	const op = "store.FinishActions"
 	if len(done) == 0 {
@@ -265,7 +257,7 @@ func (s *Store) FinishActions(ctx context.Context, env intent.EnvironmentID, don
 	}
 	var columns actionColumns
 	seen := make(map[intent.ActionID]bool, len(done))
-	latest := make(map[intent.ResourceID]int, len(done)) // of several states of a resource the last counts
+	latest := make(map[intent.ResourceID]int, len(done)) // of several states of one resource the last one counts
 	for i := range done {
 		d := &done[i]
 		if d.Action.Finished == nil {
@@ -337,23 +329,15 @@ func recordAround(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d in
 		}
 	}
 	if b := d.Breaker; b != nil {
-		_, err := tx.Exec(
-			ctx,
-			statements.AgentBreaker,
-			env,
-			d.Action.Resource.Agent,
-			b.Since,
-			b.ProbeAt,
-			int(b.Pause/time.Second),
-			b.Failures,
-		)
+		_, err := tx.Exec(ctx, statements.AgentBreaker, env, d.Action.Resource.Agent, b.Since, b.ProbeAt,
+			int(b.Pause/time.Second), b.Failures)
 		return err
 	}
 	return nil
 }
 
-// ResetDeploying ends actions that a killed server left open, and forgets what was ahead;
-// see control.ResourceStore.
+// ResetDeploying ends the actions that a killed server left open, as cancelled, and forgets the list of SetAhead.
+// What was being deployed counts as cut off from then on, unless forget is set. It returns the number of actions.
 func (s *Store) ResetDeploying(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -379,7 +363,7 @@ func (s *Store) ResetDeploying(
 	return n, err
 }
 
-// DeleteActionsBefore drops finished actions that began before a time.
+// DeleteActionsBefore deletes finished actions that began before a time, and returns how many.
 func (s *Store) DeleteActionsBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteActionsBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.ActionDelete, env, t)
@@ -389,11 +373,10 @@ func (s *Store) DeleteActionsBefore(ctx context.Context, env intent.EnvironmentI
 	return n, err
 }
 
-// mostActions bounds one answer.
+// mostActions bounds one answer of Actions.
 const mostActions = 1000
 
-// Actions gives the newest actions of a resource, or of all when id is zero;
-// kind may be empty. No limit means 1000.
+// Actions lists the newest actions on a resource, or on all when id is zero; kind may be empty. At most 1,000.
 func (s *Store) Actions(
 	ctx context.Context,
 	env intent.EnvironmentID,

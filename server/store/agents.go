@@ -33,9 +33,10 @@ func (r agentRow) value() (intent.Agent, error) {
 		PausedAt:  utc(r.PausedAt),
 		Resources: r.Resources,
 		Breaker: intent.Breaker{
-			Since: utc(
-				r.BreakerSince,
-			), ProbeAt: utc(r.BreakerProbe), Pause: time.Duration(r.BreakerPause) * time.Second, Failures: r.BreakerFailures,
+			Since:    utc(r.BreakerSince),
+			ProbeAt:  utc(r.BreakerProbe),
+			Pause:    time.Duration(r.BreakerPause) * time.Second,
+			Failures: r.BreakerFailures,
 		},
 	}, nil
 }
@@ -49,8 +50,8 @@ func (s *Store) Agents(
 	return page(ctx, s, "store.Agents", AgentList, q, agentRow.value, env)
 }
 
-// SetAgentPaused pauses one agent, or all known ones when name is empty. An
-// agent may be paused before a version has it. Who did is recorded.
+// SetAgentPaused pauses or resumes one agent, or all known ones when name is empty, and records who did. An agent may
+// be paused before a version has it.
 func (s *Store) SetAgentPaused(
 	ctx context.Context,
 	env intent.EnvironmentID,

@@ -12,10 +12,9 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// What is ahead counts as being deployed until the log has its end, and no longer
-// when another list takes the place of the one that it was in. The next owner of a
-// server that was killed takes note of it once.
-func TestWhatIsAheadIsBeingDeployed(t *testing.T) {
+// What is ahead counts as being deployed until the log has the end of its action, and no longer once another list
+// replaces the one that it was in. The next owner of a killed server's environment sees it once.
+func TestWhatIsAheadCountsAsDeploying(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env, other := newEnvironment(t, s), newEnvironment(t, s)
@@ -69,8 +68,8 @@ func TestWhatIsAheadIsBeingDeployed(t *testing.T) {
 	deploying()
 }
 
-// The intent goes back to what is deployed while something else is ahead: that may
-// spoil it, so the resource is deployed again. Where it has ended, it is compliant at once.
+// The intent goes back to what is deployed while something else is ahead: that may spoil it, so the resource is
+// deployed again. Once the action has ended, the resource is compliant at once.
 func TestGoingBackUnderWhatIsAhead(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -99,9 +98,9 @@ func TestGoingBackUnderWhatIsAhead(t *testing.T) {
 	}
 }
 
-// A deployer whose environment another server took leaves no list behind, and so
-// does one whose environment is gone.
-func TestTheListOfWhoeverLostTheEnvironmentIsRefused(t *testing.T) {
+// A deployer whose environment another server took leaves no list behind, and neither does one whose environment was
+// deleted.
+func TestTheListOfAFormerOwnerIsRefused(t *testing.T) {
 	t.Parallel()
 	url, ctx := storetest.URL(t), t.Context()
 	open := func() *store.Store {
@@ -134,8 +133,8 @@ func TestTheListOfWhoeverLostTheEnvironmentIsRefused(t *testing.T) {
 	want(t, open().SetAhead(ctx, env, list), fault.NotFound)
 }
 
-// An environment is deleted while the end of a deployment is being recorded. No
-// entry of the log outlives it, and none comes later.
+// An environment is deleted while the end of a deployment is being recorded. No entry of the log outlives it, and
+// none comes later.
 func TestNoEntryOutlivesItsEnvironment(t *testing.T) {
 	t.Parallel()
 	url, ctx := storetest.URL(t), t.Context()
@@ -153,7 +152,8 @@ func TestNoEntryOutlivesItsEnvironment(t *testing.T) {
 		for n := -1; n != wanted; {
 			must(
 				t,
-				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "+
+					"AND wait_event_type = 'Lock'").
 					Scan(&n),
 			)
 		}

@@ -25,7 +25,7 @@ func eachSize(b *testing.B, f func(b *testing.B, s *store.Store, n int)) {
 	}
 }
 
-// reportMedian reports what a round took without its preparation.
+// reportMedian reports the median of what a round took without its preparation.
 func reportMedian(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
@@ -52,7 +52,8 @@ func BenchmarkStoreVersionWithOneChange(b *testing.B) {
 		env, rs := newEnvironment(b, s), resources(n)
 		release(b, s, env, rs)
 		for i := 0; b.Loop(); i++ {
-			if _, err := s.StoreVersion(b.Context(), version(env, changed(rs, i%n, uuid.NewString())), epoch); err != nil {
+			if _, err := s.StoreVersion(b.Context(), version(env, changed(rs, i%n, uuid.NewString())),
+				epoch); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -148,7 +149,7 @@ func BenchmarkResourceDetail(b *testing.B) {
 	})
 }
 
-// Webhooks that arrive together, recorded in one exchange.
+// Webhooks that arrive together are recorded in one round trip.
 func BenchmarkRecordDeliveries(b *testing.B) {
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

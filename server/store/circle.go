@@ -6,15 +6,15 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// refuseCircle refuses a version whose resources require each other in a
-// circle: nothing of it could ever be deployed. all is sorted by id.
+// refuseCircle fails when resources of a version require each other in a circle: none of them could ever be deployed.
+// all is sorted by id.
 func refuseCircle(all []incoming) error {
 	at := make(map[string]int, len(all))
 	for i := range all {
 		at[all[i].id] = i
 	}
-	// left counts for each what it requires and is not done; what requires
-	// nothing is taken away until nothing is left, or a circle.
+	// Remove what requires nothing until nothing is left, or only circles and what depends on them are. left counts,
+	// for each resource, the requirements that have not been removed.
 	left, needed := make([]int, len(all)), make([][]int32, len(all))
 	var free []int
 	for i := range all {
@@ -41,11 +41,12 @@ func refuseCircle(all []incoming) error {
 	if done == len(all) {
 		return nil
 	}
-	return fault.New("store.StoreVersion", fault.Invalid, "resources require each other in a circle: "+strings.Join(circle(all, at, left), " requires ")).
+	return fault.New("store.StoreVersion", fault.Invalid,
+		"resources require each other in a circle: "+strings.Join(circle(all, at, left), " requires ")).
 		Hint("take one of these requirements out of the model")
 }
 
-// circle follows what is left from one to the next until one comes again.
+// circle follows requirements among what is left until it meets a resource twice, and returns the circle.
 func circle(all []incoming, at map[string]int, left []int) []string {
 	i := 0
 	for left[i] == 0 {

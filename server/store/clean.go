@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// cleanText makes a text that PostgreSQL takes: valid UTF-8 without zero bytes.
+// cleanText returns a text that PostgreSQL accepts: valid UTF-8 without zero bytes.
 func cleanText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return strings.ReplaceAll(s, "\x00", "\uFFFD")
 }
 
-// cleanJSON makes JSON that PostgreSQL can read inside of: escapes for a zero
-// character, and halves of surrogate pairs, become U+FFFD.
+// cleanJSON returns JSON that PostgreSQL can look into: escapes of a zero character and of half a surrogate pair
+// become U+FFFD.
 func cleanJSON(raw []byte) ([]byte, error) {
 	if !json.Valid(raw) {
 		return nil, fmt.Errorf("not JSON: %.80q", raw)
@@ -72,17 +72,16 @@ func codeUnit(b []byte) uint64 {
 func isHigh(unit uint64) bool { return unit >= 0xD800 && unit < 0xDC00 }
 func isLow(unit uint64) bool  { return unit >= 0xDC00 && unit < 0xE000 }
 
-// toJSON gives the JSON of a value that has one for sure: plain structs, maps and slices.
+// toJSON encodes a value that surely can be: plain structs, maps and slices.
 func toJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("store: plain data has JSON: " + err.Error())
+		panic("store: plain data cannot be encoded: " + err.Error())
 	}
 	return string(b)
 }
 
-// toCleanJSON is toJSON for what strangers wrote. Of what cleanJSON replaces,
-// encoding/json writes zero characters only.
+// toCleanJSON is toJSON for text from outside. Of what cleanJSON replaces, encoding/json writes only zero characters.
 func toCleanJSON(v any) string {
 	text := toJSON(v)
 	if !strings.Contains(text, `\u0000`) {
@@ -90,12 +89,12 @@ func toCleanJSON(v any) string {
 	}
 	clean, err := cleanJSON([]byte(text))
 	if err != nil {
-		panic("store: encoding/json writes JSON: " + err.Error())
+		panic("store: encoding/json wrote invalid JSON: " + err.Error())
 	}
 	return string(clean)
 }
 
-// fromJSON reads a column that this package wrote.
+// fromJSON decodes a column that this package wrote.
 func fromJSON[T any](raw []byte) (T, error) {
 	var v T
 	if len(raw) == 0 {
@@ -118,7 +117,7 @@ func maybeJSON[T any](raw []byte) (*T, error) {
 	return &v, err
 }
 
-// rawJSON is a JSON column as a value of its own; null when there is nothing.
+// rawJSON is a JSON column that holds a document as it came; NULL when it is empty.
 func rawJSON(raw json.RawMessage) *string {
 	if len(raw) == 0 {
 		return nil
@@ -127,7 +126,7 @@ func rawJSON(raw json.RawMessage) *string {
 	return &s
 }
 
-// micro cuts a time to what the database keeps.
+// micro truncates a time to the precision that the database keeps.
 func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 func utc(t *time.Time) *time.Time {

@@ -8,7 +8,8 @@ import (
 )
 
 func FuzzCleanJSON(f *testing.F) {
-	for _, seed := range []string{`{"a":"\u0000"}`, `"\\u0000"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, `[1e400,"é"]`, `"\ud83d\u0000"`, "\"\xff\""} {
+	for _, seed := range []string{`{"a":"\u0000"}`, `"\\u0000"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`,
+		`"\ud83dx"`, `[1e400,"é"]`, `"\ud83d\u0000"`, "\"\xff\""} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -28,7 +29,8 @@ func FuzzCleanJSON(f *testing.F) {
 		}
 		x, _ := json.Marshal(before)
 		y, _ := json.Marshal(after)
-		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`, "\uFFFD"); want != strings.ReplaceAll(
+		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`,
+			"\uFFFD"); want != strings.ReplaceAll(
 			string(y),
 			`\\`,
 			"\x01",

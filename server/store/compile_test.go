@@ -36,8 +36,8 @@ func enqueue(
 	return c.ID
 }
 
-// Requests that ask for nothing more than the run are answered by it; those
-// that ask for more, or came later, wait for their own.
+// Requests that ask for nothing more than the run are answered by it; those that ask for more, or came later, wait
+// for a run of their own.
 func TestEqualRequestsAreAnsweredByOneRun(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -119,8 +119,8 @@ func TestEqualRequestsAreAnsweredByOneRun(t *testing.T) {
 	want(t, s.AppendStage(ctx, stage.ID, "x", ""), fault.NotFound)
 }
 
-// The server was killed while a compile ran: the same one starts over before
-// anything else, and what it answers goes with it.
+// The server was killed while a compile ran: the same compile starts over before anything else, and the requests that
+// it answers go with it.
 func TestInterruptedCompileStartsOverFirst(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -213,8 +213,7 @@ func TestTwoServersStartOneRun(t *testing.T) {
 	}
 }
 
-// A stage prints far too much: the beginning and the end are kept, and a line
-// says what is missing.
+// A stage prints far too much: the beginning and the end are kept, and a line says how much is missing.
 func TestLongOutputKeepsItsBeginningAndEnd(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

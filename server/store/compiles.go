@@ -48,7 +48,7 @@ type revisionJSON struct {
 	Signer  signerJSON `json:"signer,omitzero"`
 }
 
-// signerJSON is who signed a revision; left out when nobody asked.
+// signerJSON is the signer of a revision; left out when its signature was not checked.
 type signerJSON struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
@@ -82,11 +82,13 @@ func (r compileRow) value() (intent.Compile, error) {
 	metadata, err1 := fromJSON[map[string]any](r.Metadata)
 	variables, err2 := fromJSON[map[string]string](r.Variables)
 	c := intent.Compile{
-		ID: r.ID, Environment: r.Environment, Requested: r.Requested.UTC(), Started: utc(r.Started), Completed: utc(r.Completed),
-		Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
+		ID: r.ID, Environment: r.Environment, Requested: r.Requested.UTC(), Started: utc(r.Started),
+		Completed: utc(r.Completed),
+		Trigger:   intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage}, Metadata: metadata,
 		Update: r.UpdateSource, Reinstall: r.Reinstall, Export: r.Export, Variables: variables,
 		Partial: r.Partial, RemovedSets: append([]string(nil), r.RemovedSets...),
-		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics, SupersededBy: r.SupersededBy,
+		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics,
+		SupersededBy: r.SupersededBy,
 	}
 	var err3 error
 	if len(r.Revision) > 0 {
@@ -98,7 +100,7 @@ func (r compileRow) value() (intent.Compile, error) {
 	return c, errors.Join(err1, err2, err3)
 }
 
-// EnqueueCompile records a request; the same request again changes nothing.
+// EnqueueCompile records a request; recording it again changes nothing.
 func (s *Store) EnqueueCompile(ctx context.Context, c intent.Compile) error {
 	const op = "store.EnqueueCompile"
 	return s.write(ctx, op, func(tx pgx.Tx) error { return enqueue(ctx, tx, op, c) })
@@ -116,29 +118,18 @@ func enqueue(ctx context.Context, tx pgx.Tx, op string, c intent.Compile) error 
 	if c.RemovedSets == nil {
 		c.RemovedSets = []string{}
 	}
-	_, err = tx.Exec(
-		ctx,
-		statements.CompileEnqueue,
-		c.ID,
-		c.Environment,
-		c.Requested,
-		cleanText(
-			c.Trigger.Type,
-		),
-		cleanText(c.Trigger.Message),
-		string(metadata),
-		c.Update,
-		c.Reinstall,
-		c.Export,
-		toJSON(c.Variables),
-		c.Partial,
-		c.RemovedSets,
-	)
+	_, err = tx.Exec(ctx, statements.CompileEnqueue, c.ID, c.Environment, c.Requested, cleanText(c.Trigger.Type),
+		cleanText(c.Trigger.Message), string(metadata), c.Update, c.Reinstall, c.Export, toJSON(c.Variables),
+		c.Partial, c.RemovedSets)
 	return err
 }
 
-// StartCompile takes the next request; see control.CompileStore. Conflict when
-// another process owns the environment: two would run the same compile.
+// StartCompile takes the next request of an environment and marks it started; nil when none is waiting. A compile
+// that was started but not completed, because the server was killed, comes first and starts over with the revision
+// that it had; nothing is merged into it. Otherwise this run also answers the waiting requests that were made before
+// now and are equal in export, reinstall and variables and ask for no more of an update: their Substitute is set, and
+// they get its started, completed, success and version. Conflict when another process owns the environment, since
+// both would run the same compile.
 func (s *Store) StartCompile(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -152,7 +143,8 @@ func (s *Store) StartCompile(
 			return err
 		}
 		var elsewhere bool
-		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(lockEnvironments), int64(uint32(environmentLock(env))), int32(backend)).Scan(&elsewhere); err != nil {
+		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(lockEnvironments),
+			int64(uint32(environmentLock(env))), int32(backend)).Scan(&elsewhere); err != nil {
 			return err
 		}
 		if elsewhere {
@@ -174,7 +166,7 @@ func (s *Store) StartCompile(
 		}
 		out = &c
 		if c.Revision != nil {
-			return nil // what was asked since may be about a later commit
+			return nil // requests made since may be about a later commit
 		}
 		_, err = tx.Exec(ctx, statements.CompileMerge, row.ID, now)
 		return err
@@ -182,7 +174,7 @@ func (s *Store) StartCompile(
 	return out, err
 }
 
-// SetCompileRevision says which commit the run, and all that it answers, is about.
+// SetCompileRevision records the commit of a run, for all requests that it answers.
 func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev intent.Revision) error {
 	return s.write(ctx, "store.SetCompileRevision", func(tx pgx.Tx) error {
 		if err := affected(tx.Exec(ctx, statements.CompileRevision, id, toJSON(revisionOf(rev)))); err != nil {
@@ -193,10 +185,12 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 	})
 }
 
-// FinishCompile ends a run and all requests that it answers; see control.CompileStore.
+// FinishCompile ends a run and all requests that it answers, and records its notice with that. Ending it again
+// changes nothing.
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
-		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version, rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
+		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version,
+			rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {
@@ -213,7 +207,7 @@ func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end inte
 	})
 }
 
-// Compile gives one report with its stages, or those of its substitute.
+// Compile returns one report with its stages; those of its substitute when it has one.
 func (s *Store) Compile(
 	ctx context.Context,
 	id intent.CompileID,
@@ -236,7 +230,7 @@ func (s *Store) Compile(
 	return out, stages, err
 }
 
-// Compiles lists reports.
+// Compiles lists the compile reports of an environment.
 func (s *Store) Compiles(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -245,12 +239,12 @@ func (s *Store) Compiles(
 	return page(ctx, s, "store.Compiles", CompileList, q, compileRow.value, env)
 }
 
-// OpenCompiles lists requests not completed, oldest first.
+// OpenCompiles lists the requests that are not completed, the running one included, oldest first.
 func (s *Store) OpenCompiles(ctx context.Context, env intent.EnvironmentID) (out []intent.Compile, err error) {
 	return listed(ctx, s, "store.OpenCompiles", compileRow.value, statements.CompileOpen, env)
 }
 
-// LastCompile gives the newest completed compile that had a revision, nil when none.
+// LastCompile returns the newest completed compile that had a revision, nil when there is none.
 func (s *Store) LastCompile(ctx context.Context, env intent.EnvironmentID) (out *intent.Compile, err error) {
 	err = s.read(ctx, "store.LastCompile", func(q querier) error {
 		out = nil
@@ -268,7 +262,7 @@ func (s *Store) LastCompile(ctx context.Context, env intent.EnvironmentID) (out 
 	return out, err
 }
 
-// DeleteCompilesBefore drops reports that completed before a time.
+// DeleteCompilesBefore deletes reports that completed before a time, and returns how many.
 func (s *Store) DeleteCompilesBefore(ctx context.Context, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteCompilesBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.CompileDelete, t)
@@ -278,8 +272,7 @@ func (s *Store) DeleteCompilesBefore(ctx context.Context, t time.Time) (n int, e
 	return n, err
 }
 
-// StartPreview records that a compile runs beside the queue, for a dry run.
-// Recording it again changes nothing.
+// StartPreview records that a compile runs beside the queue, for a dry run. Recording it again changes nothing.
 func (s *Store) StartPreview(ctx context.Context, c intent.Compile) error {
 	const op = "store.StartPreview"
 	metadata, err := json.Marshal(c.Metadata)
@@ -287,16 +280,8 @@ func (s *Store) StartPreview(ctx context.Context, c intent.Compile) error {
 		return fault.Wrap(op, fault.Invalid, err)
 	}
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.CompilePreview,
-			c.ID,
-			c.Environment,
-			c.Requested,
-			cleanText(c.Trigger.Type),
-			cleanText(c.Trigger.Message),
-			string(metadata),
-		)
+		_, err := tx.Exec(ctx, statements.CompilePreview, c.ID, c.Environment, c.Requested, cleanText(c.Trigger.Type),
+			cleanText(c.Trigger.Message), string(metadata))
 		return err
 	})
 }

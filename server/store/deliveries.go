@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// deliveryJSON and outcomeJSON are how many deliveries go to the database at once.
+// deliveryJSON and outcomeJSON are the form in which many deliveries go to the database at once.
 type deliveryJSON struct {
 	ID       uuid.UUID        `json:"id"`
 	Forge    string           `json:"forge"`
@@ -52,7 +52,7 @@ type deliveryRow struct {
 	Handled     *time.Time
 }
 
-// deliveryListRow has the columns that lists sort by and filter on besides.
+// deliveryListRow adds the columns that the list is sorted and filtered by.
 type deliveryListRow struct {
 	deliveryRow
 	Repository, Ref, Commit, Kind string
@@ -61,36 +61,34 @@ type deliveryListRow struct {
 func (r deliveryRow) value() (intent.Delivery, error) {
 	event, err := fromJSON[intent.HookEvent](r.Event)
 	return intent.Delivery{
-		ID: r.ID, Forge: r.Forge, Key: r.Key, Received: r.Received.UTC(), Size: r.Size, Event: event, ReplayOf: r.ReplayOf, Verified: r.Verified,
+		ID: r.ID, Forge: r.Forge, Key: r.Key, Received: r.Received.UTC(), Size: r.Size, Event: event,
+		ReplayOf: r.ReplayOf, Verified: r.Verified,
 		Outcomes: []intent.DeliveryOutcome{{
-			Environment: r.Environment, Name: r.Name, Module: r.Module, State: intent.OutcomeState(r.State), Reason: r.Reason, Compile: r.Compile, Handled: utc(r.Handled),
+			Environment: r.Environment, Name: r.Name, Module: r.Module, State: intent.OutcomeState(r.State),
+			Reason: r.Reason, Compile: r.Compile, Handled: utc(r.Handled),
 		}},
 	}, err
 }
 
-// RecordDeliveries records webhooks in one transaction. It gives, for each,
-// the environments that did not have it before; one that nobody took is not recorded.
+// RecordDeliveries records webhooks, all of them or none. It returns, for each, the environments that did not have it
+// before. A delivery without an outcome is not recorded.
 func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delivery) ([][]intent.EnvironmentID, error) {
 	const op = "store.RecordDeliveries"
 	given, outcomes := make([]deliveryJSON, 0, len(deliveries)), []outcomeJSON{}
 	for _, d := range deliveries {
 		given = append(given, deliveryJSON{
-			ID: d.ID, Forge: d.Forge, Key: cleanText(d.Key), Received: micro(d.Received), Size: d.Size, Event: d.Event, ReplayOf: d.ReplayOf, Verified: d.Verified,
+			ID: d.ID, Forge: d.Forge, Key: cleanText(d.Key), Received: micro(d.Received), Size: d.Size, Event: d.Event,
+			ReplayOf: d.ReplayOf, Verified: d.Verified,
 		})
 		for _, o := range d.Outcomes {
 			outcomes = append(outcomes, outcomeOf(d.ID, o))
 		}
 	}
 	var rows []struct{ Delivery, Environment uuid.UUID }
-	// Recorded twice, a delivery meets itself: it is there, which is what counts.
+	// Repeating this is harmless: a delivery that is recorded already is left as it is.
 	err := s.state(ctx, op, func(q querier) (err error) {
-		rows, err = many[struct{ Delivery, Environment uuid.UUID }](
-			ctx,
-			q,
-			statements.DeliveryRecord,
-			toCleanJSON(given),
-			toJSON(outcomes),
-		)
+		rows, err = many[struct{ Delivery, Environment uuid.UUID }](ctx, q, statements.DeliveryRecord,
+			toCleanJSON(given), toJSON(outcomes))
 		return err
 	})
 	if err != nil {
@@ -109,11 +107,12 @@ func (s *Store) RecordDeliveries(ctx context.Context, deliveries []intent.Delive
 
 func outcomeOf(delivery uuid.UUID, o intent.DeliveryOutcome) outcomeJSON {
 	return outcomeJSON{
-		Delivery: delivery, Environment: o.Environment, Module: cleanText(o.Module), State: string(o.State), Reason: cleanText(o.Reason), Compile: o.Compile, Handled: o.Handled,
+		Delivery: delivery, Environment: o.Environment, Module: cleanText(o.Module), State: string(o.State),
+		Reason: cleanText(o.Reason), Compile: o.Compile, Handled: o.Handled,
 	}
 }
 
-// WaitingDeliveries gives the oldest that an environment has not looked at.
+// WaitingDeliveries lists the oldest deliveries that an environment has not handled.
 func (s *Store) WaitingDeliveries(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -122,7 +121,7 @@ func (s *Store) WaitingDeliveries(
 	return listed(ctx, s, "store.WaitingDeliveries", deliveryRow.value, statements.DeliveryWaiting, env, limit)
 }
 
-// WaitingEnvironments gives the environments with deliveries that wait.
+// WaitingEnvironments lists the environments with deliveries that they have not handled.
 func (s *Store) WaitingEnvironments(ctx context.Context) (out []intent.EnvironmentID, err error) {
 	err = s.read(ctx, "store.WaitingEnvironments", func(q querier) error {
 		rows, err := q.Query(ctx, statements.DeliveryWaitingFor)
@@ -134,8 +133,8 @@ func (s *Store) WaitingEnvironments(ctx context.Context) (out []intent.Environme
 	return out, err
 }
 
-// FinishDeliveries records how deliveries ended for an environment, by delivery.
-// One that ended before stays as it is.
+// FinishDeliveries records how deliveries ended for an environment, by delivery. One that ended before stays as it
+// is.
 func (s *Store) FinishDeliveries(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -157,27 +156,16 @@ func (s *Store) Deliveries(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.Delivery], error) {
-	return page(
-		ctx,
-		s,
-		"store.Deliveries",
-		DeliveryList,
-		q,
-		func(r deliveryListRow) (intent.Delivery, error) { return r.value() },
-		env,
-	)
+	return page(ctx, s, "store.Deliveries", DeliveryList, q,
+		func(r deliveryListRow) (intent.Delivery, error) { return r.value() }, env)
 }
 
-// Delivery finds one that concerned an environment.
+// Delivery returns a webhook of an environment.
 func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (out intent.Delivery, err error) {
 	err = s.read(ctx, "store.Delivery", func(q querier) error {
 		row, err := one[deliveryRow](ctx, q, statements.DeliveryGet, env, id)
 		if isNoRows(err) {
-			return fault.New(
-				"store.Delivery",
-				fault.NotFound,
-				"there is no delivery "+id.String()+" to this environment",
-			)
+			return fault.New("store.Delivery", fault.NotFound, "this environment has no delivery "+id.String())
 		}
 		if err == nil {
 			out, err = row.value()
@@ -187,7 +175,7 @@ func (s *Store) Delivery(ctx context.Context, env intent.EnvironmentID, id uuid.
 	return out, err
 }
 
-// DeleteDeliveriesBefore drops the webhooks of an environment that came before a time.
+// DeleteDeliveriesBefore deletes the webhooks of an environment that came before a time, and returns how many.
 func (s *Store) DeleteDeliveriesBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteDeliveriesBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.OutcomeDelete, env, t)
@@ -201,7 +189,7 @@ func (s *Store) DeleteDeliveriesBefore(ctx context.Context, env intent.Environme
 	return n, err
 }
 
-// HookSecrets gives the sealed webhook secrets of all environments, by name.
+// HookSecrets returns the sealed webhook secrets of all environments, by name.
 func (s *Store) HookSecrets(ctx context.Context) (map[intent.EnvironmentID]map[string][]byte, error) {
 	out := map[intent.EnvironmentID]map[string][]byte{}
 	err := s.read(ctx, "store.HookSecrets", func(q querier) error {
@@ -221,7 +209,7 @@ func (s *Store) HookSecrets(ctx context.Context) (map[intent.EnvironmentID]map[s
 	return out, err
 }
 
-// SetModules records the repositories of the modules that a project uses, by name of module.
+// SetModules records the repositories of the modules that a project uses, by the name of the module.
 func (s *Store) SetModules(ctx context.Context, env intent.EnvironmentID, urls map[string]string) error {
 	names, list := []string{}, []string{}
 	for name, url := range urls {
@@ -233,7 +221,7 @@ func (s *Store) SetModules(ctx context.Context, env intent.EnvironmentID, urls m
 	})
 }
 
-// Modules gives the repositories of the modules of all environments, by name of module.
+// Modules returns what SetModules recorded, for all environments.
 func (s *Store) Modules(ctx context.Context) (map[intent.EnvironmentID]map[string]string, error) {
 	out := map[intent.EnvironmentID]map[string]string{}
 	err := s.read(ctx, "store.Modules", func(q querier) error {

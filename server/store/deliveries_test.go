@@ -33,8 +33,8 @@ func delivery(key string, at time.Time, envs ...intent.EnvironmentID) intent.Del
 	return d
 }
 
-// A webhook is recorded once for each environment, whoever sends it again; it
-// waits until it is acted on, and goes when it is old.
+// A webhook is recorded once for each environment, however often it is sent; it waits until it is handled, and is
+// deleted when it is old.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -49,7 +49,8 @@ func TestDeliveries(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	first := delivery("k1", after(1), one, two)
-	if got := record(first, delivery("k1", after(2), one), delivery("k2", after(3), two), delivery("", after(4), one), delivery("", after(5), one)); got != "2 0 1 1 1" {
+	if got := record(first, delivery("k1", after(2), one), delivery("k2", after(3), two), delivery("", after(4), one),
+		delivery("", after(5), one)); got != "2 0 1 1 1" {
 		t.Errorf("taken %s", got)
 	}
 	if got := record(delivery("k1", after(6), one, two), delivery("k3", after(7), uuid.New())); got != "0 0" {
@@ -71,11 +72,8 @@ func TestDeliveries(t *testing.T) {
 	must(t, s.FinishDeliveries(ctx, one, done))
 	must(
 		t,
-		s.FinishDeliveries(
-			ctx,
-			one,
-			map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeFailed, Handled: &now}},
-		),
+		s.FinishDeliveries(ctx, one,
+			map[uuid.UUID]intent.DeliveryOutcome{first.ID: {State: intent.OutcomeFailed, Handled: &now}}),
 	)
 	if o := get(s.Delivery(ctx, one, first.ID))(t).Outcomes[0]; o.State != intent.OutcomeStarted || o.Reason != "why" ||
 		*o.Compile != run ||
@@ -92,7 +90,8 @@ func TestDeliveries(t *testing.T) {
 	if len(list.Items) != 2 || list.Total != 3 || !list.Items[0].Received.Equal(after(5)) {
 		t.Errorf("%+v", list)
 	}
-	for filter, n := range map[string]int{"state=started": 1, "ref=main": 3, "event=tag": 0, "forge=github": 3, "commit=aaaa": 3, "repository=site": 3} {
+	for filter, n := range map[string]int{"state=started": 1, "ref=main": 3, "event=tag": 0, "forge=github": 3,
+		"commit=aaaa": 3, "repository=site": 3} {
 		name, value, _ := strings.Cut(filter, "=")
 		if got := get(s.Deliveries(ctx, one, intent.ListQuery{Filters: map[string][]string{name: {value}}}))(t); len(
 			got.Items,
@@ -100,7 +99,7 @@ func TestDeliveries(t *testing.T) {
 			t.Errorf("%s: %d", filter, len(got.Items))
 		}
 	}
-	// What waits is kept, however old.
+	// What is waiting is kept, however old it is.
 	if n := get(s.DeleteDeliveriesBefore(ctx, one, after(100)))(t); n != 1 {
 		t.Errorf("%d are gone", n)
 	}
@@ -113,7 +112,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// Refusals never stand in the way of the delivery that they pretend to be.
+// A refused delivery never stands in the way of the delivery that it pretends to be.
 func TestARefusedDeliveryTakesNoKey(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -135,7 +134,7 @@ func TestARefusedDeliveryTakesNoKey(t *testing.T) {
 }
 
 // The same webhook arrives at several servers at once: one takes it.
-func TestOneTakesADelivery(t *testing.T) {
+func TestOneServerTakesADelivery(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	env := newEnvironment(t, s)
@@ -163,7 +162,7 @@ func TestOneTakesADelivery(t *testing.T) {
 }
 
 // Secrets of webhooks and repositories of modules are read for all environments at once.
-func TestWhatWebhooksAskFor(t *testing.T) {
+func TestSecretsAndModulesOfAllEnvironments(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ctx := t.Context()

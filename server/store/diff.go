@@ -16,8 +16,7 @@ type diffRow struct {
 	Requires   []string
 }
 
-// attributes gives what a resource is compared by: its attributes and, as in
-// the API, what it requires.
+// attributes returns what a resource is compared by: its attributes and, as in the API, its requirements.
 func (r diffRow) attributes() (map[string]any, error) {
 	m, err := fromJSON[map[string]any](r.Attributes)
 	if m == nil {
@@ -31,7 +30,7 @@ func (r diffRow) attributes() (map[string]any, error) {
 	return m, err
 }
 
-// DiffVersions compares two versions; unchanged resources are left out.
+// DiffVersions compares two versions of an environment; unchanged resources are left out.
 func (s *Store) DiffVersions(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -53,7 +52,7 @@ func (s *Store) DiffVersions(
 	return out, err
 }
 
-// pairUp turns rows in order of id, the older before the newer, into diffs.
+// pairUp turns rows, which are sorted by id with the older version first, into diffs.
 func pairUp(rows []diffRow) ([]intent.ResourceDiff, error) {
 	out := []intent.ResourceDiff{}
 	for i := 0; i < len(rows); i++ {
@@ -85,7 +84,7 @@ func pairUp(rows []diffRow) ([]intent.ResourceDiff, error) {
 		}
 		d.Attributes = changes(before, after)
 		if d.Kind == intent.DiffModified && len(d.Attributes) == 0 {
-			continue // only something that is not deployed differs, such as its resource set
+			continue // only something that is not deployed differs, such as the resource set
 		}
 		out = append(out, d)
 	}

@@ -24,19 +24,11 @@ type discoveredRow struct {
 func (r discoveredRow) value() (intent.Discovered, error) {
 	id, err1 := intent.ParseResourceID(r.ID)
 	by, err2 := intent.ParseResourceID(r.Discovery)
-	return intent.Discovered{
-			ID:        id,
-			Discovery: by,
-			Record:    r.Record,
-			Found:     r.Found.UTC(),
-			Managed:   r.Managed,
-		}, errors.Join(
-			err1,
-			err2,
-		)
+	d := intent.Discovered{ID: id, Discovery: by, Record: r.Record, Found: r.Found.UTC(), Managed: r.Managed}
+	return d, errors.Join(err1, err2)
 }
 
-// discoveredListRow has the columns that lists sort by and filter on besides.
+// discoveredListRow adds the columns that the list is sorted and filtered by.
 type discoveredListRow struct {
 	discoveredRow
 	Type  string
@@ -46,14 +38,13 @@ type discoveredListRow struct {
 
 func (r discoveredListRow) value() (intent.Discovered, error) { return r.discoveredRow.value() }
 
-// SetDiscovered stores what was discovered; a record that is there already is
-// replaced, unless it is newer.
+// SetDiscovered stores discovered resources. A record that is there already is replaced, unless it is newer.
 func (s *Store) SetDiscovered(ctx context.Context, env intent.EnvironmentID, found []intent.Discovered) error {
 	return s.write(ctx, "store.SetDiscovered", func(tx pgx.Tx) error { return setDiscovered(ctx, tx, env, found) })
 }
 
 func setDiscovered(ctx context.Context, tx pgx.Tx, env uuid.UUID, found []intent.Discovered) error {
-	last := make(map[intent.ResourceID]intent.Discovered, len(found)) // a statement changes a row once
+	last := make(map[intent.ResourceID]intent.Discovered, len(found)) // one statement may change a row only once
 	for _, d := range found {
 		last[d.ID] = d
 	}
@@ -67,26 +58,15 @@ func setDiscovered(ctx context.Context, tx pgx.Tx, env uuid.UUID, found []intent
 		if err != nil {
 			return fault.Wrap("store.SetDiscovered", fault.Invalid, err).Say("the record of " + id.String())
 		}
-		ids, types, agents, values = append(
-			ids,
-			id.String(),
-		), append(
-			types,
-			id.Type,
-		), append(
-			agents,
-			id.Agent,
-		), append(
-			values,
-			id.Value,
-		)
+		ids, types = append(ids, id.String()), append(types, id.Type)
+		agents, values = append(agents, id.Agent), append(values, id.Value)
 		by, records, at = append(by, d.Discovery.String()), append(records, string(record)), append(at, d.Found)
 	}
 	_, err := tx.Exec(ctx, statements.DiscoveredSet, env, ids, types, agents, values, by, records, at)
 	return err
 }
 
-// Discovered gives one record.
+// Discovered returns one record.
 func (s *Store) Discovered(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -102,7 +82,7 @@ func (s *Store) Discovered(
 	return out, err
 }
 
-// DiscoveredList lists what was discovered.
+// DiscoveredList lists the discovered resources.
 func (s *Store) DiscoveredList(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -111,8 +91,7 @@ func (s *Store) DiscoveredList(
 	return page(ctx, s, "store.DiscoveredList", DiscoveredList, q, discoveredListRow.value, env)
 }
 
-// DeleteDiscovered forgets what was discovered, all of it or nothing: NotFound
-// when there is no record of one.
+// DeleteDiscovered deletes records, all of them or none: NotFound when one of them does not exist.
 func (s *Store) DeleteDiscovered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error {
 	const op = "store.DeleteDiscovered"
 	distinct := make(map[string]bool, len(ids))
@@ -122,7 +101,7 @@ func (s *Store) DeleteDiscovered(ctx context.Context, env intent.EnvironmentID, 
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.DiscoveredDelete, env, sortedKeys(distinct))
 		if err == nil && int(tag.RowsAffected()) != len(distinct) {
-			return fault.New(op, fault.NotFound, "not all of these were discovered")
+			return fault.New(op, fault.NotFound, "not all of these resources were discovered")
 		}
 		return err
 	})

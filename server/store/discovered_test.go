@@ -10,8 +10,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// What is discovered again replaces the record, unless that is newer; a list
-// is forgotten whole or not at all.
+// A record that is discovered again is replaced, unless it is newer; a list is deleted entirely or not at all.
 func TestDiscoveredRecords(t *testing.T) {
 	s := storetest.Open(t)
 	env := newEnvironment(t, s)
@@ -28,7 +27,8 @@ func TestDiscoveredRecords(t *testing.T) {
 	}
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	for _, list := range [][]intent.Discovered{
-		{thing("a", `{"up": true}`, at), thing("b", `{}`, at), thing("a", `{"up": false}`, at)}, // the last of two counts
+		{thing("a", `{"up": true}`, at), thing("b", `{}`, at),
+			thing("a", `{"up": false}`, at)}, // the last of two counts
 		{thing("b", `{"new": 1}`, at.Add(time.Second))},
 		{thing("b", `{"old": 1}`, at.Add(-time.Second))},
 		nil,
@@ -37,11 +37,8 @@ func TestDiscoveredRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, err := s.DiscoveredList(
-		t.Context(),
-		env,
-		intent.ListQuery{Filters: map[string][]string{"managed": {"false"}, "agent": {"swi"}}},
-	)
+	page, err := s.DiscoveredList(t.Context(), env,
+		intent.ListQuery{Filters: map[string][]string{"managed": {"false"}, "agent": {"swi"}}})
 	if err != nil || len(page.Items) != 2 || string(page.Items[0].Record) != `{"up": false}` ||
 		string(page.Items[1].Record) != `{"new": 1}` ||
 		page.Items[0].Managed {

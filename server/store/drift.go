@@ -35,7 +35,7 @@ func (r driftRow) value() (intent.Drift, error) {
 	}, err
 }
 
-// Drift lists records of drift.
+// Drift lists the records of drift: what was found to differ from the intent.
 func (s *Store) Drift(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -44,7 +44,7 @@ func (s *Store) Drift(
 	return page(ctx, s, "store.Drift", DriftList, q, driftRow.value, env)
 }
 
-// DeleteDriftBefore drops records of drift that ended before a time.
+// DeleteDriftBefore deletes records that ended before a time, and returns how many.
 func (s *Store) DeleteDriftBefore(ctx context.Context, env intent.EnvironmentID, t time.Time) (n int, err error) {
 	err = s.write(ctx, "store.DeleteDriftBefore", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.DriftDelete, env, t)
@@ -54,8 +54,8 @@ func (s *Store) DeleteDriftBefore(ctx context.Context, env intent.EnvironmentID,
 	return n, err
 }
 
-// recordDrift brings the records of one resource in line with what an action
-// found. Doing it again for the same action changes nothing.
+// recordDrift brings the records of one resource in line with what an action found. Repeating it for the same action
+// changes nothing.
 func recordDrift(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d intent.FinishedAction) error {
 	id, at := d.Action.Resource.String(), *d.Action.Finished
 	names := slices.AppendSeq([]string{}, maps.Keys(d.Drift.Found)) // never nil, which would be NULL
@@ -72,7 +72,8 @@ func recordDrift(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d int
 		names[i] = cleanText(name)
 	}
 	if d.Drift.Open && len(names) > 0 {
-		if _, err := tx.Exec(ctx, statements.DriftOpen, env, id, names, desired, found, d.Action.Version, d.Action.ID, d.Action.Started, d.State.IntentHash); err != nil {
+		if _, err := tx.Exec(ctx, statements.DriftOpen, env, id, names, desired, found, d.Action.Version, d.Action.ID,
+			d.Action.Started, d.State.IntentHash); err != nil {
 			return err
 		}
 	}
@@ -94,19 +95,19 @@ func recordDrift(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, d int
 	return nil
 }
 
-// cleanValue writes a value as JSON that PostgreSQL can read inside of.
+// cleanValue encodes a value as JSON that PostgreSQL can look into.
 func cleanValue(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err == nil {
 		b, err = cleanJSON(b)
 	}
 	if err != nil {
-		return "", fault.Wrap("store.drift", fault.Invalid, err).Say("an attribute that drifted")
+		return "", fault.Wrap("store.drift", fault.Invalid, err).Say("an attribute that drifted cannot be stored")
 	}
 	return string(b), nil
 }
 
-// Unpark ends the parking of resources, of all that are parked when none is named; it gives which.
+// Unpark ends the parking of resources, of all parked ones when ids is empty, and returns which were parked.
 func (s *Store) Unpark(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -120,13 +121,8 @@ func (s *Store) Unpark(
 		if err := s.exists(ctx, tx, env); err != nil {
 			return err
 		}
-		rows, err := many[struct{ ID string }](ctx, tx, statements.StateUnpark, env, names)
-		if err == nil {
-			out, err = convert(
-				rows,
-				func(r struct{ ID string }) (intent.ResourceID, error) { return intent.ParseResourceID(r.ID) },
-			)
-		}
+		var err error
+		out, err = resourceIDs(ctx, tx, statements.StateUnpark, env, names)
 		return err
 	})
 	return out, err

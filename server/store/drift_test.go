@@ -35,7 +35,7 @@ func newDrifting(t *testing.T) *drifting {
 	return d
 }
 
-// finds records an action that says something about drift of the first resource: attribute=found ….
+// finds records an action that reports drift of the first resource: attribute=found ….
 func (d *drifting) finds(second int, r intent.DriftReport, found ...string) intent.FinishedAction {
 	d.t.Helper()
 	r.Found = map[string]intent.AttributeChange{}
@@ -70,8 +70,7 @@ func (d *drifting) is(want ...string) {
 	}
 }
 
-// Drift is noticed, seen again, and ends in one of three ways; what is told
-// twice is recorded once.
+// Drift is noticed, seen again, and ends in one of three ways; what is reported twice is recorded once.
 func TestDriftFromNoticeToEnd(t *testing.T) {
 	t.Parallel()
 	d := newDrifting(t)
@@ -82,7 +81,8 @@ func TestDriftFromNoticeToEnd(t *testing.T) {
 	d.is(`mode "666"`, `owner "eve" gone`)
 	must(t, d.s.FinishActions(t.Context(), d.env, []intent.FinishedAction{again})) // its answer was lost
 	d.is(`mode "666"`, `owner "eve" gone`)
-	first := get(d.s.Drift(t.Context(), d.env, intent.ListQuery{Filters: map[string][]string{"open": {"true"}}}))(t).Items[0]
+	first := get(d.s.Drift(t.Context(), d.env,
+		intent.ListQuery{Filters: map[string][]string{"open": {"true"}}}))(t).Items[0]
 	if !first.Since.Equal(after(9)) || !first.Seen.Equal(after(19)) {
 		t.Errorf("since %s, seen %s", first.Since, first.Seen)
 	}
@@ -107,8 +107,7 @@ func TestDriftFromNoticeToEnd(t *testing.T) {
 	}
 }
 
-// What a run found of an intent that is no longer opens nothing; a resource
-// that leaves the model takes its drift along.
+// What a run found about an outdated intent opens no record; the records of a resource that leaves the model end.
 func TestDriftOfAnOldIntent(t *testing.T) {
 	t.Parallel()
 	d := newDrifting(t)
@@ -128,7 +127,7 @@ func TestDriftOfAnOldIntent(t *testing.T) {
 	d.is()
 }
 
-// A page of drift by resource, and what the list refuses.
+// Drift is listed by resource, and the list refuses what it does not know.
 func TestDriftIsPaged(t *testing.T) {
 	t.Parallel()
 	d := newDrifting(t)
@@ -158,8 +157,8 @@ func TestDriftIsPaged(t *testing.T) {
 	want(t, err, fault.Invalid)
 }
 
-// What is parked is kept, listed, and freed by name or all together.
-func TestParkedIsKeptAndFreed(t *testing.T) {
+// Parked resources are stored, listed, and freed by name or all together.
+func TestParkedResourcesAreStoredAndFreed(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
@@ -199,7 +198,7 @@ func TestParkedIsKeptAndFreed(t *testing.T) {
 	}
 	_, err := s.Unpark(ctx, uuid.New(), nil)
 	want(t, err, fault.NotFound)
-	// A wrong program cannot write what is not.
+	// A wrong program cannot write an impossible state.
 	f := deployed(states(t, s, env)[rs[0].ID], n, 9)
 	f.State.Parked = intent.ParkedAttempts
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}), fault.Conflict)
@@ -207,9 +206,8 @@ func TestParkedIsKeptAndFreed(t *testing.T) {
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}), fault.Conflict)
 }
 
-// A breaker is recorded with the end of the deployment that opened it, and
-// closes with the one that reached the target.
-func TestBreakerIsKept(t *testing.T) {
+// A breaker is recorded with the end of the deployment that opened it, and closes with one that reached the target.
+func TestBreakersAreStored(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)

@@ -48,7 +48,7 @@ func (s *Store) CreateDryRun(ctx context.Context, d intent.DryRun) error {
 	})
 }
 
-// lockDryRun lets nobody else change a dry run; Conflict when it ended.
+// lockDryRun keeps others from changing a dry run until the transaction ends; Conflict when it has ended.
 func lockDryRun(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentID, id intent.ActionID) error {
 	var ended *time.Time
 	if err := tx.QueryRow(ctx, statements.DryRunLock, env, id).Scan(&ended); err != nil {
@@ -60,7 +60,7 @@ func lockDryRun(ctx context.Context, tx pgx.Tx, op string, env intent.Environmen
 	return nil
 }
 
-// AddDryRunDiffs stores results. A resource counts once. Conflict when the dry run ended.
+// AddDryRunDiffs stores results; a resource counts once. Conflict when the dry run has ended.
 func (s *Store) AddDryRunDiffs(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -95,8 +95,8 @@ func (s *Store) AddDryRunDiffs(
 	})
 }
 
-// SetDryRunVersion says which version the commit of a dry run became, and how
-// many resources are to be looked at. Saying it again changes nothing.
+// SetDryRunVersion records the version that the commit of a dry run was compiled to, and how many resources are to be
+// looked at. Repeating it changes nothing; Conflict when the dry run has ended.
 func (s *Store) SetDryRunVersion(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -113,8 +113,8 @@ func (s *Store) SetDryRunVersion(
 	})
 }
 
-// EndDryRun ends a dry run. behind gives, for resources that it could not tell
-// about, what they require and would be created first. Conflict when it ended before.
+// EndDryRun ends a dry run. behind names, for resources that it could not look at, a resource that they require and
+// that would have to be created first. Conflict when it has ended before.
 func (s *Store) EndDryRun(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -141,7 +141,7 @@ func (s *Store) EndDryRun(
 		if _, err := tx.Exec(ctx, statements.DryRunEnd, env, id, string(ending), cleanText(reason), at); err != nil {
 			return err
 		}
-		if ending != intent.DryRunCancelled { // else by who starts another, or wants none
+		if ending != intent.DryRunCancelled { // whoever cancels it updates the comment, or wants none
 			if _, err := tx.Exec(ctx, statements.OutboxPullOf, id, at); err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ func (s *Store) EndDryRun(
 	})
 }
 
-// dryRunNotice records what people should hear of a dry run that ended.
+// dryRunNotice records the notice about a dry run that ended, if there is one.
 func dryRunNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, id intent.ActionID, at time.Time) error {
 	row, err := one[dryRunRow](ctx, tx, statements.DryRunGet, env, id)
 	if err != nil {
@@ -177,28 +177,26 @@ func dryRunNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, id i
 	return nil
 }
 
-// DryRuns lists the dry runs of a version, newest first; of all versions and commits when it is 0, at most 1,000.
+// DryRuns lists the dry runs of a version, newest first; with version 0 those of all versions and commits. At most
+// 1,000.
 func (s *Store) DryRuns(ctx context.Context, env intent.EnvironmentID, version int) (out []intent.DryRun, err error) {
 	err = s.read(ctx, "store.DryRuns", func(q querier) error {
-		rows, err := many[dryRunRow](ctx, q, statements.DryRunList, env, version)
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 && version > 0 {
+		var err error
+		out, err = collect(ctx, q, dryRunRow.value, statements.DryRunList, env, version)
+		if err == nil && len(out) == 0 && version > 0 {
 			return requireVersion(ctx, q, env, version)
 		}
-		out, err = convert(rows, dryRunRow.value)
 		return err
 	})
 	return out, err
 }
 
-// OpenDryRuns lists those that did not end, oldest first.
+// OpenDryRuns lists the dry runs that have not ended, oldest first.
 func (s *Store) OpenDryRuns(ctx context.Context, env intent.EnvironmentID) (out []intent.DryRun, err error) {
 	return listed(ctx, s, "store.OpenDryRuns", dryRunRow.value, statements.DryRunOpen, env)
 }
 
-// GoneResources lists what one version has and another has not, by id.
+// GoneResources lists the resources that version from has and version to does not have, by id.
 func (s *Store) GoneResources(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -230,7 +228,7 @@ func (r dryRunDiffRow) value() (intent.ResourceDiff, error) {
 	return d, errors.Join(err1, err2, err3)
 }
 
-// DryRun gives one with what it found so far, by resource id.
+// DryRun returns a dry run with what it has found so far, by resource id.
 func (s *Store) DryRun(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -244,10 +242,7 @@ func (s *Store) DryRun(
 		if out, err = row.value(); err != nil {
 			return err
 		}
-		rows, err := many[dryRunDiffRow](ctx, q, statements.DryRunDiffs, id)
-		if err == nil {
-			diffs, err = convert(rows, dryRunDiffRow.value)
-		}
+		diffs, err = collect(ctx, q, dryRunDiffRow.value, statements.DryRunDiffs, id)
 		return err
 	})
 	return out, diffs, err

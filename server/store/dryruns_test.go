@@ -12,9 +12,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A dry run of a commit: it is open until its commit is compiled and every
-// resource has a result; when it ended nothing is added. Its version is a
-// preview, which nobody releases.
+// A dry run of a commit is open until its commit is compiled and every resource has a result; once it has ended
+// nothing is added. Its version is a preview, which cannot be released.
 func TestADryRunOfACommit(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -45,31 +44,17 @@ func TestADryRunOfACommit(t *testing.T) {
 	must(t, s.SetDryRunVersion(ctx, env, run.ID, n, 1)) // as when the answer was lost
 	must(
 		t,
-		s.AddDryRunDiffs(
-			ctx,
-			env,
-			run.ID,
-			[]intent.ResourceDiff{{ID: rs[0].ID, Kind: intent.DiffUnknown, Reason: "no such folder\x00"}},
-		),
+		s.AddDryRunDiffs(ctx, env, run.ID,
+			[]intent.ResourceDiff{{ID: rs[0].ID, Kind: intent.DiffUnknown, Reason: "no such folder\x00"}}),
 	)
 	must(
 		t,
-		s.EndDryRun(
-			ctx,
-			env,
-			run.ID,
-			intent.DryRunDone,
-			"",
-			map[intent.ResourceID]intent.ResourceID{rs[0].ID: rs[1].ID},
-			epoch.Add(-time.Hour),
-		),
+		s.EndDryRun(ctx, env, run.ID, intent.DryRunDone, "",
+			map[intent.ResourceID]intent.ResourceID{rs[0].ID: rs[1].ID}, epoch.Add(-time.Hour)),
 	)
 	want(t, s.EndDryRun(ctx, env, run.ID, intent.DryRunCancelled, "", nil, epoch), fault.Conflict)
-	want(
-		t,
-		s.AddDryRunDiffs(ctx, env, run.ID, []intent.ResourceDiff{{ID: rs[1].ID, Kind: intent.DiffUnmodified}}),
-		fault.Conflict,
-	)
+	want(t, s.AddDryRunDiffs(ctx, env, run.ID, []intent.ResourceDiff{{ID: rs[1].ID, Kind: intent.DiffUnmodified}}),
+		fault.Conflict)
 	got, diffs, err := s.DryRun(ctx, env, run.ID)
 	must(t, err)
 	if got.State() != "done" || got.Unknown != 1 || got.Complete() || got.Ended.Before(got.Date) ||
@@ -94,8 +79,7 @@ func TestADryRunOfACommit(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// Which facts are due: those that expire, by their oldest, and those that the
-// model waits for, until they are known.
+// Facts are due when they expire, by their oldest, and when the model waits for them, until they are known.
 func TestFactsThatAreDue(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -112,11 +96,8 @@ func TestFactsThatAreDue(t *testing.T) {
 		t.Helper()
 		must(
 			t,
-			s.SetParameter(
-				ctx,
-				env,
-				intent.Parameter{Name: name, Value: value, Source: "fact", Resource: r, Updated: at, Expires: expires},
-			),
+			s.SetParameter(ctx, env,
+				intent.Parameter{Name: name, Value: value, Source: "fact", Resource: r, Updated: at, Expires: expires}),
 		)
 	}
 	set("a", rs[0].ID, "1", after(20), true)

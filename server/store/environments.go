@@ -29,7 +29,7 @@ type environmentRow struct {
 	Settings    json.RawMessage
 	Protected   json.RawMessage
 	Created     time.Time
-	Overrides   json.RawMessage // that last
+	Overrides   json.RawMessage // those that are in force
 }
 
 func (r environmentRow) value() (intent.Environment, error) {
@@ -43,12 +43,13 @@ func (r environmentRow) value() (intent.Environment, error) {
 		HaltedBy: r.HaltedBy, HaltedAt: utc(r.HaltedAt), Overrides: overrides,
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
-		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected, Created: r.Created.UTC(),
+		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected,
+		Created: r.Created.UTC(),
 	}, err
 }
 
-// CreateEnvironment makes an environment; Conflict for a taken name or id,
-// NotFound when there is no such project.
+// CreateEnvironment stores an environment; Conflict for a name or id that is taken, NotFound when there is no such
+// project.
 func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) error {
 	if e.Settings == nil {
 		e.Settings = map[string]any{}
@@ -58,31 +59,18 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
 	}
 	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.EnvironmentCreate,
-			e.ID,
-			e.ProjectID,
-			e.Name,
-			e.Source.URL,
-			e.Source.Branch,
-			e.Source.Subdir,
-			e.Description,
-			e.Icon,
-			e.Halted,
-			string(settings),
-			e.Created,
-		)
+		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name, e.Source.URL, e.Source.Branch,
+			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created)
 		return err
 	})
 }
 
-// Environments lists all by project name and name.
+// Environments lists all environments by project name and name.
 func (s *Store) Environments(ctx context.Context) (out []intent.Environment, err error) {
 	return listed(ctx, s, "store.Environments", environmentRow.value, statements.EnvironmentList)
 }
 
-// Environment finds one.
+// Environment returns one environment.
 func (s *Store) Environment(ctx context.Context, id intent.EnvironmentID) (out intent.Environment, err error) {
 	err = s.read(ctx, "store.Environment", func(q querier) error {
 		row, err := one[environmentRow](ctx, q, statements.EnvironmentGet, id)
@@ -94,8 +82,8 @@ func (s *Store) Environment(ctx context.Context, id intent.EnvironmentID) (out i
 	return out, err
 }
 
-// UpdateEnvironment writes name, project, source, description and icon. Those
-// that follow it do so under its new name.
+// UpdateEnvironment stores name, project, source, description and icon. Environments that follow it keep following it
+// under its new name.
 func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) error {
 	return s.write(ctx, "store.UpdateEnvironment", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, statements.FollowRename, e.ID, e.Name); err != nil {
@@ -106,7 +94,7 @@ func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) err
 	})
 }
 
-// SetHalted marks or unmarks it, and records who did; doing it twice is fine.
+// SetHalted halts or resumes an environment, and records who did when that changes something.
 func (s *Store) SetHalted(ctx context.Context, id intent.EnvironmentID, halted bool, by intent.Actor) error {
 	return s.write(ctx, "store.SetHalted", func(tx pgx.Tx) error {
 		if _, err := lockEnvironment(ctx, tx, id); err != nil {
@@ -120,7 +108,7 @@ func (s *Store) SetHalted(ctx context.Context, id intent.EnvironmentID, halted b
 	})
 }
 
-// DeleteEnvironment deletes it with all that belongs to it.
+// DeleteEnvironment deletes an environment with all that belongs to it.
 func (s *Store) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) error {
 	return s.write(ctx, "store.DeleteEnvironment", func(tx pgx.Tx) error {
 		if err := clearEnvironment(ctx, tx, id); err != nil {
@@ -129,15 +117,15 @@ func (s *Store) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) 
 		if err := affected(tx.Exec(ctx, statements.EnvironmentDelete, id)); err != nil {
 			return err
 		}
-		// Entries of the log have no foreign key. What was written meanwhile held the
-		// environment, so it is there now; nothing comes after it.
+		// Entries of the log have no foreign key. Their writers lock the environment's row, so all of them are
+		// visible now, and none comes later.
 		_, err := tx.Exec(ctx, statements.ClearActions, id)
 		return err
 	})
 }
 
-// ClearEnvironment drops all but the environment, its settings and secrets.
-// Version numbers go on where they were: a number never means two things.
+// ClearEnvironment deletes all but the environment itself, its settings and secrets. Version numbers go on where they
+// were: a number never means two versions.
 func (s *Store) ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error {
 	return s.write(ctx, "store.ClearEnvironment", func(tx pgx.Tx) error {
 		return clearEnvironment(ctx, tx, id)
@@ -149,8 +137,10 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		return err
 	}
 	for _, sql := range []string{
-		statements.ClearActions, statements.AheadForget, statements.ClearDryRuns, statements.ClearFactRequests, statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
-		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift, statements.ClearNotifications,
+		statements.ClearActions, statements.AheadForget, statements.ClearDryRuns, statements.ClearFactRequests,
+		statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
+		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift,
+		statements.ClearNotifications,
 		statements.ClearDiscovered, statements.ClearDeliveries,
 		statements.ClearOverrides,
 		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployTold,
@@ -163,8 +153,8 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 	return collectCode(ctx, tx)
 }
 
-// lockEnvironment makes the transaction the only one that compiles, stores,
-// releases or deletes in the environment; it gives the last version's number.
+// lockEnvironment makes the transaction the only one that compiles, stores, releases or deletes in the environment,
+// and returns the number of the last version.
 func lockEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) (last int, err error) {
 	err = tx.QueryRow(ctx, statements.EnvironmentLock, id).Scan(&last)
 	if isNoRows(err) {
@@ -173,8 +163,8 @@ func lockEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) (l
 	return last, err
 }
 
-// ProtectSettings stores converted values, which by decides from now on; what
-// it decided before and does not name any more keeps its value and is free.
+// ProtectSettings stores converted values, which by decides from now on. Settings that it decided before and no
+// longer names keep their value and may be changed by anyone again.
 func (s *Store) ProtectSettings(ctx context.Context, id intent.EnvironmentID, values map[string]any, by string) error {
 	const op = "store.ProtectSettings"
 	if values == nil {
@@ -189,7 +179,7 @@ func (s *Store) ProtectSettings(ctx context.Context, id intent.EnvironmentID, va
 	})
 }
 
-// SetSetting stores a converted value; nil goes back to the default.
+// SetSetting stores a converted value; nil restores the default.
 func (s *Store) SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
 	const op = "store.SetEnvironmentSetting"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
@@ -204,7 +194,7 @@ func (s *Store) SetSetting(ctx context.Context, id intent.EnvironmentID, name st
 	})
 }
 
-// SetSecret stores sealed bytes under a name; nil deletes it.
+// SetSecret stores sealed bytes under a name (webhook, git-username, git-password …); nil deletes it.
 func (s *Store) SetSecret(ctx context.Context, id intent.EnvironmentID, name string, sealed []byte) error {
 	return s.write(ctx, "store.SetEnvironmentSecret", func(tx pgx.Tx) error {
 		if sealed == nil {
@@ -221,7 +211,7 @@ type secretRow struct {
 	Sealed []byte
 }
 
-// Secrets gives all sealed secrets of an environment by name.
+// Secrets returns all sealed secrets of an environment by name.
 func (s *Store) Secrets(ctx context.Context, id intent.EnvironmentID) (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	err := s.read(ctx, "store.EnvironmentSecrets", func(q querier) error {
@@ -234,7 +224,7 @@ func (s *Store) Secrets(ctx context.Context, id intent.EnvironmentID) (map[strin
 	return out, err
 }
 
-// exists turns a missing environment into NotFound for lists that would be empty.
+// exists fails with NotFound for a missing environment, for lists that would be empty.
 func (s *Store) exists(ctx context.Context, q querier, id intent.EnvironmentID) error {
 	var found bool
 	err := q.QueryRow(ctx, statements.EnvironmentExists, id).Scan(&found)

@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// conflicts are the constraints that a client can run into, in words.
+// conflicts describes, in words, the constraints that a client can violate.
 var conflicts = map[string]string{
 	"project_pkey":                            "there is a project with this id already",
 	"project_name_taken":                      "there is a project with this name already",
@@ -26,7 +26,7 @@ var conflicts = map[string]string{
 	"dryrun_counts_down":                      "the dry run has no more resources to do",
 }
 
-// missing are the references that a client can get wrong, in words.
+// missing describes, in words, the references that a client can get wrong.
 var missing = map[string]string{
 	"environment_project":      "there is no such project",
 	"secret_environment":       "there is no such environment",
@@ -43,8 +43,7 @@ var missing = map[string]string{
 	"dryrun_version":           "there is no such version",
 }
 
-// translate turns what pgx says into a fault. Values of statements never get
-// into the message.
+// translate turns an error of pgx into a fault. Values of statements never get into the message.
 func translate(op string, err error) error {
 	var known *fault.Error
 	var pg *pgconn.PgError
@@ -56,11 +55,12 @@ func translate(op string, err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fault.New(op, fault.NotFound, "there is no such "+nounOf(op))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return fault.Wrap(op, fault.Unavailable, err).Say("the database was not waited for")
+		return fault.Wrap(op, fault.Unavailable, err).Say("the call ended before the database answered")
 	case errors.As(err, &pg):
 		return translateServer(op, pg)
 	case connectionLost(err):
-		return fault.Wrap(op, fault.Unavailable, err).Say("the database is away").Hint("it is tried again by itself")
+		return fault.Wrap(op, fault.Unavailable, err).Say("the database cannot be reached").
+			Hint("the server keeps trying")
 	}
 	return fault.Wrap(op, fault.Internal, err)
 }
@@ -90,16 +90,17 @@ func translateServer(op string, pg *pgconn.PgError) error {
 	case pg.Code == "53100":
 		return fault.Wrap(op, fault.Exhausted, cause).
 			Say("the disk of the database is full").
-			Hint("free some space; work goes on by itself")
+			Hint("free some space; the server then goes on by itself")
 	case pg.Code == "53200":
 		return fault.Wrap(op, fault.Exhausted, cause).Say("the database is out of memory")
 	case class == "57", class == "08", class == "53", class == "40":
-		return fault.Wrap(op, fault.Unavailable, cause).Say("the database is away").Hint("it is tried again by itself")
+		return fault.Wrap(op, fault.Unavailable, cause).Say("the database cannot be reached").
+			Hint("the server keeps trying")
 	case class == "22":
-		return fault.Wrap(op, fault.Invalid, cause).Say("the database does not take this value")
+		return fault.Wrap(op, fault.Invalid, cause).Say("the database does not accept this value")
 	case class == "28", class == "3D":
 		return fault.Wrap(op, fault.Unauthorized, cause).
-			Say("the database does not let us in").
+			Say("the database refuses the login").
 			Hint("check the user, password and name in the address of the database")
 	case pg.Code == "42501":
 		return fault.Wrap(op, fault.Forbidden, cause).
@@ -109,10 +110,11 @@ func translateServer(op string, pg *pgconn.PgError) error {
 	return fault.Wrap(op, fault.Internal, cause)
 }
 
-// nounOf gives what an operation is about, for "there is no such …".
+// nounOf returns what an operation is about, for "there is no such …".
 func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
-	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file", "setting", "environment", "action"} {
+	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
+		"setting", "environment", "action"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {
 				return "dry run"
@@ -123,7 +125,7 @@ func nounOf(op string) string {
 	return "environment"
 }
 
-// connectionLost tells whether the connection, and not the statement, failed.
+// connectionLost reports whether the connection failed, and not the statement.
 func connectionLost(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -137,12 +139,11 @@ func connectionLost(err error) bool {
 	var connect *pgconn.ConnectError
 	return errors.As(err, &network) || errors.As(err, &connect) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		pgconn.SafeToRetry(
-			err,
-		) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
+		pgconn.SafeToRetry(err) ||
+		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
 }
 
-// lostRace tells whether a transaction was chosen to give way to another.
+// lostRace reports whether the transaction was chosen to give way to another.
 func lostRace(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")

@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// What the tests outside of the package look into.
+// These give tests outside the package access to its inside.
 var (
 	CheckStatements = checkStatements
 	CheckMigrations = checkMigrations
@@ -21,7 +21,7 @@ func AddNotice(ctx context.Context, s *Store, env intent.EnvironmentID, n intent
 	return s.write(ctx, "store.AddNotice", func(tx pgx.Tx) error { return addNotice(ctx, tx, env, n, at) })
 }
 
-// Judge does all of a release that decides whether a version is held.
+// Judge does the part of a release that decides whether a version is held.
 func Judge(ctx context.Context, s *Store, env intent.EnvironmentID, number int) error {
 	return s.write(ctx, "store.Judge", func(tx pgx.Tx) error {
 		v, _, before, err := releasable(ctx, tx, "store.Judge", env, number)

@@ -22,7 +22,7 @@ func (s *Store) RequestFacts(
 	})
 }
 
-// FactRequests lists the resources that are to be asked, longest waiting first.
+// FactRequests lists the resources that are to be asked for their facts, longest waiting first.
 func (s *Store) FactRequests(ctx context.Context, env intent.EnvironmentID) (out []intent.ResourceID, err error) {
 	err = s.read(ctx, "store.FactRequests", func(q querier) error {
 		out, err = resourceIDs(ctx, q, statements.FactRequestList, env)
@@ -44,7 +44,7 @@ func resourceIDs(ctx context.Context, q querier, sql string, args ...any) ([]int
 	return parseIDs(texts)
 }
 
-// FactsAnswered drops the requests of resources that were asked.
+// FactsAnswered deletes the requests of resources that have been asked.
 func (s *Store) FactsAnswered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error {
 	return s.write(ctx, "store.FactsAnswered", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.FactRequestDone, env, idTexts(ids))
@@ -63,8 +63,8 @@ func (r factsDueRow) value() (intent.FactsDue, error) {
 	return intent.FactsDue{Resource: id, Updated: utc(r.Updated), Unknown: r.Unknown}, err
 }
 
-// FactsDue lists the resources of the active version that have facts which
-// expire, with when the oldest was learnt, and those whose facts the model waits for.
+// FactsDue lists the resources of the active version that have facts which expire, with the time when the oldest was
+// learnt, and those whose facts the model waits for.
 func (s *Store) FactsDue(ctx context.Context, env intent.EnvironmentID) (out []intent.FactsDue, err error) {
 	return listed(ctx, s, "store.FactsDue", factsDueRow.value, statements.FactsDue, env)
 }
@@ -84,8 +84,8 @@ func (r knownUnknownRow) value() (intent.Unknown, error) {
 	return u, err
 }
 
-// UnknownsKnown lists what the newest version did without and that became
-// known since its compile began: a compile now would tell more.
+// UnknownsKnown lists the values that the newest version did without and that have become known since its compile
+// began: a compile now would find more.
 func (s *Store) UnknownsKnown(ctx context.Context, env intent.EnvironmentID) (out []intent.Unknown, err error) {
 	return listed(ctx, s, "store.UnknownsKnown", knownUnknownRow.value, statements.UnknownsKnown, env)
 }

@@ -11,23 +11,21 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A server that was killed may have left a transaction that the database still
-// carries out, and one that only lost the connection with its locks may go on
-// sending for a while. What they write must not come after the next owner read
-// the states:
+// A server that was killed may have left a transaction that the database still carries out, and a server that lost
+// only the connection with its locks may go on sending for a while. What they write must not come after the next
+// owner has read the states:
 //
-//	owner's write: shared lock of the environment's writes ─▶ is the generation ours? ─▶ write
+//	owner's write: shared lock of the environment's writes ─▶ is the generation still ours? ─▶ write
 //	next owner:    exclusive lock (waits for writes under way) ─▶ generation + 1 ─▶ read the states
 //
-// So a write is either before the reading, and seen by it, or refused.
+// So a write either comes before the states are read, and is among them, or it is refused.
 
-// writeOwned is write for what only the owner of an environment records: Unavailable
-// when this process had the environment and another took it since. A process that
-// never had it (a tool, a test) is not asked; NotFound when there is no environment.
+// writeOwned is write for what only the owner of an environment records. It fails with Unavailable when this process
+// owned the environment and another has taken it since, and with NotFound when there is no environment. A process
+// that never owned it (a tool, a test) is not checked.
 //
-// The statements of first go to the database together with the question whose the
-// environment is, in one exchange; what they wrote is taken back when the answer is
-// another's. Then f goes on, if there is one.
+// The statements that first queues are sent together with the question who owns the environment, in one round trip;
+// they are rolled back when the answer is another process. Then f runs, if it is not nil.
 func (s *Store) writeOwned(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -37,7 +35,7 @@ func (s *Store) writeOwned(
 ) error {
 	ours, had := s.owner.generation(env)
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		now, err := writing(ctx, tx, env, first)
+		now, err := lockWriting(ctx, tx, env, first)
 		switch {
 		case isNoRows(err):
 			return fault.New(op, fault.NotFound, "there is no such environment")
@@ -52,11 +50,10 @@ func (s *Store) writeOwned(
 	})
 }
 
-// writing keeps the next owner out until the transaction ends, gives the
-// generation, and carries out more. The statements have a snapshot each: the second
-// sees what the first waited for. The environment's row is held too, so that it is
-// not deleted before what is written.
-func writing(
+// lockWriting keeps the next owner out until the transaction ends, returns the environment's generation, and runs the
+// statements that more queues. Each statement has a snapshot of its own, so the second sees what the first waited
+// for. The environment's row is locked too, so that it cannot be deleted before what is written.
+func lockWriting(
 	ctx context.Context,
 	tx pgx.Tx,
 	env intent.EnvironmentID,
@@ -77,13 +74,13 @@ func writing(
 		_, err = results.Exec()
 	}
 	if isNoRows(err) {
-		_ = results.Close() // what it says follows from that
+		_ = results.Close() // its error would only be a consequence
 		return 0, err
 	}
 	return generation, errors.Join(err, results.Close())
 }
 
-// generation is the one in which this process took the environment last.
+// generation returns the generation in which this process took the environment last.
 func (o *owner) generation(id intent.EnvironmentID) (generation int64, had bool) {
 	o.generations.RLock()
 	defer o.generations.RUnlock()
@@ -91,8 +88,8 @@ func (o *owner) generation(id intent.EnvironmentID) (generation int64, had bool)
 	return generation, had
 }
 
-// takeOver begins a generation, after all writes of the one before. It gives
-// false when one of them does not end. The caller holds mu and the environment's lock.
+// takeOver begins a new generation, after all writes of the one before. It returns false when one of those does not
+// end in time. The caller holds mu and the environment's lock.
 func (o *owner) takeOver(ctx context.Context, id intent.EnvironmentID) (bool, error) {
 	var next int64
 	err := pgx.BeginFunc(ctx, o.conn, func(tx pgx.Tx) error {
@@ -107,11 +104,7 @@ func (o *owner) takeOver(ctx context.Context, id intent.EnvironmentID) (bool, er
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && pg.Code == "55P03": // lock_not_available
-		o.logger.Warn(
-			"an environment is not taken yet: what another server writes to it has not ended",
-			"environment",
-			id,
-		)
+		o.logger.Warn("an environment cannot be taken yet: another server is still writing to it", "environment", id)
 		return false, nil
 	case isNoRows(err): // it was deleted
 		return true, nil

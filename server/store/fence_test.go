@@ -12,11 +12,10 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A server loses the connection that holds its locks, as one that is killed
-// does, while the database still records the end of a deployment for it. The
-// next owner gets the environment when that is recorded, not before, and what
-// the first one sends after that is refused.
-func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
+// A server loses the connection that holds its locks, as a killed one does, while the database is still recording the
+// end of a deployment for it. The next owner gets the environment once that is recorded, not before, and what the
+// first one sends after that is refused.
+func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 	t.Parallel()
 	url, ctx := storetest.URL(t), t.Context()
 	open := func() *store.Store {
@@ -48,7 +47,8 @@ func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
 		for n := -1; n != wanted; {
 			must(
 				t,
-				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+				watcher.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "+
+					"AND wait_event_type = 'Lock'").
 					Scan(&n),
 			)
 		}
@@ -61,7 +61,8 @@ func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
 	get(
 		watcher.Exec(
 			ctx,
-			"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+			"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = "+
+				"x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
 		),
 	)(
 		t,
@@ -95,9 +96,8 @@ func TestTheNextOwnerComesAfterTheWritesOfTheLast(t *testing.T) {
 	must(t, b.StartActions(ctx, env, []intent.Action{late}))
 }
 
-// What does not end keeps the environment from the next owner, who is told so
-// and may try again.
-func TestAWriteThatDoesNotEndKeepsTheEnvironment(t *testing.T) {
+// A write that does not end keeps the environment from the next owner, who learns that and may try again.
+func TestAStuckWriteKeepsTheEnvironment(t *testing.T) {
 	t.Parallel()
 	url, ctx := storetest.URL(t), t.Context()
 	s, err := store.Open(ctx, store.Config{URL: url, Logger: storetest.Logger(t)})

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"crypto/sha1" // the name of a file, not a seal: clients ask by it
+	"crypto/sha1" // names files as clients ask for them; it protects nothing
 	"encoding/hex"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// PutFile stores content under its SHA-1, which it gives.
+// PutFile stores content under its SHA-1 in hex, and returns that.
 func (s *Store) PutFile(ctx context.Context, content []byte) (string, error) {
 	sum := sha1.Sum(content)
 	name := hex.EncodeToString(sum[:])
@@ -21,7 +21,7 @@ func (s *Store) PutFile(ctx context.Context, content []byte) (string, error) {
 	})
 }
 
-// File gives stored content.
+// File returns the content with a SHA-1.
 func (s *Store) File(ctx context.Context, name string) (content []byte, err error) {
 	err = s.read(ctx, "store.File", func(q querier) error {
 		return q.QueryRow(ctx, statements.FileGet, name).Scan(&content)
@@ -29,7 +29,7 @@ func (s *Store) File(ctx context.Context, name string) (content []byte, err erro
 	return content, err
 }
 
-// MissingFiles tells which of these are not stored, in the order given.
+// MissingFiles returns those of the names that are not stored, in the order given.
 func (s *Store) MissingFiles(ctx context.Context, names []string) (missing []string, err error) {
 	err = s.read(ctx, "store.MissingFiles", func(q querier) error {
 		rows, err := q.Query(ctx, statements.FileMissing, names)

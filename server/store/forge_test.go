@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// take takes the work that is due; it gives the topics.
+// take takes the work that is due.
 func take(t *testing.T, s *store.Store, now time.Time) *intent.Outbox {
 	t.Helper()
 	work, _, err := s.TakeOutbox(t.Context(), now, now.Add(time.Minute))
@@ -21,9 +21,9 @@ func take(t *testing.T, s *store.Store, now time.Time) *intent.Outbox {
 	return work
 }
 
-// What a forge is told of a commit: only with a token, the newest only, by one
-// worker at a time, again after a failure, and not for ever.
-func TestWhatAForgeIsTold(t *testing.T) {
+// The status of a commit is sent only with a token, the newest one only, by one worker at a time, again after a
+// failure, and not for ever.
+func TestCommitStatuses(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
@@ -41,11 +41,8 @@ func TestWhatAForgeIsTold(t *testing.T) {
 		get(s.StartCompile(ctx, env, epoch))(t)
 		must(
 			t,
-			s.SetCompileRevision(
-				ctx,
-				c.ID,
-				intent.Revision{Commit: strings.Repeat("c", 40), Branch: "main", Time: epoch},
-			),
+			s.SetCompileRevision(ctx, c.ID,
+				intent.Revision{Commit: strings.Repeat("c", 40), Branch: "main", Time: epoch}),
 		)
 		must(t, s.FinishCompile(ctx, c.ID, intent.CompileEnd{Success: success, At: epoch}))
 	}
@@ -97,9 +94,9 @@ func TestWhatAForgeIsTold(t *testing.T) {
 	}
 }
 
-// A deployment is pending when it is released, and told again when it ends; a
-// version that is overtaken is told so.
-func TestWhatAForgeIsToldOfADeployment(t *testing.T) {
+// A deployment is reported as pending when it is released, and again when it ends; a version that is overtaken is
+// reported as cancelled.
+func TestDeploymentStatuses(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
@@ -132,8 +129,8 @@ func TestWhatAForgeIsToldOfADeployment(t *testing.T) {
 	}
 }
 
-// A pull request: a person approves the commit that it has, and no other; its
-// preview is one dry run, whose end brings the comment up to date.
+// A person approves the commit that a pull request has, and no other; its preview is one dry run, whose end updates
+// the comment.
 func TestAPullRequest(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -182,7 +179,8 @@ func TestAPullRequest(t *testing.T) {
 	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewApproval || got.MayRun() {
 		t.Errorf("a push kept the approval: %+v", got)
 	}
-	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one, Compile: &compile}); !fault.Is(
+	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one,
+		Compile: &compile}); !fault.Is(
 		err,
 		fault.Conflict,
 	) {
@@ -197,9 +195,9 @@ func TestAPullRequest(t *testing.T) {
 	}
 }
 
-// Another commit is deployed: previews that were compared with the one before are
-// computed again, one after the other, the oldest first, when it is deployed.
-func TestPreviewsOfACommitBefore(t *testing.T) {
+// Once another commit is deployed, previews that were compared with the one before are computed again, one after the
+// other, the oldest first.
+func TestStalePreviewsAreComputedAgain(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
@@ -231,7 +229,8 @@ func TestPreviewsOfACommitBefore(t *testing.T) {
 		}
 	}
 	for _, p := range []intent.PullRequest{
-		{Number: 1, Trusted: true}, {Number: 2, Trusted: true}, {Number: 3, Trusted: true, State: intent.PullIsClosed}, {Number: 4}, {Number: 5, Trusted: true, Problem: "the environment is halted"},
+		{Number: 1, Trusted: true}, {Number: 2, Trusted: true}, {Number: 3, Trusted: true,
+			State: intent.PullIsClosed}, {Number: 4}, {Number: 5, Trusted: true, Problem: "the environment is halted"},
 	} {
 		p.Environment, p.Base, p.Head, p.Updated = env, "main", head, at
 		if p.State == "" {

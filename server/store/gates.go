@@ -30,7 +30,7 @@ func (r overrideRow) value() (intent.Override, error) {
 	}, nil
 }
 
-// AddOverride records that a person lets changes through.
+// AddOverride records that a person lets changes through, with the intervention and a notice.
 func (s *Store) AddOverride(ctx context.Context, env intent.EnvironmentID, o intent.Override) error {
 	if o.Agents == nil {
 		o.Agents = []string{}
@@ -39,7 +39,8 @@ func (s *Store) AddOverride(ctx context.Context, env intent.EnvironmentID, o int
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.OverrideAdd, o.ID, env, cleanText(o.By), cleanText(o.Reason), o.Agents, o.Created, o.Until); err != nil {
+		if _, err := tx.Exec(ctx, statements.OverrideAdd, o.ID, env, cleanText(o.By), cleanText(o.Reason), o.Agents,
+			o.Created, o.Until); err != nil {
 			return err
 		}
 		err := intervene(ctx, tx, env, intent.DidOverride, strings.Join(o.Agents, ", "), intent.Actor{
@@ -52,7 +53,7 @@ func (s *Store) AddOverride(ctx context.Context, env intent.EnvironmentID, o int
 	})
 }
 
-// EndOverride ends one before its time; Conflict when it is over already.
+// EndOverride ends an override before its time; Conflict when it is over already.
 func (s *Store) EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, by intent.Actor) error {
 	const op = "store.EndOverride"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
@@ -82,7 +83,7 @@ func (s *Store) EndOverride(ctx context.Context, env intent.EnvironmentID, id uu
 	})
 }
 
-// Overrides lists the newest overrides, also those that are over.
+// Overrides lists the newest overrides, those that are over included.
 func (s *Store) Overrides(ctx context.Context, env intent.EnvironmentID, limit int) (out []intent.Override, err error) {
 	return listed(ctx, s, "store.Overrides", overrideRow.value, statements.OverrideList, env, limit)
 }
@@ -105,7 +106,7 @@ func (r interventionRow) value() (intent.Intervention, error) {
 	}, nil
 }
 
-// Interventions lists what people did to hold changes or let them through, newest first.
+// Interventions lists what people did to hold changes or to let them through, newest first.
 func (s *Store) Interventions(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -114,7 +115,7 @@ func (s *Store) Interventions(
 	return listed(ctx, s, "store.Interventions", interventionRow.value, statements.InterventionList, env, limit)
 }
 
-// intervene adds to that list.
+// intervene records an intervention.
 func intervene(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -123,20 +124,12 @@ func intervene(
 	agent string,
 	by intent.Actor,
 ) error {
-	_, err := tx.Exec(
-		ctx,
-		statements.InterventionAdd,
-		env,
-		by.At,
-		cleanText(by.By),
-		string(kind),
-		cleanText(agent),
-		cleanText(by.Reason),
-	)
+	_, err := tx.Exec(ctx, statements.InterventionAdd, env, by.At, cleanText(by.By), string(kind), cleanText(agent),
+		cleanText(by.Reason))
 	return err
 }
 
-// did chooses between the two halves of a pair.
+// did returns yes when on is set, and no otherwise.
 func did(on bool, yes, no intent.InterventionKind) intent.InterventionKind {
 	if on {
 		return yes

@@ -11,10 +11,9 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// Somebody halts an environment, pauses agents and lets changes through: who,
-// why and when are kept, once for each thing that was done, and an override is
-// part of its environment for as long as it lasts.
-func TestWhoHeldAndWhoLetThrough(t *testing.T) {
+// Somebody halts an environment, pauses agents and lets changes through: who, why and when are recorded, once for
+// each change, and an override is part of its environment for as long as it lasts.
+func TestInterventionsAreRecorded(t *testing.T) {
 	s := storetest.Open(t)
 	ctx := t.Context()
 	env := newEnvironment(t, s)
@@ -85,7 +84,7 @@ func TestWhoHeldAndWhoLetThrough(t *testing.T) {
 		did[3] != "ann unpause " {
 		t.Errorf("%q", did)
 	}
-	// A longer one is refused by the table too.
+	// The table refuses a longer one too.
 	o.ID, o.Until = uuid.New(), now.Add(25*time.Hour)
 	if err := s.AddOverride(ctx, env, o); err == nil {
 		t.Error("it lasts longer than a day")

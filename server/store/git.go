@@ -20,24 +20,16 @@ type gitStateRow struct {
 	Checked time.Time
 }
 
-// SetGitState records how it goes between an environment and its repository.
+// SetGitState records the state of an environment's connection to its repository.
 func (s *Store) SetGitState(ctx context.Context, env intent.EnvironmentID, state intent.GitState) error {
 	return s.write(ctx, "store.SetGitState", func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.GitStateSet,
-			env,
-			string(state.Kind),
-			cleanText(state.Commit),
-			cleanText(state.Message),
-			cleanText(state.Advice),
-			state.Checked,
-		)
+		_, err := tx.Exec(ctx, statements.GitStateSet, env, string(state.Kind), cleanText(state.Commit),
+			cleanText(state.Message), cleanText(state.Advice), state.Checked)
 		return err
 	})
 }
 
-// GitState gives what was recorded last; nil when nothing was.
+// GitState returns what was recorded last; nil when nothing was.
 func (s *Store) GitState(ctx context.Context, env intent.EnvironmentID) (out *intent.GitState, err error) {
 	err = s.read(ctx, "store.GitState", func(q querier) error {
 		row, err := one[gitStateRow](ctx, q, statements.GitStateGet, env)
@@ -53,23 +45,18 @@ func (s *Store) GitState(ctx context.Context, env intent.EnvironmentID) (out *in
 	return out, err
 }
 
-// AcceptCommit records that a person lets a commit through.
+// AcceptCommit records that a person accepts a commit, and the intervention.
 func (s *Store) AcceptCommit(ctx context.Context, env intent.EnvironmentID, a intent.Acceptance) error {
 	return s.write(ctx, "store.AcceptCommit", func(tx pgx.Tx) error {
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.GitAccept, env, a.Commit, cleanText(a.By), cleanText(a.Reason), a.At); err != nil {
+		if _, err := tx.Exec(ctx, statements.GitAccept, env, a.Commit, cleanText(a.By), cleanText(a.Reason),
+			a.At); err != nil {
 			return err
 		}
-		return intervene(
-			ctx,
-			tx,
-			env,
-			intent.DidAccept,
-			"",
-			intent.Actor{By: a.By, At: a.At, Reason: "commit " + a.Commit + ": " + a.Reason},
-		)
+		return intervene(ctx, tx, env, intent.DidAccept, "",
+			intent.Actor{By: a.By, At: a.At, Reason: "commit " + a.Commit + ": " + a.Reason})
 	})
 }
 
@@ -80,7 +67,7 @@ type acceptanceRow struct {
 	At     time.Time
 }
 
-// Acceptance gives who let a commit through; nil when nobody did.
+// Acceptance returns who accepted a commit; nil when nobody did.
 func (s *Store) Acceptance(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -116,8 +103,10 @@ type gitCommitRow struct {
 func (r gitCommitRow) value() (intent.GitCommit, error) {
 	revision, err := fromJSON[revisionJSON](r.Revision)
 	c := intent.GitCommit{
-		Revision: revision.value(), Compile: r.Compile, Trigger: intent.Trigger{Type: r.TriggerType, Message: r.TriggerMessage},
-		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released), Superseded: r.Superseded,
+		Revision: revision.value(), Compile: r.Compile, Trigger: intent.Trigger{Type: r.TriggerType,
+			Message: r.TriggerMessage},
+		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released),
+		Superseded: r.Superseded,
 	}
 	if r.Version == nil || r.Status == nil || r.Held == nil {
 		return c, err

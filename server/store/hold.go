@@ -13,8 +13,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// judge compares a version with the one that is deployed and tells why it is
-// held, nil when it is not, and how many resources it has no more.
+// judge compares a version with the one that is deployed. It returns why the version must be held, nil when it need
+// not be, and how many resources it no longer has.
 func judge(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -54,9 +54,8 @@ func (r removalRow) removed() (intent.Removed, error) {
 	return intent.Removed{ID: id, Purged: r.Purged}, err
 }
 
-// removalOf counts what a version takes away, and all resources, purged ones
-// too, that it has no more. It looks into contents only where the two versions
-// differ, unless so much goes that the share matters.
+// removalOf counts what a version takes away, and all resources, purged ones included, that it no longer has. It
+// looks into contents only where the two versions differ, unless so much goes that the share matters.
 func removalOf(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -75,15 +74,8 @@ func removalOf(
 	} else if len(g.Protected) == 0 {
 		return out, 0, nil
 	}
-	rows, err := many[removalRow](
-		ctx,
-		tx,
-		statements.Removal,
-		v.Environment,
-		v.Number,
-		intent.RemovalShown,
-		g.Protected.Like(),
-	)
+	rows, err := many[removalRow](ctx, tx, statements.Removal, v.Environment, v.Number, intent.RemovalShown,
+		g.Protected.Like())
 	if err != nil {
 		return out, 0, err
 	}
@@ -121,12 +113,12 @@ func addRemoval(out *intent.Removal, r removalRow) error {
 	return err
 }
 
-// mayRelease gives the fault that refuses a release. A person confirms what
-// was recorded, and no more than that.
+// mayRelease returns the fault that refuses a release, if any. A person confirms what was recorded, and no more.
 func mayRelease(op string, v intent.Version, hold *intent.Hold, c *intent.Confirmation) error {
 	if hold == nil {
 		if c != nil && v.Hold == nil {
-			return fault.New(op, fault.Conflict, fmt.Sprintf("version %d is not held", v.Number)).Hint("release it")
+			return fault.New(op, fault.Conflict, fmt.Sprintf("version %d is not held", v.Number)).
+				Hint("release it instead")
 		}
 		return nil
 	}
@@ -135,13 +127,15 @@ func mayRelease(op string, v intent.Version, hold *intent.Hold, c *intent.Confir
 		return fault.Wrap(op, fault.Conflict, held).Hint(held.Advice())
 	}
 	if hold.Count() > v.Hold.Count() || hold.Before != v.Hold.Before {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("version %d takes away something else than when it was held, since another version was released: now %s", v.Number, hold.Text)).
+		return fault.New(op, fault.Conflict,
+			fmt.Sprintf("version %d takes away something else than when it was held, since another version was "+
+				"released: now %s", v.Number, hold.Text)).
 			Hint("look at it again, then confirm it")
 	}
 	return nil
 }
 
-// setHold records why a version is held. What is held for the same keeps its time.
+// setHold records why a version is held. When the reason is the same as before it keeps its time.
 func setHold(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, v intent.Version, hold *intent.Hold) error {
 	if hold == nil {
 		return nil
@@ -153,7 +147,7 @@ func setHold(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, v intent.
 	return err
 }
 
-// HeldVersions lists the versions that wait for a confirmation, newest first.
+// HeldVersions lists the candidates that wait for a confirmation, newest first.
 func (s *Store) HeldVersions(ctx context.Context, env intent.EnvironmentID) (out []intent.Version, err error) {
 	return listed(ctx, s, "store.HeldVersions", versionRow.value, statements.HeldVersions, env)
 }

@@ -17,7 +17,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// purged wants resources from..to to be absent.
+// purged returns resources of which from..to are to be absent.
 func purged(rs []intent.Resource, from, to int) []intent.Resource {
 	out := slices.Clone(rs)
 	for i := from; i < to; i++ {
@@ -26,7 +26,7 @@ func purged(rs []intent.Resource, from, to int) []intent.Resource {
 	return out
 }
 
-// heldBecause tells of a release why it was refused; nothing when it was not.
+// heldBecause returns why a release was refused; nothing when it was not.
 func heldBecause(t testing.TB, err error) []intent.HoldReason {
 	t.Helper()
 	if err == nil {
@@ -39,9 +39,9 @@ func heldBecause(t testing.TB, err error) []intent.HoldReason {
 	return held.Hold.Reasons
 }
 
-// What is taken away is counted: gone and newly purged, of what is to be
-// there. Few of many and few at all pass; much and everything is held.
-func TestWhatTakesAwayMuchIsHeld(t *testing.T) {
+// Removals are counted: resources that are gone and newly purged ones. A few of many and few in total pass; much and
+// everything is held.
+func TestLargeRemovalsAreHeld(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	share := []intent.HoldReason{intent.HeldShare}
@@ -51,21 +51,29 @@ func TestWhatTakesAwayMuchIsHeld(t *testing.T) {
 		held          []intent.HoldReason
 		gone, purged  int
 	}{
-		"the same":                            {before: resources(50), after: resources(50)},
-		"more":                                {before: resources(50), after: resources(90)},
-		"a fifth is not more than a fifth":    {before: resources(50), after: resources(40)},
-		"more than a fifth":                   {before: resources(50), after: resources(39), held: share, gone: 11},
-		"gone and purged together":            {before: resources(50), after: purged(resources(45), 0, 6), held: share, gone: 5, purged: 6},
-		"few at all":                          {before: resources(12), after: resources(3)},
-		"few at all, and the minimum is less": {before: resources(12), after: resources(3), settings: map[string]any{"prune_minimum": 9}, held: share, gone: 9},
-		"empty is held however small":         {before: resources(2), after: nil, held: []intent.HoldReason{intent.HeldEmpty}, gone: 2},
-		"empty is held with the guard off":    {before: resources(50), after: nil, settings: map[string]any{"prune_share": 100}, held: []intent.HoldReason{intent.HeldEmpty}, gone: 50},
-		"the guard is off":                    {before: resources(50), after: resources(1), settings: map[string]any{"prune_share": 100}},
-		"nothing may go":                      {before: resources(5000), after: resources(4990), settings: map[string]any{"prune_share": 0}, held: share, gone: 10},
-		"what was purged goes":                {before: purged(resources(60), 20, 60), after: resources(20)},
-		"of what is there, not of the purged": {before: purged(resources(60), 20, 60), after: purged(resources(60), 8, 60), held: share, purged: 12},
-		"others come for those that go":       {before: resources(50), after: resources(90)[40:], held: share, gone: 40},
-		"nothing is active":                   {after: nil},
+		"the same":                         {before: resources(50), after: resources(50)},
+		"more":                             {before: resources(50), after: resources(90)},
+		"a fifth is not more than a fifth": {before: resources(50), after: resources(40)},
+		"more than a fifth":                {before: resources(50), after: resources(39), held: share, gone: 11},
+		"gone and purged together": {before: resources(50), after: purged(resources(45), 0, 6), held: share,
+			gone: 5, purged: 6},
+		"few at all": {before: resources(12), after: resources(3)},
+		"few at all, and the minimum is less": {before: resources(12), after: resources(3),
+			settings: map[string]any{"prune_minimum": 9}, held: share, gone: 9},
+		"empty is held however small": {before: resources(2), after: nil,
+			held: []intent.HoldReason{intent.HeldEmpty}, gone: 2},
+		"empty is held with the guard off": {before: resources(50), after: nil,
+			settings: map[string]any{"prune_share": 100}, held: []intent.HoldReason{intent.HeldEmpty}, gone: 50},
+		"the guard is off": {before: resources(50), after: resources(1),
+			settings: map[string]any{"prune_share": 100}},
+		"nothing may go": {before: resources(5000), after: resources(4990),
+			settings: map[string]any{"prune_share": 0}, held: share, gone: 10},
+		"what was purged goes": {before: purged(resources(60), 20, 60), after: resources(20)},
+		"of what is there, not of the purged": {before: purged(resources(60), 20, 60),
+			after: purged(resources(60), 8, 60), held: share, purged: 12},
+		"others come for those that go": {before: resources(50), after: resources(90)[40:], held: share,
+			gone: 40},
+		"nothing is active": {after: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, env := t.Context(), newEnvironment(t, s)
@@ -107,20 +115,15 @@ func TestWhatTakesAwayMuchIsHeld(t *testing.T) {
 	}
 }
 
-// A person confirms what was recorded: the version becomes the intent with who
-// and why. What was not held, what changed meanwhile and what is protected
-// cannot be confirmed.
+// A person confirms what was recorded: the version becomes the intent, with who confirmed it and why. What was not
+// held, what changed meanwhile and what is protected cannot be confirmed.
 func TestConfirming(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	confirm := func(n int) error {
-		return s.ConfirmVersion(
-			ctx,
-			env,
-			n,
-			intent.Confirmation{By: "ida", Reason: "the east site closes", At: after(9)},
-		)
+		return s.ConfirmVersion(ctx, env, n,
+			intent.Confirmation{By: "ida", Reason: "the east site closes", At: after(9)})
 	}
 	release(t, s, env, resources(100))
 	small := get(s.StoreVersion(ctx, version(env, resources(60)), epoch))(t)
@@ -139,7 +142,7 @@ func TestConfirming(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	want(t, confirm(small), fault.Conflict)
-	// What smaller takes away is now compared with another version: look again.
+	// What the smaller version takes away is now compared with another version, so it must be looked at again.
 	want(t, confirm(smaller), fault.Conflict)
 	if v := get(s.Version(ctx, env, smaller))(t); v.Hold.Gone != 40 || v.Hold.Before != small {
 		t.Fatalf("%+v", v.Hold)
@@ -164,8 +167,8 @@ func TestConfirming(t *testing.T) {
 	}
 }
 
-// A newer version that takes nothing away goes by a held one, which is skipped
-// with its hold on record. A plain release passes when the guard lets it.
+// A newer version that takes nothing away overtakes a held one, which is skipped with its hold on record. A plain
+// release passes when the guard allows it.
 func TestAHeldVersionIsSuperseded(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -191,8 +194,8 @@ func TestAHeldVersionIsSuperseded(t *testing.T) {
 	}
 }
 
-// A protected resource that is dropped or purged holds a version however small
-// the loss is; one that was purged before, or is merely changed, does not.
+// A protected resource that is dropped or purged holds a version however small the loss is; one that was purged
+// before, or is merely changed, does not.
 func TestProtectedResourcesHold(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -306,8 +309,7 @@ func BenchmarkHold(b *testing.B) {
 	}
 }
 
-// Notices that say the same about the same thing are counted until somebody
-// reads one; after that it is news again.
+// Equal notices are counted until somebody reads one; the next is a new one.
 func TestNoticesAreCountedUntilTheyAreRead(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

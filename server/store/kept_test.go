@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// kept is what the active version's resources required when they were kept, by their place in rs.
+// kept returns what the active version's resources required when they were last kept, by their place in rs.
 func kept(t testing.TB, s *store.Store, env intent.EnvironmentID, rs []intent.Resource) string {
 	t.Helper()
 	active := get(s.ActiveVersion(t.Context(), env))(t)
@@ -33,7 +33,7 @@ func place(rs []intent.Resource, id intent.ResourceID) string {
 	return string(rune('0' + slices.IndexFunc(rs, func(r intent.Resource) bool { return r.ID == id })))
 }
 
-// with gives resource i other requires.
+// with returns the resources with other requirements for number i.
 func with(rs []intent.Resource, i int, hash string, requires ...int) []intent.Resource {
 	out := slices.Clone(rs)
 	out[i].AttributeHash, out[i].Requires = hash, nil
@@ -43,9 +43,9 @@ func with(rs []intent.Resource, i int, hash string, requires ...int) []intent.Re
 	return out
 }
 
-// What a resource required when it was last kept is remembered from the release
-// on in which it is to go: over versions that change what it requires then, that
-// were never released, that leave it out, and that only replace a part.
+// What a resource required when it was last kept is remembered from the release on in which it is to be purged:
+// across versions that change its requirements, that were never released, that leave it out, and that replace only a
+// part.
 func TestWhatAResourceRequiredWhenItWasKept(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

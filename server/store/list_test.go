@@ -12,8 +12,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A client follows the pages forward to the end and back to the beginning; it
-// sees every row once each way, in order, and the counts agree with what it saw.
+// A client follows the pages forward to the end and back to the beginning; it sees every row once each way, in order,
+// and the counts agree with what it saw.
 func TestPagesLeadThroughTheWholeList(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -25,8 +25,9 @@ func TestPagesLeadThroughTheWholeList(t *testing.T) {
 			t.Run(fmt.Sprint(sort, desc), func(t *testing.T) {
 				value := func(r intent.ResourceRow) *string {
 					v := map[string]string{
-						"resource_type": r.State.ID.Type, "agent": r.State.ID.Agent, "resource_id_value": r.State.ID.Value,
-						"resource_id": r.State.ID.String(), "STATUS": string(r.State.Status()),
+						"resource_type": r.State.ID.Type, "agent": r.State.ID.Agent,
+						"resource_id_value": r.State.ID.Value,
+						"resource_id":       r.State.ID.String(), "STATUS": string(r.State.Status()),
 					}[sort]
 					return &v
 				}
@@ -40,14 +41,8 @@ func TestPagesLeadThroughTheWholeList(t *testing.T) {
 					page := get(s.Resources(ctx, env, q))(t)
 					if page.Total != rows || page.Before != len(forward) ||
 						page.After != rows-len(forward)-len(page.Items) {
-						t.Fatalf(
-							"after %d rows: total %d, before %d, after %d, here %d",
-							len(forward),
-							page.Total,
-							page.Before,
-							page.After,
-							len(page.Items),
-						)
+						t.Fatalf("after %d rows: total %d, before %d, after %d, here %d", len(forward), page.Total,
+							page.Before, page.After, len(page.Items))
 					}
 					for _, r := range page.Items {
 						forward = append(forward, r.State.ID.String())
@@ -122,10 +117,12 @@ func TestFiltersOfLists(t *testing.T) {
 		t.Error("filters of versions")
 	}
 	enqueue(t, s, env, 1, nil)
-	if p := get(s.Compiles(ctx, env, intent.ListQuery{Filters: filters{"started": {"false"}, "completed": {"false"}}}))(t); p.Total != 1 {
+	if p := get(s.Compiles(ctx, env, intent.ListQuery{Filters: filters{"started": {"false"},
+		"completed": {"false"}}}))(t); p.Total != 1 {
 		t.Errorf("waiting compiles: %d", p.Total)
 	}
-	if p := get(s.VersionResourcePage(ctx, env, 1, intent.ListQuery{Limit: 3, Sort: "agent", Filters: filters{"resource_id_value": {"/etc"}}}))(t); p.Total != 8 ||
+	if p := get(s.VersionResourcePage(ctx, env, 1, intent.ListQuery{Limit: 3, Sort: "agent",
+		Filters: filters{"resource_id_value": {"/etc"}}}))(t); p.Total != 8 ||
 		p.After != 5 ||
 		p.Items[0].ID.Agent != "host0" ||
 		p.Items[0].Version != 1 {
@@ -159,8 +156,8 @@ func TestListsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
-// Who has counted says so, and the first page is not counted again. A number
-// that cannot be right is not believed.
+// A caller that has counted already passes the total, and the first page is not counted again. An impossible total is
+// ignored.
 func TestTheFirstPageTakesAKnownTotal(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

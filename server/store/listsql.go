@@ -212,14 +212,11 @@ func page[R, V any](
 		return out, err
 	}
 	err = s.read(ctx, op, func(db querier) error {
-		rows, err := many[R](ctx, db, sql.page, sql.args...)
-		if err != nil {
+		var err error
+		if out.Items, err = collect(ctx, db, convertRow, sql.page, sql.args...); err != nil {
 			return err
 		}
-		if out.Items, err = convert(rows, convertRow); err != nil {
-			return err
-		}
-		n := len(rows)
+		n := len(out.Items)
 		switch {
 		case sql.bounded:
 		case n < q.Limit:

@@ -20,8 +20,7 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migration is one step of the schema. Steps are never edited once they were
-// released: databases remember their checksum.
+// migration is one step of the schema. A step is never edited once it was released: databases remember its checksum.
 type migration struct {
 	number   int
 	name     string
@@ -29,7 +28,7 @@ type migration struct {
 	checksum string
 }
 
-// migrationsIn reads NNNN_name.sql files, whose numbers must go up.
+// migrationsIn reads the files NNNN_name.sql, whose numbers must have no gaps.
 func migrationsIn(files fs.FS) ([]migration, error) {
 	names, err := fs.Glob(files, "migrations/*.sql") // in order of name
 	if err != nil {
@@ -77,17 +76,14 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig, logger *slog.Logger) erro
 	if err != nil {
 		return translate(op, err)
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the transaction ended before
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the transaction has ended by then
 	var server int
 	if err := conn.QueryRow(ctx, statements.ServerVersion).Scan(&server); err != nil {
 		return translate(op, err)
 	}
 	if server < oldestServer {
-		return fault.New(
-			op,
-			fault.Invalid,
-			fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000),
-		)
+		return fault.New(op, fault.Invalid,
+			fmt.Sprintf("the database is PostgreSQL %d; %d or newer is needed", server/10000, oldestServer/10000))
 	}
 	return translate(op, pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		return apply(ctx, tx, steps, logger)
@@ -115,10 +111,12 @@ func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logge
 	for i, d := range done {
 		switch {
 		case i >= len(steps):
-			return fault.New(op, fault.Conflict, "the database was used by a newer Ordain: it has the schema change "+d.Name).
+			return fault.New(op, fault.Conflict,
+				"the database was used by a newer Ordain: it has the schema change "+d.Name).
 				Hint("run that version of Ordain, or a newer one")
 		case d.Number != steps[i].number || d.Checksum != steps[i].checksum:
-			return fault.New(op, fault.Conflict, "the schema change "+steps[i].name+" is not the one that made this database").
+			return fault.New(op, fault.Conflict,
+				"the schema change "+steps[i].name+" is not the one that made this database").
 				Hint("run the Ordain that made it; schema changes are never edited, only added")
 		}
 	}

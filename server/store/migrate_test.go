@@ -12,17 +12,19 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Numbers follow each other without gaps: two changes that were written side by
-// side under one number, or one that was left out of a merge, are seen at once.
+// Numbers have no gaps: two changes that were written under one number, or one that was lost in a merge, are noticed
+// at once.
 func TestNumbersOfSchemaChanges(t *testing.T) {
 	change := &fstest.MapFile{Data: []byte("SELECT 1")}
 	for name, c := range map[string]struct {
 		files fstest.MapFS
 		says  string
 	}{
-		"in order":   {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0002_b.sql": change}, ""},
-		"a gap":      {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0003_b.sql": change}, "0003_b.sql should begin with the number 0002"},
-		"twice":      {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0001_b.sql": change}, "0001_b.sql should begin with the number 0002"},
+		"in order": {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0002_b.sql": change}, ""},
+		"a gap": {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0003_b.sql": change},
+			"0003_b.sql should begin with the number 0002"},
+		"twice": {fstest.MapFS{"migrations/0001_a.sql": change, "migrations/0001_b.sql": change},
+			"0001_b.sql should begin with the number 0002"},
 		"late start": {fstest.MapFS{"migrations/0002_a.sql": change}, "0001"},
 		"no number":  {fstest.MapFS{"migrations/first_a.sql": change}, "0001"},
 	} {
@@ -36,8 +38,8 @@ func TestNumbersOfSchemaChanges(t *testing.T) {
 	}
 }
 
-// checkMigrations: a database that was made by an edited schema change, or by
-// a newer program, is refused in words; a new change is applied once.
+// checkMigrations: a database that was made by an edited schema change, or by a newer program, is refused with an
+// explanation; a new change is applied once.
 func checkMigrations(t *testing.T, url string) {
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {

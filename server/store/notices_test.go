@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// titles lists what people were told, oldest first.
+// titles lists the titles of all notices, oldest first.
 func titles(t *testing.T, s *store.Store, env intent.EnvironmentID) (out []string) {
 	t.Helper()
 	for _, n := range get(s.Notifications(t.Context(), env, intent.ListQuery{Sort: "created"}))(t).Items {
@@ -23,10 +23,9 @@ func titles(t *testing.T, s *store.Store, env intent.EnvironmentID) (out []strin
 	return out
 }
 
-// A server may be killed at any moment: what people are told is recorded in the
-// transaction that records what it tells of, so either both are there or
-// neither is. Recorded a second time, since the answer was lost, it counts once.
-func TestANoticeIsRecordedWithWhatItTellsOf(t *testing.T) {
+// A server may be killed at any moment: a notice is recorded in the transaction of what it is about, so that either
+// both are there or neither is. Recorded a second time, because the answer was lost, it counts once.
+func TestANoticeIsRecordedWithItsCause(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
@@ -52,7 +51,7 @@ func TestANoticeIsRecordedWithWhatItTellsOf(t *testing.T) {
 	}
 }
 
-// Many tell of the same at the same time: it is one notification that counts them all.
+// Many equal notices at the same time become one that counts them all.
 func TestNoticesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -60,7 +59,8 @@ func TestNoticesAtTheSameTime(t *testing.T) {
 	failed := make(chan error)
 	for i := range 8 {
 		go func() {
-			failed <- store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "same", URI: "/x"}, after(i))
+			failed <- store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "same",
+				URI: "/x"}, after(i))
 		}()
 	}
 	for range 8 {
@@ -72,8 +72,8 @@ func TestNoticesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// Who lets changes through is told to everybody, and that it ended.
-func TestOverridesAreTold(t *testing.T) {
+// A notice says who lets changes through, and another that this ended.
+func TestOverridesAreNotified(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
@@ -99,9 +99,8 @@ func TestOverridesAreTold(t *testing.T) {
 	}
 }
 
-// Whoever asked for a dry run hears when it is ready and what it found, or why
-// it failed; whoever cancelled it knows.
-func TestTheEndOfADryRunIsTold(t *testing.T) {
+// The end of a dry run is notified, with what it found or why it failed; that somebody cancelled it is not.
+func TestTheEndOfADryRunIsNotified(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)

@@ -29,7 +29,8 @@ type notificationRow struct {
 
 func (r notificationRow) value() (intent.Notification, error) {
 	n := intent.Notification{
-		ID: r.ID, Environment: r.Environment, Created: r.Created.UTC(), Last: r.Last.UTC(), Times: r.Times, Read: r.Read, Cleared: r.Cleared,
+		ID: r.ID, Environment: r.Environment, Created: r.Created.UTC(), Last: r.Last.UTC(), Times: r.Times,
+		Read: r.Read, Cleared: r.Cleared,
 		Notice: intent.Notice{
 			Severity: intent.Severity(r.Severity),
 			Title:    r.Title,
@@ -43,11 +44,11 @@ func (r notificationRow) value() (intent.Notification, error) {
 	return n, nil
 }
 
-// maxMessage is how much of a notice's text is kept, in bytes.
+// maxMessage is how many bytes of a notice's text are kept.
 const maxMessage = 32 << 10
 
-// addNotice records, with what it tells of, a notice; where the same one is unread it is counted.
-// Nothing but notices may be written after it in a transaction.
+// addNotice records a notice in the transaction of what it is about. When an equal one is unread, that one is counted
+// up instead. Within a transaction only other notices may be written after it.
 func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n intent.Notice, at time.Time) error {
 	title, message := cleanText(strings.TrimSpace(n.Title)), cleanText(n.Message)
 	if len(message) > maxMessage {
@@ -61,18 +62,8 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 	if _, err := tx.Exec(ctx, statements.NotificationLock, env); err != nil {
 		return err
 	}
-	again, err := many[struct{ ID uuid.UUID }](
-		ctx,
-		tx,
-		statements.NotificationAgain,
-		env,
-		title,
-		uri,
-		at,
-		message,
-		n.Severity,
-		n.Compile,
-	)
+	again, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationAgain, env, title, uri, at, message,
+		n.Severity, n.Compile)
 	if err != nil || len(again) > 0 {
 		return err
 	}
@@ -80,7 +71,7 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 	return err
 }
 
-// Notifications lists what people should hear of.
+// Notifications lists the notices for people.
 func (s *Store) Notifications(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -89,7 +80,7 @@ func (s *Store) Notifications(
 	return page(ctx, s, "store.Notifications", NotificationList, q, notificationRow.value, env)
 }
 
-// Notification finds one.
+// Notification returns one notice.
 func (s *Store) Notification(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -108,7 +99,7 @@ func (s *Store) Notification(
 	return out, err
 }
 
-// MarkNotification sets whether it was read and cleared; nil leaves it as it is.
+// MarkNotification changes whether a notice is read and cleared, where the arguments are not nil.
 func (s *Store) MarkNotification(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -132,7 +123,7 @@ func noNotification(id uuid.UUID) error {
 	return fault.New("store.Notification", fault.NotFound, "Notification with id "+id.String()+" not found")
 }
 
-// MarkNotificationsRead marks all of an environment as read.
+// MarkNotificationsRead marks all notices of an environment as read.
 func (s *Store) MarkNotificationsRead(ctx context.Context, env intent.EnvironmentID) error {
 	return s.write(ctx, "store.MarkNotificationsRead", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.NotificationMarkAll, env)
@@ -140,7 +131,7 @@ func (s *Store) MarkNotificationsRead(ctx context.Context, env intent.Environmen
 	})
 }
 
-// UnreadNotifications counts what nobody read and nobody cleared.
+// UnreadNotifications counts the notices that are neither read nor cleared.
 func (s *Store) UnreadNotifications(ctx context.Context, env intent.EnvironmentID) (n int, err error) {
 	err = s.read(ctx, "store.UnreadNotifications", func(q querier) error {
 		return q.QueryRow(ctx, statements.NotificationUnread, env).Scan(&n)
@@ -148,7 +139,7 @@ func (s *Store) UnreadNotifications(ctx context.Context, env intent.EnvironmentI
 	return n, err
 }
 
-// DeleteNotificationsBefore drops those that came last before a time.
+// DeleteNotificationsBefore deletes notices that last occurred before a time, and returns how many.
 func (s *Store) DeleteNotificationsBefore(
 	ctx context.Context,
 	env intent.EnvironmentID,

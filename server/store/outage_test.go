@@ -20,7 +20,7 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// ownCluster runs a PostgreSQL that the test may hurt.
+// ownCluster runs a PostgreSQL that the test may kill.
 func ownCluster(t *testing.T) (*postgres.Server, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ordain-outage-")
@@ -37,9 +37,8 @@ func ownCluster(t *testing.T) (*postgres.Server, string) {
 	return pg, data
 }
 
-// PostgreSQL is killed under the store and comes back. Meanwhile calls say
-// that it is away, owners learn that they lost their environments, and
-// afterwards everything works without a new store.
+// PostgreSQL is killed under the store and comes back. Meanwhile calls fail as unavailable, owners learn that they
+// lost their environments, and afterwards everything works without a new store.
 func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	pg, data := ownCluster(t)

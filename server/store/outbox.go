@@ -32,12 +32,14 @@ type outboxRow struct {
 func (r outboxRow) value() (intent.Outbox, error) {
 	payload, err := fromJSON[intent.OutboxPayload](r.Payload)
 	return intent.Outbox{
-		ID: r.ID, Environment: r.Environment, Kind: intent.OutboxKind(r.Kind), Topic: r.Topic, Round: r.Round, Payload: payload,
-		Created: r.Created.UTC(), Attempts: r.Attempts, Next: r.Next.UTC(), State: intent.OutboxState(r.State), Problem: r.Problem, Done: utc(r.Done),
+		ID: r.ID, Environment: r.Environment, Kind: intent.OutboxKind(r.Kind), Topic: r.Topic, Round: r.Round,
+		Payload: payload,
+		Created: r.Created.UTC(), Attempts: r.Attempts, Next: r.Next.UTC(), State: intent.OutboxState(r.State),
+		Problem: r.Problem, Done: utc(r.Done),
 	}, err
 }
 
-// addOutbox writes work for a forge; what waits about the same topic is replaced by it.
+// addOutbox queues work for a forge; it replaces waiting work on the same topic.
 func addOutbox(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -51,39 +53,25 @@ func addOutbox(
 	return err
 }
 
-// addComment writes that the comment of a pull request is to be brought up to date.
+// addComment queues an update of the comment on a pull request.
 func addComment(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, at time.Time) error {
-	return addOutbox(
-		ctx,
-		tx,
-		env,
-		intent.OutboxComment,
-		fmt.Sprintf("comment/%d", number),
-		intent.OutboxPayload{Number: number},
-		at,
-	)
+	return addOutbox(ctx, tx, env, intent.OutboxComment, fmt.Sprintf("comment/%d", number),
+		intent.OutboxPayload{Number: number}, at)
 }
 
-// AskForge writes that a pull request is to be looked up; 0: all that are open.
+// AskForge queues a look at a pull request at the forge; number 0 means all open ones.
 func (s *Store) AskForge(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error {
 	return s.write(ctx, "store.AskForge", func(tx pgx.Tx) error {
 		if number == 0 {
 			return addOutbox(ctx, tx, env, intent.OutboxPulls, "pulls", intent.OutboxPayload{}, at)
 		}
-		return addOutbox(
-			ctx,
-			tx,
-			env,
-			intent.OutboxPull,
-			fmt.Sprintf("pull/%d", number),
-			intent.OutboxPayload{Number: number},
-			at,
-		)
+		return addOutbox(ctx, tx, env, intent.OutboxPull, fmt.Sprintf("pull/%d", number),
+			intent.OutboxPayload{Number: number}, at)
 	})
 }
 
-// TakeOutbox gives the next piece of work that is due, and nobody else until
-// then; nil when none is. next is when the following one is due, zero when none waits.
+// TakeOutbox takes the next piece of work that is due; no other caller gets it before until. out is nil when none is
+// due; next is then when the next one will be, zero when none is waiting.
 func (s *Store) TakeOutbox(ctx context.Context, now, until time.Time) (out *intent.Outbox, next time.Time, err error) {
 	err = s.write(ctx, "store.TakeOutbox", func(tx pgx.Tx) error {
 		out, next = nil, time.Time{}
@@ -106,7 +94,7 @@ func (s *Store) TakeOutbox(ctx context.Context, now, until time.Time) (out *inte
 	return out, next, err
 }
 
-// OutboxSent says that a piece of work is done.
+// OutboxSent records that a piece of work is done. Newer work that replaced it in the meantime stays.
 func (s *Store) OutboxSent(ctx context.Context, w intent.Outbox, at time.Time) error {
 	return s.write(ctx, "store.OutboxSent", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.OutboxSent, w.ID, w.Round, at)
@@ -114,8 +102,8 @@ func (s *Store) OutboxSent(ctx context.Context, w intent.Outbox, at time.Time) e
 	})
 }
 
-// OutboxFailed says why one failed, and when it is tried again; dead: it is
-// not, and people hear of it.
+// OutboxFailed records why a piece of work failed and when to try it again. A dead one is not tried again; people are
+// notified instead. Newer work that replaced it in the meantime stays.
 func (s *Store) OutboxFailed(
 	ctx context.Context,
 	w intent.Outbox,
@@ -125,17 +113,19 @@ func (s *Store) OutboxFailed(
 	at time.Time,
 ) error {
 	return s.write(ctx, "store.OutboxFailed", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.OutboxFailed, w.ID, w.Round, cleanText(problem), next, dead, at); err != nil ||
+		if _, err := tx.Exec(ctx, statements.OutboxFailed, w.ID, w.Round, cleanText(problem), next, dead,
+			at); err != nil ||
 			!dead {
 			return err
 		}
 		return addNotice(ctx, tx, w.Environment, intent.Notice{
-			Severity: intent.SeverityWarning, Title: "The forge was not told", Message: w.Topic + ": " + problem, URI: "/api/v2/forge/outbox",
+			Severity: intent.SeverityWarning, Title: "The forge was not informed", Message: w.Topic + ": " +
+				problem, URI: "/api/v2/forge/outbox",
 		}, at)
 	})
 }
 
-// DelayOutbox leaves the forge of an environment alone until a time.
+// DelayOutbox postpones all work for the forge of an environment until a time.
 func (s *Store) DelayOutbox(ctx context.Context, env intent.EnvironmentID, until time.Time) error {
 	return s.write(ctx, "store.DelayOutbox", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.OutboxDelay, env, until)
@@ -143,24 +133,25 @@ func (s *Store) DelayOutbox(ctx context.Context, env intent.EnvironmentID, until
 	})
 }
 
-// Outbox lists what waits for the forge of an environment, and what was done last.
+// Outbox lists the work that is waiting for the forge of an environment, and the last that was done.
 func (s *Store) Outbox(ctx context.Context, env intent.EnvironmentID, limit int) (out []intent.Outbox, err error) {
 	return listed(ctx, s, "store.Outbox", outboxRow.value, statements.OutboxList, env, limit)
 }
 
-// RetryOutbox gives a dead piece of work another chance; Conflict when it is not dead.
+// RetryOutbox makes a dead piece of work due again. Conflict when it is not dead, or newer work has replaced it.
 func (s *Store) RetryOutbox(ctx context.Context, env intent.EnvironmentID, id int64, at time.Time) error {
 	const op = "store.RetryOutbox"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		err := affected(tx.Exec(ctx, statements.OutboxRetry, env, id, at))
 		if isNoRows(err) {
-			return fault.New(op, fault.Conflict, "it is not dead, or something newer about the same waits")
+			return fault.New(op, fault.Conflict,
+				"this piece of work is not dead, or newer work on the same topic is waiting")
 		}
 		return err
 	})
 }
 
-// DeleteOutboxBefore forgets what was done before a time.
+// DeleteOutboxBefore deletes work that was done before a time.
 func (s *Store) DeleteOutboxBefore(ctx context.Context, t time.Time) error {
 	return s.write(ctx, "store.DeleteOutboxBefore", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.OutboxDelete, t)
@@ -168,7 +159,7 @@ func (s *Store) DeleteOutboxBefore(ctx context.Context, t time.Time) error {
 	})
 }
 
-// deployTold is what a forge was told last of a deployment.
+// deployTold is the last status of a deployment that was sent to a forge.
 type deployTold struct {
 	Version     int
 	Commit      string
@@ -176,7 +167,7 @@ type deployTold struct {
 	Description string
 }
 
-// tellDeploy writes what a forge is to be told of the deployment of a version, unless it was told.
+// tellDeploy queues the status of a version's deployment for the forge, unless the forge has it already.
 func tellDeploy(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now deployTold, at time.Time) error {
 	var told bool
 	var name string
@@ -208,14 +199,15 @@ func tellDeploy(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now de
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, statements.DeployToldSet, env, now.Version, now.Commit, now.State, now.Description); err != nil {
+	if _, err := tx.Exec(ctx, statements.DeployToldSet, env, now.Version, now.Commit, now.State,
+		now.Description); err != nil {
 		return err
 	}
 	return addOutbox(ctx, tx, env, intent.OutboxStatus, topic(now.Commit), status, at)
 }
 
-// TellDeployment looks how far the active version is, and writes what its forge
-// is to be told when that changed. What was told to be deployed stays so.
+// TellDeployment looks at the progress of the active version and queues a status for its forge when that changed.
+// Once a version has been reported as deployed, it stays so.
 func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at time.Time) error {
 	return s.write(ctx, "store.TellDeployment", func(tx pgx.Tx) error {
 		row, err := one[versionRow](ctx, tx, statements.VersionActive, env)
@@ -231,7 +223,7 @@ func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at
 		}
 		before, err := one[deployTold](ctx, tx, statements.DeployToldGet, env)
 		if isNoRows(err) || err == nil && (before.Version != v.Number || before.State == string(intent.CommitSuccess)) {
-			return nil // nobody is told, or all is
+			return nil // no status was sent for it, or the last one was
 		}
 		if err != nil {
 			return err
@@ -245,7 +237,7 @@ func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at
 	})
 }
 
-// deployment says in a word and a line how far a version is.
+// deployment returns the state of a deployment and a sentence for it.
 func deployment(rows []countRow) (intent.CommitState, string) {
 	total, done, busy := 0, 0, 0
 	var rest []string
@@ -266,10 +258,6 @@ func deployment(rows []countRow) (intent.CommitState, string) {
 	case len(rest) == 0:
 		return intent.CommitSuccess, fmt.Sprintf("All %d resources are deployed", total)
 	}
-	return intent.CommitFailure, fmt.Sprintf(
-		"%d of %d resources are deployed: %s",
-		done,
-		total,
-		strings.Join(rest, ", "),
-	)
+	return intent.CommitFailure, fmt.Sprintf("%d of %d resources are deployed: %s", done, total,
+		strings.Join(rest, ", "))
 }

@@ -14,9 +14,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// owner holds the advisory locks of the environments that this process owns,
-// all on one connection of its own. While it has nothing else to do it listens
-// on that connection, so that a break is noticed at once:
+// owner holds the advisory locks of the environments that this process owns, all on one connection of its own.
+// Between commands it listens on that connection, so that it notices a break at once:
 //
 //	Own ──command──▶ loop ──▶ pg_try_advisory_lock
 //	                  └─ listens; broken ──▶ every lost channel is closed
@@ -26,20 +25,20 @@ type owner struct {
 
 	mu     sync.Mutex // one command at a time; guards all below
 	conn   *pgx.Conn
-	pid    uint32                                 // server process of conn, 0 without one: the listener has conn itself
+	pid    uint32                                 // backend process of conn, 0 without one
 	held   map[intent.EnvironmentID]chan struct{} // the lost channels
 	closed bool
-	// generations of the environments that this process has or had.
+	// generations holds the last generation of each environment that this process has or had.
 	generations struct {
 		sync.RWMutex
 		of map[intent.EnvironmentID]int64
 	}
-	// The listener runs between commands: stop ends it, idle tells that it ended.
+	// The listener runs between commands: stop ends it, and idle is closed when it has ended.
 	stop context.CancelFunc
 	idle chan struct{}
 }
 
-// probeEvery is how often a silent connection is tried: a host that vanished says nothing.
+// probeEvery is how often a silent connection is tested: a host that vanished sends nothing.
 const (
 	probeEvery   = 10 * time.Second
 	probeTimeout = 5 * time.Second
@@ -56,7 +55,8 @@ func environmentLock(id intent.EnvironmentID) int32 {
 	return int32(binary.BigEndian.Uint32(id[12:]) ^ binary.BigEndian.Uint32(id[:4]))
 }
 
-// Own takes the environment for this process; see control.EnvironmentStore.
+// Own takes the environment for this process, by a session-level advisory lock. ok is false when a process has it
+// already. lost is closed when the connection that holds the lock breaks. release may be called once.
 func (s *Store) Own(
 	ctx context.Context,
 	id intent.EnvironmentID,
@@ -71,7 +71,7 @@ func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-cha
 	if o.closed {
 		return nil, nil, false, fault.New(op, fault.Unavailable, "the store is closed")
 	}
-	o.pause()
+	o.pauseListening()
 	defer o.listen()
 	if o.conn != nil && o.conn.IsClosed() {
 		o.lose()
@@ -88,7 +88,7 @@ func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-cha
 	}
 	var got bool
 	if err := o.conn.QueryRow(ctx, statements.OwnTry, lockEnvironments, environmentLock(id)).Scan(&got); err != nil {
-		// The answer may have been lost on the way: do not hold what we do not know of.
+		// The lock may be ours and the answer lost: give it up with the connection.
 		o.lose()
 		return nil, nil, false, translate(op, err)
 	}
@@ -110,7 +110,7 @@ func (o *owner) own(ctx context.Context, id intent.EnvironmentID) (func(), <-cha
 	return func() { o.release(id, lost) }, lost, true, nil
 }
 
-// backend gives the server process of the connection that holds our locks, 0 when there is none.
+// backend returns the backend process of the connection that holds our locks, 0 when there is none.
 func (o *owner) backend() uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,9 +121,9 @@ func (o *owner) release(id uuid.UUID, lost chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held[id] != lost {
-		return // lost in the meantime
+		return // it was lost in the meantime
 	}
-	o.pause()
+	o.pauseListening()
 	defer o.listen()
 	delete(o.held, id)
 	if o.conn == nil {
@@ -136,23 +136,23 @@ func (o *owner) release(id uuid.UUID, lost chan struct{}) {
 	}
 }
 
-// close gives up everything; nothing counts as lost.
+// close releases everything; nothing counts as lost.
 func (o *owner) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	o.pause()
+	o.pauseListening()
 	clear(o.held)
 	if o.conn != nil {
-		// Say so, or the server frees the locks only when it notices the end.
+		// Release explicitly: otherwise the server frees the locks only once it notices the end of the connection.
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
-		_, _ = o.conn.Exec(ctx, statements.OwnReleaseAll) // the end of the connection does it too
+		_, _ = o.conn.Exec(ctx, statements.OwnReleaseAll) // the end of the connection does the same
 	}
 	o.disconnect()
 }
 
-// lose tells all owners and drops the connection, which frees the locks.
+// lose closes all lost channels and the connection, which frees the locks.
 func (o *owner) lose() {
 	for id, lost := range o.held {
 		close(lost)
@@ -165,13 +165,13 @@ func (o *owner) disconnect() {
 	if o.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = o.conn.Close(ctx) // it is given up either way
+		_ = o.conn.Close(ctx) // the connection is given up either way
 		o.conn, o.pid = nil, 0
 	}
 }
 
-// pause ends the listener, so that the connection is free for a command.
-func (o *owner) pause() {
+// pauseListening ends the listener, so that the connection is free for a command.
+func (o *owner) pauseListening() {
 	if o.stop != nil {
 		o.stop()
 		<-o.idle
@@ -179,7 +179,7 @@ func (o *owner) pause() {
 	}
 }
 
-// listen starts the listener when there is something to lose.
+// listen starts the listener when an environment is held.
 func (o *owner) listen() {
 	if o.conn == nil || len(o.held) == 0 || o.closed {
 		return

@@ -37,7 +37,7 @@ func (r parameterRow) value() (intent.Parameter, error) {
 	return p, err
 }
 
-// resourceText is the resource column: empty for a parameter of the environment.
+// resourceText returns the resource column: empty for a parameter of the environment.
 func resourceText(id intent.ResourceID) string {
 	if id.IsZero() {
 		return ""
@@ -45,7 +45,7 @@ func resourceText(id intent.ResourceID) string {
 	return id.String()
 }
 
-// SetParameter stores a parameter or fact. One that is there keeps its id.
+// SetParameter stores a parameter or a fact. An existing one keeps its id.
 func (s *Store) SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error {
 	return s.write(ctx, "store.SetParameter", func(tx pgx.Tx) error { return setParameter(ctx, tx, env, p) })
 }
@@ -61,19 +61,8 @@ func setParameter(ctx context.Context, tx pgx.Tx, env uuid.UUID, p intent.Parame
 	if err != nil {
 		return fault.Wrap("store.SetParameter", fault.Invalid, err)
 	}
-	_, err = tx.Exec(
-		ctx,
-		statements.ParameterSet,
-		p.ID,
-		env,
-		p.Name,
-		resourceText(p.Resource),
-		cleanText(p.Value),
-		p.Source,
-		p.Updated,
-		p.Expires,
-		string(metadata),
-	)
+	_, err = tx.Exec(ctx, statements.ParameterSet, p.ID, env, p.Name, resourceText(p.Resource), cleanText(p.Value),
+		p.Source, p.Updated, p.Expires, string(metadata))
 	return err
 }
 
@@ -91,7 +80,7 @@ func (s *Store) Parameters(
 	return page(ctx, s, "store.Parameters", l, q, parameterRow.value, env)
 }
 
-// Parameter finds one; a zero resource means a parameter of the environment.
+// Parameter returns a parameter, or with a resource a fact of that.
 func (s *Store) Parameter(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -108,7 +97,7 @@ func (s *Store) Parameter(
 	return out, err
 }
 
-// DeleteParameter deletes one.
+// DeleteParameter deletes a parameter, or with a resource a fact of that.
 func (s *Store) DeleteParameter(
 	ctx context.Context,
 	env intent.EnvironmentID,

@@ -17,8 +17,8 @@ func inSets(rs []intent.Resource, sets ...string) []intent.Resource {
 	return rs
 }
 
-// A partial export becomes a whole version: the newest one, released or not,
-// with one set replaced and one gone. What breaks a rule stores nothing.
+// A partial export becomes a whole version: the newest one, released or not, with one set replaced and one removed.
+// An export that breaks a rule stores nothing.
 func TestPartialExportBuildsOnTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -56,7 +56,7 @@ func TestPartialExportBuildsOnTheNewestVersion(t *testing.T) {
 	want(t, err, fault.Invalid)
 	must(t, s.ReleaseVersion(ctx, env, 3, epoch))
 
-	// Two at once: each builds on the other's, in some order.
+	// Of two at once each builds on the other's version, in some order.
 	var wait sync.WaitGroup
 	for _, set := range []string{"d", "e"} {
 		wait.Go(func() {

@@ -18,7 +18,7 @@ func (r projectRow) value() (intent.Project, error) {
 	return intent.Project{ID: r.ID, Name: r.Name}, nil
 }
 
-// CreateProject makes a project; Conflict for a taken name or id.
+// CreateProject stores a project; Conflict for a name or id that is taken.
 func (s *Store) CreateProject(ctx context.Context, p intent.Project) error {
 	return s.write(ctx, "store.CreateProject", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.ProjectCreate, p.ID, p.Name)
@@ -31,7 +31,7 @@ func (s *Store) Projects(ctx context.Context) (out []intent.Project, err error) 
 	return listed(ctx, s, "store.Projects", projectRow.value, statements.ProjectList)
 }
 
-// Project finds one.
+// Project returns one project.
 func (s *Store) Project(ctx context.Context, id intent.ProjectID) (out intent.Project, err error) {
 	err = s.read(ctx, "store.Project", func(q querier) error {
 		row, err := one[projectRow](ctx, q, statements.ProjectGet, id)
@@ -43,14 +43,14 @@ func (s *Store) Project(ctx context.Context, id intent.ProjectID) (out intent.Pr
 	return out, err
 }
 
-// RenameProject gives it another name.
+// RenameProject changes the name of a project.
 func (s *Store) RenameProject(ctx context.Context, id intent.ProjectID, name string) error {
 	return s.write(ctx, "store.RenameProject", func(tx pgx.Tx) error {
 		return affected(tx.Exec(ctx, statements.ProjectRename, id, name))
 	})
 }
 
-// DeleteProject deletes it with all that belongs to it.
+// DeleteProject deletes a project with all that belongs to it.
 func (s *Store) DeleteProject(ctx context.Context, id intent.ProjectID) error {
 	return s.write(ctx, "store.DeleteProject", func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, statements.EnvironmentsOf, id)
@@ -82,7 +82,7 @@ func (s *Store) SetProjectSecret(ctx context.Context, id intent.ProjectID, name 
 	})
 }
 
-// ProjectSecrets gives all sealed secrets of a project by name.
+// ProjectSecrets returns all sealed secrets of a project by name.
 func (s *Store) ProjectSecrets(ctx context.Context, id intent.ProjectID) (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	err := s.read(ctx, "store.ProjectSecrets", func(q querier) error {
@@ -97,7 +97,7 @@ func (s *Store) ProjectSecrets(ctx context.Context, id intent.ProjectID) (map[st
 
 type knownHostsRow struct{ KnownHosts string }
 
-// KnownHosts gives the keys of the SSH servers of a project.
+// KnownHosts returns the keys of the SSH servers that a project trusts, in OpenSSH's format.
 func (s *Store) KnownHosts(ctx context.Context, id intent.ProjectID) (string, error) {
 	var out knownHostsRow
 	err := s.read(ctx, "store.Project", func(q querier) (err error) {
@@ -107,14 +107,14 @@ func (s *Store) KnownHosts(ctx context.Context, id intent.ProjectID) (string, er
 	return out.KnownHosts, err
 }
 
-// SetKnownHosts replaces them.
+// SetKnownHosts replaces the keys of SSH servers.
 func (s *Store) SetKnownHosts(ctx context.Context, id intent.ProjectID, lines string) error {
 	return s.write(ctx, "store.Project", func(tx pgx.Tx) error {
 		return affected(tx.Exec(ctx, statements.ProjectKnownHostsSet, id, lines))
 	})
 }
 
-// AddKnownHost adds a line unless it is there.
+// AddKnownHost adds the key of an SSH server, a line in OpenSSH's format, unless it is there.
 func (s *Store) AddKnownHost(ctx context.Context, id intent.ProjectID, line string) error {
 	return s.write(ctx, "store.Project", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.ProjectKnownHostsAdd, id, line)

@@ -46,8 +46,10 @@ type promotionRow struct {
 func (r promotionRow) value() (intent.Promotion, error) {
 	gates, err := fromJSON[[]intent.PromotionGate](r.Gates)
 	p := intent.Promotion{
-		ID: r.ID, Environment: r.Environment, Source: r.Source, SourceName: r.SourceName, Version: r.Version, Commit: r.Commit, Branch: r.Branch,
-		Follows: r.Follows, Subject: r.Subject, Author: r.Author, Since: r.Since.UTC(), Created: r.Created.UTC(), State: intent.PromotionState(r.State),
+		ID: r.ID, Environment: r.Environment, Source: r.Source, SourceName: r.SourceName, Version: r.Version,
+		Commit: r.Commit, Branch: r.Branch,
+		Follows: r.Follows, Subject: r.Subject, Author: r.Author, Since: r.Since.UTC(), Created: r.Created.UTC(),
+		State: intent.PromotionState(r.State),
 		Gates: gates, Checked: r.Checked.UTC(), Approved: actorOf(r.ApprovedBy, r.ApprovedWhy, r.ApprovedAt),
 		Overridden: actorOf(r.OverriddenBy, r.OverriddenWhy, r.OverriddenAt),
 		Ended:      utc(r.Ended), Reason: r.Reason, Compile: r.Compile, Success: r.Success,
@@ -106,7 +108,8 @@ func followed(ctx context.Context, q querier, env intent.EnvironmentID) (intent.
 	return f, err
 }
 
-// Followed gives what an environment has deployed, as those that follow it see it.
+// Followed returns what an environment has deployed, as the environments that follow it see it. Its Version is 0 when
+// nothing is deployed.
 func (s *Store) Followed(ctx context.Context, env intent.EnvironmentID) (out intent.Followed, err error) {
 	err = s.read(ctx, "store.Followed", func(q querier) error {
 		out, err = followed(ctx, q, env)
@@ -115,18 +118,20 @@ func (s *Store) Followed(ctx context.Context, env intent.EnvironmentID) (out int
 	return out, err
 }
 
-// judging is one look at the promotion that waits.
+// judging is one evaluation of the promotion that waits.
 type judging struct {
 	tx     pgx.Tx
 	op     string
 	env    intent.Environment
 	source intent.Environment
 	at     time.Time
-	ask    *intent.Notice // that people are to be told
+	ask    *intent.Notice // asks people for an approval
 }
 
-// JudgePromotion looks at what the environment that is followed has deployed,
-// and promotes its commit when the gates are open; see control.PromotionStore.
+// JudgePromotion evaluates what the source of env has deployed. Its commit waits from then on, and what waited before
+// is superseded; when all gates are open the commit is promoted, by a compile request in the same transaction. It
+// returns the promotion that waits or was promoted now, nil when there is nothing to promote. Without a source, what
+// waits is superseded, for the reason why.
 func (s *Store) JudgePromotion(
 	ctx context.Context,
 	env intent.Environment,
@@ -144,7 +149,7 @@ func (s *Store) JudgePromotion(
 			return supersede(ctx, tx, env.ID, why, at)
 		}
 		j := &judging{tx: tx, op: op, env: env, source: *source, at: at}
-		for _, lock := range []bool{false, true} { // what is promoted must be what is deployed when this commits
+		for _, lock := range []bool{false, true} { // what is promoted must still be what is deployed when this commits
 			if lock {
 				if _, err := tx.Exec(ctx, statements.FollowedLock, source.ID); err != nil {
 					return err
@@ -163,8 +168,7 @@ func (s *Store) JudgePromotion(
 	return out, err
 }
 
-// look brings the promotion that waits up to date; nil: none does. open tells
-// that all of its gates are.
+// look brings the promotion that waits up to date, nil when none does, and reports whether all of its gates are open.
 func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, err error) {
 	d, err := followed(ctx, j.tx, j.source.ID)
 	if err != nil {
@@ -193,28 +197,23 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 	*out = &p
 	if toJSON(p.Gates) != canonical(row.Gates) || row.Version != p.Version || !row.Since.Equal(p.Since) ||
 		approval && !row.Asked {
-		if _, err = j.tx.Exec(ctx, statements.PromotionJudged, p.ID, p.Version, p.Since, toJSON(p.Gates), p.Checked, row.Asked || approval); err != nil {
+		if _, err = j.tx.Exec(ctx, statements.PromotionJudged, p.ID, p.Version, p.Since, toJSON(p.Gates), p.Checked,
+			row.Asked || approval); err != nil {
 			return false, err
 		}
 	}
 	if approval && !row.Asked {
 		j.ask = &intent.Notice{
 			Severity: intent.SeverityInfo, Title: "A commit waits for approval",
-			Message: fmt.Sprintf(
-				"%s %q by %s, deployed in %s, is ready for %s once somebody approves it",
-				p.Short(),
-				p.Subject,
-				p.Author,
-				p.SourceName,
-				j.env.Name,
-			),
+			Message: fmt.Sprintf("%s %q by %s, deployed in %s, is ready for %s once somebody approves it", p.Short(),
+				p.Subject, p.Author, p.SourceName, j.env.Name),
 			URI: "/api/v2/git/promotions",
 		}
 	}
 	return !held, nil
 }
 
-// canonical writes gates as toJSON does, for the database writes them otherwise.
+// canonical encodes gates as toJSON does, because the database formats JSON differently.
 func canonical(raw json.RawMessage) string {
 	gates, err := fromJSON[[]intent.PromotionGate](raw)
 	if err != nil {
@@ -223,8 +222,8 @@ func canonical(raw json.RawMessage) string {
 	return toJSON(gates)
 }
 
-// waiting gives the promotion that waits, of the commit that is deployed in the
-// source; nil when that needs none.
+// waiting returns the promotion that waits, of the commit that is deployed in the source; nil when that commit needs
+// none.
 func (j *judging) waiting(ctx context.Context, d intent.Followed) (*promotionRow, error) {
 	commit := d.Provenance.Commit
 	row, err := one[promotionRow](ctx, j.tx, statements.PromotionWaiting, j.env.ID)
@@ -250,7 +249,7 @@ func (j *judging) waiting(ctx context.Context, d intent.Followed) (*promotionRow
 		if active, err = one[versionRow](ctx, j.tx, statements.VersionActive, j.env.ID); err == nil {
 			v, err := active.value()
 			if err != nil || v.Provenance.Commit == commit {
-				return nil, err // it had it before it followed
+				return nil, err // it had the commit before it followed the source
 			}
 		}
 	}
@@ -258,7 +257,8 @@ func (j *judging) waiting(ctx context.Context, d intent.Followed) (*promotionRow
 		return nil, err
 	}
 	p := d.Provenance
-	if _, err = j.tx.Exec(ctx, statements.PromotionAdd, uuid.New(), j.env.ID, j.source.ID, j.source.Name, d.Version, commit, p.Branch,
+	if _, err = j.tx.Exec(ctx, statements.PromotionAdd, uuid.New(), j.env.ID, j.source.ID, j.source.Name, d.Version,
+		commit, p.Branch,
 		j.source.Source.Branch, p.Subject, p.Author, d.Since, j.at); err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (j *judging) waiting(ctx context.Context, d intent.Followed) (*promotionRow
 	return &row, err
 }
 
-// hold reads what holds all promotions to an environment.
+// hold reads what holds all promotions to the environment.
 func (j *judging) hold(ctx context.Context, commit string) (intent.FollowHold, error) {
 	h := intent.FollowHold{Halted: j.env.Halted, NoCompile: !j.env.Bool("server_compile")}
 	block, err := one[blockRow](ctx, j.tx, statements.GitBlockGet, j.env.ID, commit)
@@ -280,7 +280,7 @@ func (j *judging) hold(ctx context.Context, commit string) (intent.FollowHold, e
 	return h, err
 }
 
-// promote asks for a compile of the commit, in the same transaction.
+// promote requests a compile of the commit, in the same transaction.
 func (j *judging) promote(ctx context.Context, p *intent.Promotion, by *intent.Actor) error {
 	message := fmt.Sprintf("%s of %s, its version %d", p.Short(), p.SourceName, p.Version)
 	var who, why string
@@ -306,7 +306,7 @@ func (j *judging) promote(ctx context.Context, p *intent.Promotion, by *intent.A
 	return nil
 }
 
-// supersede ends the promotion that waits, if one does.
+// supersede ends the promotion that waits, if there is one.
 func supersede(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, why string, at time.Time) error {
 	row, err := one[promotionRow](ctx, tx, statements.PromotionWaiting, env)
 	if isNoRows(err) {
@@ -319,7 +319,8 @@ func supersede(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, why str
 	return err
 }
 
-// Promote promotes the commit that waits in spite of its gates; see control.PromotionStore.
+// Promote promotes the commit that waits in spite of its gates, and records the intervention. Conflict when another
+// commit waits, or when a gate is closed that nobody may override.
 func (s *Store) Promote(
 	ctx context.Context,
 	env, source intent.Environment,
@@ -356,20 +357,22 @@ func (s *Store) Promote(
 	return out, err
 }
 
-// isCommit refuses what a person says of a commit that is not the one that waits.
+// isCommit fails when the commit that a person names is not the one that waits.
 func isCommit(op string, p *intent.Promotion, commit string) error {
 	if p == nil {
 		return fault.New(op, fault.Conflict, "no commit waits to be promoted").
-			Hint("`ordain git promotions ENVIRONMENT` says what was and why nothing waits")
+			Hint("`ordain git promotions ENVIRONMENT` shows what was promoted and why nothing waits")
 	}
 	if p.Commit != commit {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("the commit that waits to be promoted is %s, not %s", p.Commit, commit)).
-			Hint("look at what changed, then say so of that commit")
+		return fault.New(op, fault.Conflict, fmt.Sprintf("the commit that waits to be promoted is %s, not %s",
+			p.Commit, commit)).
+			Hint("look at what changed, then name that commit")
 	}
 	return nil
 }
 
-// ApprovePromotion records that a person approves the commit that waits.
+// ApprovePromotion records that a person approves the commit that waits, and the intervention. Conflict when another
+// commit waits.
 func (s *Store) ApprovePromotion(ctx context.Context, env intent.EnvironmentID, commit string, by intent.Actor) error {
 	const op = "store.ApprovePromotion"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
@@ -390,7 +393,8 @@ func (s *Store) ApprovePromotion(ctx context.Context, env intent.EnvironmentID, 
 		if err := isCommit(op, p, commit); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.PromotionApprove, p.ID, cleanText(by.By), cleanText(by.Reason), by.At); err != nil {
+		if _, err := tx.Exec(ctx, statements.PromotionApprove, p.ID, cleanText(by.By), cleanText(by.Reason),
+			by.At); err != nil {
 			return err
 		}
 		by.Reason = "commit " + p.Commit + " of " + p.SourceName + ": " + by.Reason
@@ -398,7 +402,8 @@ func (s *Store) ApprovePromotion(ctx context.Context, env intent.EnvironmentID, 
 	})
 }
 
-// PausePromotions pauses or resumes; doing it twice changes nothing.
+// PausePromotions pauses or resumes promotions to an environment, and records the intervention when that changes
+// something.
 func (s *Store) PausePromotions(ctx context.Context, env intent.EnvironmentID, pause bool, by intent.Actor) error {
 	return s.write(ctx, "store.PausePromotions", func(tx pgx.Tx) error {
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
@@ -430,7 +435,7 @@ func promotionPause(ctx context.Context, q querier, env intent.EnvironmentID) (*
 	return actorOf(row.By, row.Reason, &row.At), err
 }
 
-// PromotionPause gives who paused promotions; nil: nobody.
+// PromotionPause returns who paused promotions; nil when nobody did.
 func (s *Store) PromotionPause(ctx context.Context, env intent.EnvironmentID) (out *intent.Actor, err error) {
 	err = s.read(ctx, "store.PromotionPause", func(q querier) error {
 		out, err = promotionPause(ctx, q, env)
@@ -439,7 +444,7 @@ func (s *Store) PromotionPause(ctx context.Context, env intent.EnvironmentID) (o
 	return out, err
 }
 
-// Promotions lists the newest promotions to an environment, newest first.
+// Promotions lists the promotions to an environment, newest first.
 func (s *Store) Promotions(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -448,7 +453,7 @@ func (s *Store) Promotions(
 	return listed(ctx, s, "store.Promotions", promotionRow.value, statements.PromotionList, env, limit)
 }
 
-// LastPromoted gives what was promoted to an environment last; nil: nothing was.
+// LastPromoted returns the newest promotion that was carried out; nil when there is none.
 func (s *Store) LastPromoted(ctx context.Context, env intent.EnvironmentID) (out *intent.Promotion, err error) {
 	err = s.read(ctx, "store.LastPromoted", func(q querier) error {
 		out = nil

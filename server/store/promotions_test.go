@@ -97,7 +97,7 @@ func (c *chain) waits(second int, commit, why string) {
 	}
 }
 
-// isPromoted wants a commit to be promoted now, with a compile of production.
+// isPromoted checks that a commit is promoted now, with a compile of production.
 func (c *chain) isPromoted(second int, commit string) intent.Promotion {
 	c.t.Helper()
 	p := c.judge(second)
@@ -120,8 +120,7 @@ func (c *chain) by(second int) intent.Actor {
 	return intent.Actor{By: "ida", Reason: "it is time", At: after(second)}
 }
 
-// Each gate holds a commit in turn and says why; with all of them open it is
-// promoted, once.
+// Each gate holds a commit in turn and says why; with all of them open it is promoted, once.
 func TestAPromotionWaitsForItsGates(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 600, "follow_approval": true})
@@ -134,16 +133,18 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.waits(
 		11,
 		"commit-1",
-		"waits: soak until 12:10 UTC; 2 resources are not compliant: fs::File[host0,path=/etc/f00000], fs::File[host1,path=/etc/f00001]; approval of this commit",
+		"waits: soak until 12:10 UTC; 2 resources are not compliant: fs::File[host0,path=/etc/f00000], "+
+			"fs::File[host1,path=/etc/f00001]; approval of this commit",
 	)
 	c.compliant(n, 12)
 	c.waits(13, "commit-1", "waits: soak until 12:10 UTC; approval of this commit")
-	// A failure restarts the soak, and so durably: all is read from the record.
+	// A failure restarts the soak, and durably so: all of it is read from the database.
 	c.breaks(n, 120)
 	c.waits(
 		121,
 		"commit-1",
-		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; 1 resource is not compliant: fs::File[host0,path=/etc/f00000]; approval of this commit",
+		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; 1 resource is not "+
+			"compliant: fs::File[host0,path=/etc/f00000]; approval of this commit",
 	)
 	c.compliant(n, 130)
 	// The same commit, compiled again, goes on soaking.
@@ -152,7 +153,8 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	c.waits(
 		201,
 		"commit-1",
-		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; approval of this commit",
+		"waits: soak until 12:12 UTC, for fs::File[host0,path=/etc/f00000] failed at 12:02 UTC; approval of this "+
+			"commit",
 	)
 	if p := c.judge(202); p.Version != again || !p.Since.Equal(after(10)) {
 		t.Errorf("%+v", p)
@@ -167,7 +169,7 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	}
 	want(t, c.s.ApprovePromotion(t.Context(), c.production.ID, "commit-2", c.by(730)), fault.Conflict)
 	must(t, c.s.ApprovePromotion(t.Context(), c.production.ID, "commit-1", c.by(730)))
-	// Drift after all, and it goes again.
+	// It drifts after all, and the drift goes again.
 	d := &drifting{t: t, s: c.s, env: c.staging.ID, rs: c.rs, version: again}
 	d.finds(731, intent.DriftReport{Open: true}, "mode=777")
 	c.waits(732, "commit-1", "waits: 1 record of drift is open: fs::File[host0,path=/etc/f00000] mode")
@@ -187,8 +189,8 @@ func TestAPromotionWaitsForItsGates(t *testing.T) {
 	}
 }
 
-// A newer commit takes the place of the one that waits: it soaks from the
-// beginning, and what was approved is approved no more.
+// A newer commit replaces the one that waits: it soaks from the beginning, and an approval of the old one does not
+// count.
 func TestANewerCommitStartsOver(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 600, "follow_approval": true})
@@ -208,7 +210,7 @@ func TestANewerCommitStartsOver(t *testing.T) {
 	c.isPromoted(901, "commit-2")
 }
 
-// What was taken back, or is no whole commit, is never promoted.
+// A commit that was taken back, or a partial one, is never promoted.
 func TestWhatIsNotPromoted(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{})
@@ -233,7 +235,7 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	) {
 		t.Errorf("a person promotes what was taken back: %v", err)
 	}
-	// The fix goes out, and is taken back in production: it does not come again.
+	// The fix is promoted, and taken back in production: it is not promoted again.
 	c.deploys("commit-3", 40)
 	p := c.isPromoted(42, "commit-3")
 	c.compiles(p, true)
@@ -265,7 +267,7 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	}
 }
 
-// compiles plays the compile of a promotion in production, and the release of what it made.
+// compiles simulates the compile of a promotion in production, and the release of its version.
 func (c *chain) compiles(p intent.Promotion, released bool) {
 	c.t.Helper()
 	run := get(c.s.StartCompile(c.t.Context(), c.production.ID, after(2000)))(c.t)
@@ -287,8 +289,8 @@ func (c *chain) compiles(p intent.Promotion, released bool) {
 	)
 }
 
-// A promotion tells what came of it, also when its commit compiles only at the second try.
-func TestAPromotionTellsWhatCameOfIt(t *testing.T) {
+// A promotion shows its outcome, also when its commit compiles only at the second try.
+func TestAPromotionShowsItsOutcome(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{})
 	c.deploys("commit-1", 0)
@@ -314,7 +316,7 @@ func TestAPromotionTellsWhatCameOfIt(t *testing.T) {
 	}
 }
 
-// A person promotes without waiting, and pauses; both are kept. What is halted stays as it is.
+// A person promotes without waiting, and pauses promotions; both are recorded. A halted environment stays halted.
 func TestAPersonPromotesAndPauses(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 3600, "follow_approval": true})
@@ -323,12 +325,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	must(t, c.s.PausePromotions(t.Context(), c.production.ID, true, c.by(3)))
 	must(
 		t,
-		c.s.PausePromotions(
-			t.Context(),
-			c.production.ID,
-			true,
-			intent.Actor{By: "bob", Reason: "me too", At: after(4)},
-		),
+		c.s.PausePromotions(t.Context(), c.production.ID, true,
+			intent.Actor{By: "bob", Reason: "me too", At: after(4)}),
 	)
 	if by := get(c.s.PromotionPause(t.Context(), c.production.ID))(t); by == nil || by.By != "ida" ||
 		!by.At.Equal(after(3)) {
@@ -360,7 +358,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 		did += fmt.Sprintf("%s by %s: %s\n", i.Kind, i.By, i.Reason)
 	}
 	if want := "resume_promotions by ida: it is time\n" +
-		"promote by ida: commit commit-1 of staging, which waited: ida paused promotions: it is time; soak until 13:00 UTC; approval of this commit: it is time\n" +
+		"promote by ida: commit commit-1 of staging, which waited: ida paused promotions: it is time; soak until " +
+		"13:00 UTC; approval of this commit: it is time\n" +
 		"pause_promotions by ida: it is time\n"; did != want {
 		t.Errorf("%s\nwant\n%s", did, want)
 	}
@@ -369,8 +368,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	}
 }
 
-// An environment that is renamed is followed under its new name; one that is
-// followed no more leaves nothing waiting.
+// An environment that is renamed is followed under its new name; when it is no longer followed nothing is left
+// waiting.
 func TestFollowingANewName(t *testing.T) {
 	t.Parallel()
 	c := newChain(t, map[string]any{"follow_soak": 3600})
@@ -385,7 +384,8 @@ func TestFollowingANewName(t *testing.T) {
 	if p := get(c.s.JudgePromotion(t.Context(), c.production, nil, "rehearsal is no more", after(5)))(t); p != nil {
 		t.Errorf("%+v", p)
 	}
-	if got := get(c.s.Promotions(t.Context(), c.production.ID, 1))(t)[0]; got.Text() != "superseded: rehearsal is no more" {
+	if got := get(c.s.Promotions(t.Context(), c.production.ID,
+		1))(t)[0]; got.Text() != "superseded: rehearsal is no more" {
 		t.Errorf("%+v", got)
 	}
 	must(t, c.s.ClearEnvironment(t.Context(), c.production.ID))

@@ -35,14 +35,15 @@ type pullRow struct {
 
 func (r pullRow) value() (intent.PullRequest, error) {
 	return intent.PullRequest{
-		Environment: r.Environment, Number: r.Number, State: intent.PullState(r.State), Title: r.Title, URL: r.URL, Author: r.Author,
-		Fork: r.Fork, Trusted: r.Trusted, Base: r.Base, Head: r.Head, Updated: r.Updated.UTC(),
+		Environment: r.Environment, Number: r.Number, State: intent.PullState(r.State), Title: r.Title, URL: r.URL,
+		Author: r.Author,
+		Fork:   r.Fork, Trusted: r.Trusted, Base: r.Base, Head: r.Head, Updated: r.Updated.UTC(),
 		Approved: r.Approved, ApprovedBy: r.ApprovedBy, ApprovedAt: utc(r.ApprovedAt),
 		DryRun: r.Dryrun, PreviewOf: r.PreviewOf, Problem: r.Problem, Comment: r.Comment,
 	}, nil
 }
 
-// withPreview adds the dry run of a pull request, unless it was cleared away.
+// withPreview adds the dry run of a pull request, unless it was deleted.
 func withPreview(ctx context.Context, q querier, p intent.PullRequest) (intent.PullRequest, error) {
 	if p.DryRun == nil {
 		return p, nil
@@ -59,14 +60,11 @@ func withPreview(ctx context.Context, q querier, p intent.PullRequest) (intent.P
 	return p, err
 }
 
-// PullRequests lists those of an environment, open ones first, newest first.
+// PullRequests lists the pull requests of an environment, open ones first, then newest first.
 func (s *Store) PullRequests(ctx context.Context, env intent.EnvironmentID) (out []intent.PullRequest, err error) {
 	err = s.read(ctx, "store.PullRequests", func(q querier) error {
-		rows, err := many[pullRow](ctx, q, statements.PullList, env)
-		if err != nil {
-			return err
-		}
-		if out, err = convert(rows, pullRow.value); err != nil {
+		var err error
+		if out, err = collect(ctx, q, pullRow.value, statements.PullList, env); err != nil {
 			return err
 		}
 		for i := range out {
@@ -79,7 +77,7 @@ func (s *Store) PullRequests(ctx context.Context, env intent.EnvironmentID) (out
 	return out, err
 }
 
-// PullRequest gives one.
+// PullRequest returns one pull request.
 func (s *Store) PullRequest(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -102,7 +100,7 @@ func (s *Store) PullRequest(
 	return out, err
 }
 
-// PullOfDryRun gives the pull request whose preview a dry run is; nil for other dry runs.
+// PullOfDryRun returns the pull request that a dry run is the preview of; nil for other dry runs.
 func (s *Store) PullOfDryRun(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -124,26 +122,13 @@ func (s *Store) PullOfDryRun(
 	return out, err
 }
 
-// SavePull stores what a forge told of a pull request: all but approval,
-// preview and comment. With comment, that is to be brought up to date.
+// SavePull stores what a forge reported about a pull request: all but approval, preview and comment. With comment set
+// it also queues an update of the comment.
 func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool, at time.Time) error {
 	return s.write(ctx, "store.SavePull", func(tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx,
-			statements.PullSave,
-			p.Environment,
-			p.Number,
-			string(p.State),
-			cleanText(p.Title),
-			cleanText(p.URL),
-			cleanText(p.Author),
-			p.Fork,
-			p.Trusted,
-			cleanText(p.Base),
-			cleanText(p.Head),
-			p.Updated,
-			cleanText(p.Problem),
-		)
+		_, err := tx.Exec(ctx, statements.PullSave, p.Environment, p.Number, string(p.State), cleanText(p.Title),
+			cleanText(p.URL), cleanText(p.Author), p.Fork, p.Trusted, cleanText(p.Base), cleanText(p.Head), p.Updated,
+			cleanText(p.Problem))
 		if err == nil && comment {
 			err = addComment(ctx, tx, p.Environment, p.Number, at)
 		}
@@ -152,7 +137,8 @@ func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool
 }
 
 func noPull(op string, number int) error {
-	return fault.New(op, fault.NotFound, fmt.Sprintf("no pull request %d towards the branch of this environment is known", number)).
+	return fault.New(op, fault.NotFound,
+		fmt.Sprintf("no pull request %d towards the branch of this environment is known", number)).
 		Hint("ordain pull list ENVIRONMENT lists those that are; ordain pull preview asks the forge for one")
 }
 
@@ -165,20 +151,21 @@ func lockPull(ctx context.Context, tx pgx.Tx, op string, env intent.EnvironmentI
 	return p, err
 }
 
-// movedOn refuses what concerns another commit than a pull request has now.
+// movedOn fails when the pull request is closed or no longer at the commit.
 func movedOn(op string, p pullRow, commit string) error {
 	if p.State != string(intent.PullIsOpen) {
 		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d is %s", p.Number, p.State))
 	}
 	if p.Head != commit {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d was pushed to: it is at %s now", p.Number, p.Head)).
+		return fault.New(op, fault.Conflict, fmt.Sprintf("pull request %d was pushed to: it is at %s now", p.Number,
+			p.Head)).
 			Hint("look at what changed, then approve that commit")
 	}
 	return nil
 }
 
-// ApprovePull records that a person lets the code of one commit run; Conflict
-// when the pull request has another one, or is closed.
+// ApprovePull records that a person lets the code of one commit run; Conflict when the pull request is at another one
+// or closed.
 func (s *Store) ApprovePull(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -200,8 +187,8 @@ func (s *Store) ApprovePull(
 	})
 }
 
-// StartPullPreview records a dry run as the preview of a pull request; Conflict
-// when that moved on. The dry run before is told, to be cancelled.
+// StartPullPreview records a dry run as the preview of a pull request; Conflict when that has moved on. It returns
+// the preview before, for the caller to cancel.
 func (s *Store) StartPullPreview(
 	ctx context.Context,
 	number int,
@@ -229,9 +216,8 @@ func (s *Store) StartPullPreview(
 	return before, err
 }
 
-// StalePull gives the pull request whose preview is to be computed again, since
-// another commit is deployed now; zero: none. While a version that was released
-// after since is being deployed there is none.
+// StalePull returns a pull request whose preview was compared with another commit than the one deployed now; 0 when
+// there is none, when one is being computed, or while a version released after since is being deployed.
 func (s *Store) StalePull(ctx context.Context, env intent.EnvironmentID, since time.Time) (number int, err error) {
 	err = s.read(ctx, "store.StalePull", func(q querier) error {
 		number = 0
@@ -244,7 +230,7 @@ func (s *Store) StalePull(ctx context.Context, env intent.EnvironmentID, since t
 	return number, err
 }
 
-// SetPullComment remembers the comment that a forge made.
+// SetPullComment records the id of the comment that a forge has.
 func (s *Store) SetPullComment(ctx context.Context, env intent.EnvironmentID, number int, id string) error {
 	return s.write(ctx, "store.SetPullComment", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.PullComment, env, number, cleanText(id))
@@ -252,7 +238,7 @@ func (s *Store) SetPullComment(ctx context.Context, env intent.EnvironmentID, nu
 	})
 }
 
-// JudgeVersion tells why a version would be held, were it to be released; nil: it would not.
+// JudgeVersion returns why a version would be held if it were released; nil when it would not be.
 func (s *Store) JudgeVersion(
 	ctx context.Context,
 	env intent.EnvironmentID,

@@ -12,18 +12,22 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// ReleaseVersion makes a version the intent; see control.VersionStore.
+// ReleaseVersion makes a version the intent: it becomes active, the one before retired, and older candidates skipped.
+// Resource states get the new intent hash; they become has_update where it differs from what was deployed, undefined
+// or blocked (transitively) where values are unknown, and orphaned where the resource is gone. Conflict when the
+// version was released before or is older than the active one. When it removes too much (intent.Guard) the error
+// holds an *intent.HeldError, and the version is recorded as held.
 func (s *Store) ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error {
 	return s.release(ctx, "store.ReleaseVersion", env, number, at, nil)
 }
 
-// ConfirmVersion releases a version that is held; see control.VersionStore.
+// ConfirmVersion releases a held version on a person's word. Conflict when it is not held, when it removes something
+// protected, or when it removes something else than was recorded; then what it removes now is recorded.
 func (s *Store) ConfirmVersion(ctx context.Context, env intent.EnvironmentID, number int, c intent.Confirmation) error {
 	return s.release(ctx, "store.ConfirmVersion", env, number, c.At, &c)
 }
 
-// release judges a version and makes it the intent, or holds it. What it
-// finds it records, also where it refuses.
+// release judges a version and makes it the intent, or holds it. What it finds is recorded even where it refuses.
 func (s *Store) release(
 	ctx context.Context,
 	op string,
@@ -45,7 +49,7 @@ func (s *Store) release(
 	return err
 }
 
-// releaseIn does so in a transaction that holds the lock of the environment.
+// releaseIn is release in a transaction that holds the lock of the environment.
 func releaseIn(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -55,7 +59,7 @@ func releaseIn(
 	at time.Time,
 	c *intent.Confirmation,
 ) (refused, err error) {
-	v, way, before, err := releasable(ctx, tx, op, env, number)
+	v, scope, before, err := releasable(ctx, tx, op, env, number)
 	if err != nil {
 		return nil, err
 	}
@@ -73,18 +77,19 @@ func releaseIn(
 		}
 		return refused, addNotice(ctx, tx, env, heldNotice(v, *hold), at)
 	}
-	way.left = left > 0
-	if err := activate(ctx, tx, v, way, c, at); err != nil {
+	scope.removes = left > 0
+	if err := activate(ctx, tx, v, scope, c, at); err != nil {
 		return nil, err
 	}
 	return nil, rolledBack(ctx, tx, env, v)
 }
 
-// heldNotice tells people of a version that waits for them.
+// heldNotice is the notice about a version that waits for a confirmation.
 func heldNotice(v intent.Version, hold intent.Hold) intent.Notice {
 	held := intent.HeldError{Version: v.Number, Hold: hold}
 	n := intent.Notice{
-		Severity: intent.SeverityWarning, Title: fmt.Sprintf("Version %d is held", v.Number), Message: hold.Text + "; " + held.Advice(),
+		Severity: intent.SeverityWarning, Title: fmt.Sprintf("Version %d is held",
+			v.Number), Message: hold.Text + "; " + held.Advice(),
 		URI: fmt.Sprintf("/api/v2/desiredstate/%d", v.Number),
 	}
 	if v.Provenance.Compile != uuid.Nil {
@@ -93,58 +98,61 @@ func heldNotice(v intent.Version, hold intent.Hold) intent.Notice {
 	return n
 }
 
-// step is what a release has to look for, beside contents that changed.
-type step struct {
+// releaseScope says what a release has to look at beside contents that changed.
+type releaseScope struct {
 	undefined    bool // the version has undefined resources
-	wasUndefined bool // the one before has
-	left         bool // it lacks resources that the one before has
+	wasUndefined bool // the version before it has some
+	removes      bool // it lacks resources that the version before it has
 }
 
-// releasable gives a version that may become the intent, what releasing it
-// has to look for, and the version that is the intent.
+// releasable returns a version that may become the intent, what its release has to look at, and the version that is
+// the intent now.
 func releasable(
 	ctx context.Context,
 	tx pgx.Tx,
 	op string,
 	env intent.EnvironmentID,
 	number int,
-) (v intent.Version, way step, before *intent.Version, err error) {
+) (v intent.Version, scope releaseScope, before *intent.Version, err error) {
 	row, err := one[versionRow](ctx, tx, statements.VersionGet, env, number)
 	if err == nil {
 		v, err = row.value()
 	}
 	if err != nil {
-		return v, way, nil, err
+		return v, scope, nil, err
 	}
-	way.undefined = row.Undefined > 0
+	scope.undefined = row.Undefined > 0
 	if v.Preview {
-		return v, way, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
+		return v, scope, nil, fault.New(op, fault.Conflict,
+			fmt.Sprintf("version %d is a preview of commit %s, made for a dry run", number, v.Provenance.Commit)).
 			Hint("previews are never released: bring the commit to the branch of the environment")
 	}
 	if v.Released != nil {
-		return v, way, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is released already", number))
+		return v, scope, nil, fault.New(op, fault.Conflict, fmt.Sprintf("version %d is released already", number))
 	}
 	if err := refuseBlocked(ctx, tx, op, v); err != nil {
-		return v, way, nil, err
+		return v, scope, nil, err
 	}
 	row, err = one[versionRow](ctx, tx, statements.VersionActive, env)
 	if isNoRows(err) {
-		return v, way, nil, nil
+		return v, scope, nil, nil
 	}
 	if err != nil {
-		return v, way, nil, err
+		return v, scope, nil, err
 	}
-	way.wasUndefined = row.Undefined > 0
+	scope.wasUndefined = row.Undefined > 0
 	active, err := row.value()
 	if err == nil && active.Number > number {
-		err = fault.New(op, fault.Conflict, fmt.Sprintf("version %d is older than the active one, %d", number, active.Number)).
+		err = fault.New(op, fault.Conflict, fmt.Sprintf("version %d is older than the active one, %d", number,
+			active.Number)).
 			Hint("roll back to it, or compile the commit that you want again")
 	}
-	return v, way, &active, err
+	return v, scope, &active, err
 }
 
 // activate makes a version the intent.
-func activate(ctx context.Context, tx pgx.Tx, v intent.Version, way step, c *intent.Confirmation, at time.Time) error {
+func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseScope, c *intent.Confirmation,
+	at time.Time) error {
 	env := v.Environment
 	for _, sql := range []string{statements.VersionRetire, statements.VersionSkip} {
 		if _, err := tx.Exec(ctx, sql, env, v.Number); err != nil {
@@ -160,16 +168,17 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, way step, c *int
 		return err
 	}
 	blocked := []int64{}
-	if way.undefined {
+	if scope.undefined {
 		var err error
 		if blocked, err = blockedResources(ctx, tx, env, v.Number); err != nil {
 			return err
 		}
 	}
-	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Deploying"}, at); err != nil {
+	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending),
+		"Deploying"}, at); err != nil {
 		return err
 	}
-	return releaseStates(ctx, tx, env, v.Number, way, blocked, at)
+	return releaseStates(ctx, tx, env, v.Number, scope, blocked, at)
 }
 
 func releaseStates(
@@ -177,7 +186,7 @@ func releaseStates(
 	tx pgx.Tx,
 	env intent.EnvironmentID,
 	number int,
-	way step,
+	scope releaseScope,
 	blocked []int64,
 	at time.Time,
 ) error {
@@ -185,7 +194,7 @@ func releaseStates(
 	if err != nil {
 		return err
 	}
-	if way.left {
+	if scope.removes {
 		if _, err := tx.Exec(ctx, statements.ReleaseOrphans, env, number); err != nil {
 			return err
 		}
@@ -193,7 +202,7 @@ func releaseStates(
 	if _, err := tx.Exec(ctx, statements.ReleaseDrift, env, at); err != nil {
 		return err
 	}
-	if way.undefined || way.wasUndefined {
+	if scope.undefined || scope.wasUndefined {
 		if _, err := tx.Exec(ctx, statements.ReleaseBlocked, env, blocked); err != nil {
 			return err
 		}
@@ -211,8 +220,8 @@ type edgeRow struct {
 	Undefined bool
 }
 
-// blockedResources gives the keys of the resources of a version that are
-// undefined or, through any number of requires, behind one that is.
+// blockedResources returns the keys of the resources of a version that are undefined or, through any number of
+// requirements, depend on one that is.
 func blockedResources(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int) ([]int64, error) {
 	blocked := []int64{}
 	edges, err := many[edgeRow](ctx, tx, statements.VersionEdges, env, number)

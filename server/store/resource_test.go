@@ -76,10 +76,13 @@ func TestDeploymentIsRecorded(t *testing.T) {
 		want    []string
 	}{
 		"all, newest first": {nil, []string{"it Burns", "zero \uFFFD and \uFFFD", "Calling read_resource"}},
-		"minimal level":     {map[string][]string{"minimal_log_level": {"warning"}}, []string{"it Burns", "zero \uFFFD and \uFFFD"}},
-		"part of message":   {map[string][]string{"message": {"BURN", "read_"}}, []string{"it Burns", "Calling read_resource"}},
-		"time":              {map[string][]string{"timestamp": {"ge:2026-11-21+12:00:05", "lt:2026-11-21 12:00:06+00:00"}}, []string{"Calling read_resource"}},
-		"action":            {map[string][]string{"action": {"dryrun"}}, nil},
+		"minimal level": {map[string][]string{"minimal_log_level": {"warning"}},
+			[]string{"it Burns", "zero \uFFFD and \uFFFD"}},
+		"part of message": {map[string][]string{"message": {"BURN", "read_"}},
+			[]string{"it Burns", "Calling read_resource"}},
+		"time": {map[string][]string{"timestamp": {"ge:2026-11-21+12:00:05",
+			"lt:2026-11-21 12:00:06+00:00"}}, []string{"Calling read_resource"}},
+		"action": {map[string][]string{"action": {"dryrun"}}, nil},
 	} {
 		page := get(s.ResourceLogs(ctx, env, id, intent.ListQuery{Filters: test.filters}))(t)
 		var texts []string
@@ -97,8 +100,8 @@ func TestDeploymentIsRecorded(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// While a resource is deployed a newer intent arrives: the end of the older
-// deployment does not pretend that the new intent is reached.
+// A newer intent arrives while a resource is being deployed: the end of the older deployment does not count for the
+// new intent.
 func TestNewerIntentOutlivesTheEndOfAnOlderDeployment(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -123,9 +126,9 @@ func TestNewerIntentOutlivesTheEndOfAnOlderDeployment(t *testing.T) {
 	}
 }
 
-// The server was killed while something that was as intended was deployed again, and something
-// else was about to be: nobody knows what became of them, also when the server is killed
-// again before it has done them, and when the intent goes back. What is to be forgotten stays as it was.
+// The server was killed while something that was as intended was deployed again, and something else was about to be:
+// their state is unknown, also when the server is killed again before it has deployed them, and when the intent goes
+// back. With forget they stay as they were.
 func TestCutOffIsNotAsIntended(t *testing.T) {
 	t.Parallel()
 	for _, forget := range []bool{false, true} {
@@ -184,7 +187,7 @@ func TestOpenActionsOfAKilledServerAreCancelled(t *testing.T) {
 	}
 }
 
-// The states that make no sense cannot be written, whoever tries.
+// The tables refuse impossible states, whoever writes them.
 func TestConstraintsRefuseWrongStates(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -221,7 +224,7 @@ func TestConstraintsRefuseWrongStates(t *testing.T) {
 	}
 }
 
-// The word that the database derives is the one that intent derives.
+// The status that the database derives is the one that intent derives.
 func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -232,15 +235,18 @@ func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 	before := states(t, s, env)
 	i := 0
 	var done []intent.FinishedAction
-	for _, compliance := range []intent.Compliance{intent.Compliant, intent.HasUpdate, intent.NonCompliant, intent.Undefined} {
-		for _, last := range []intent.HandlerResult{intent.RunNew, intent.RunSuccessful, intent.RunFailed, intent.RunSkipped} {
+	for _, compliance := range []intent.Compliance{intent.Compliant, intent.HasUpdate, intent.NonCompliant,
+		intent.Undefined} {
+		for _, last := range []intent.HandlerResult{intent.RunNew, intent.RunSuccessful, intent.RunFailed,
+			intent.RunSkipped} {
 			for _, blocked := range []intent.Blocked{intent.NotBlocked, intent.IsBlocked, intent.TemporarilyBlocked} {
 				for _, deploying := range []bool{false, true} {
 					if compliance == intent.Undefined && blocked != intent.IsBlocked || i == 80 {
 						continue
 					}
 					d := deployed(before[rs[i].ID], 1, 3)
-					d.State.Compliance, d.State.LastRun, d.State.Blocked, d.State.IsDeploying = compliance, last, blocked, deploying
+					d.State.Compliance, d.State.LastRun = compliance, last
+					d.State.Blocked, d.State.IsDeploying = blocked, deploying
 					if last == intent.RunNew {
 						d.State.LastRunAt = nil
 					}
@@ -256,9 +262,7 @@ func TestStatusIsDerivedAlikeInSQLAndGo(t *testing.T) {
 		expected[st.Status()]++
 	}
 	for status, n := range expected {
-		page := get(
-			s.Resources(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {string(status)}}}),
-		)(
+		page := get(s.Resources(ctx, env, intent.ListQuery{Filters: map[string][]string{"status": {string(status)}}}))(
 			t,
 		)
 		if page.Total != n {
@@ -304,8 +308,10 @@ func TestAgentsArePausedByNameOrAllTogether(t *testing.T) {
 	must(t, s.SetAgentPaused(ctx, env, "host1", true, intent.Actor{By: "ann", At: after(9)}))
 	must(t, s.SetAgentPaused(ctx, env, "not yet there", true, intent.Actor{By: "ann", At: after(9)}))
 	page := get(s.Agents(ctx, env, intent.ListQuery{}))(t)
-	if expected := []intent.Agent{{Name: "host0", Resources: 2}, {Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
-		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann", PausedAt: &at}}; !cmp.Equal(
+	if expected := []intent.Agent{{Name: "host0", Resources: 2},
+		{Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
+		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann",
+			PausedAt: &at}}; !cmp.Equal(
 		page.Items,
 		expected,
 	) {

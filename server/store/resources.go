@@ -31,30 +31,6 @@ type stateRow struct {
 	Drifted      bool
 }
 
-func (r *stateRow) targets() []any {
-	return []any{
-		&r.ID,
-		&r.Compliance,
-		&r.LastRun,
-		&r.Blocked,
-		&r.IsDeploying,
-		&r.LastRunAt,
-		&r.LastSuccess,
-		&r.LastDeployed,
-		&r.DeployedHash,
-		&r.IntentHash,
-		&r.LastEvents,
-		&r.Attempts,
-		&r.Orphaned,
-		&r.Parked,
-		&r.ParkedAt,
-		&r.RetryAt,
-		&r.FailedCode,
-		(*[]byte)(&r.Heals),
-		&r.Drifted,
-	}
-}
-
 func (r stateRow) value() (intent.ResourceState, error) {
 	id, err := intent.ParseResourceID(r.ID)
 	var heals []intent.Heal
@@ -64,20 +40,21 @@ func (r stateRow) value() (intent.ResourceState, error) {
 		err = errors.Join(err, healErr)
 	}
 	return intent.ResourceState{
-		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun), Blocked: intent.Blocked(r.Blocked),
-		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess), LastDeployed: r.LastDeployed,
-		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts, Orphaned: r.Orphaned,
-		Parked: intent.Parking(
-			r.Parked,
-		), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt), FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
+		ID: id, Compliance: intent.Compliance(r.Compliance), LastRun: intent.HandlerResult(r.LastRun),
+		Blocked:     intent.Blocked(r.Blocked),
+		IsDeploying: r.IsDeploying, LastRunAt: utc(r.LastRunAt), LastSuccess: utc(r.LastSuccess),
+		LastDeployed: r.LastDeployed,
+		DeployedHash: r.DeployedHash, IntentHash: r.IntentHash, LastEvents: utc(r.LastEvents), Attempts: r.Attempts,
+		Orphaned: r.Orphaned,
+		Parked:   intent.Parking(r.Parked), ParkedAt: utc(r.ParkedAt), RetryAt: utc(r.RetryAt),
+		FailedCode: r.FailedCode, Heals: heals, Drifted: r.Drifted,
 	}, err
 }
 
-// States gives the state of every resource that was ever released and is not forgotten, in no order.
+// States returns the state of every resource that the environment knows, orphans included, in no particular order.
 func (s *Store) States(ctx context.Context, env intent.EnvironmentID) (out []intent.ResourceState, err error) {
 	err = s.read(ctx, "store.States", func(q querier) error {
-		var row stateRow
-		out, err = stream(ctx, q, &row, row.targets(), stateRow.value, statements.StateList, env)
+		out, err = collect(ctx, q, stateRow.value, statements.StateList, env)
 		return err
 	})
 	return out, err
@@ -88,7 +65,7 @@ type countRow struct {
 	Count  int
 }
 
-// ResourceCounts counts resources per state, orphans left out.
+// ResourceCounts counts resources by state, without orphans.
 func (s *Store) ResourceCounts(ctx context.Context, env intent.EnvironmentID) (out map[intent.Status]int, err error) {
 	err = s.read(ctx, "store.ResourceCounts", func(q querier) error {
 		rows, err := many[countRow](ctx, q, statements.StateCounts, env)
@@ -117,8 +94,8 @@ func (r listedRow) value() (intent.ResourceRow, error) {
 	return intent.ResourceRow{State: state, Version: r.Version, Requires: requires}, errors.Join(err1, err2)
 }
 
-// Resources lists the resources of the active version with their states; a
-// filter on the status "orphaned" lists orphans too.
+// Resources lists the resources of the active version with their states. Orphans are among them when the filter on
+// the status mentions them.
 func (s *Store) Resources(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -147,8 +124,9 @@ type detailRow struct {
 func (r detailRow) value() (intent.ResourceDetail, error) {
 	state, err1 := r.stateRow.value()
 	resource, err2 := resourceRow{
-		ID: r.ID, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: r.Requires, ResourceSet: r.ResourceSet,
-		Undefined: r.Undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
+		ID: r.ID, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: r.Requires,
+		ResourceSet: r.ResourceSet,
+		Undefined:   r.Undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
 	}.value(r.Version)
 	known, err3 := parseIDs(r.RequiresKnown)
 	provides, err4 := parseIDs(r.Provides)
@@ -162,7 +140,7 @@ func (r detailRow) value() (intent.ResourceDetail, error) {
 	return d, errors.Join(err1, err2, err3, err4)
 }
 
-// Resource gives all about one resource.
+// Resource returns all that is known about one resource.
 func (s *Store) Resource(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -189,7 +167,8 @@ type historyRow struct {
 func (r historyRow) value() (intent.ResourceHistory, error) {
 	requires, err := parseIDs(r.Requires)
 	return intent.ResourceHistory{
-		Date: r.Date.UTC(), Version: r.Version, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: requires,
+		Date: r.Date.UTC(), Version: r.Version, Attributes: r.Attributes, AttributeHash: r.AttributeHash,
+		Requires: requires,
 	}, err
 }
 

@@ -12,7 +12,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// RollBack makes the content of an earlier version the intent again; see control.GitStore.
+// RollBack stores the content of an earlier version (0: the newest one that fits) as a new version, releases that and
+// blocks the commit that is left. When the new version is held it is stored all the same, and a second call returns
+// it.
 func (s *Store) RollBack(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -47,7 +49,7 @@ func (s *Store) RollBack(
 	return number, err
 }
 
-// rollbackOf gives the version that is the intent and the one to go back to.
+// rollbackOf returns the version that is the intent and the one to go back to.
 func rollbackOf(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -57,11 +59,8 @@ func rollbackOf(
 ) (active, target intent.Version, err error) {
 	row, err := one[versionRow](ctx, tx, statements.VersionActive, env)
 	if isNoRows(err) {
-		return active, target, fault.New(
-			op,
-			fault.Conflict,
-			"nothing is deployed yet, so there is nothing to roll back",
-		)
+		return active, target, fault.New(op, fault.Conflict,
+			"nothing is deployed yet, so there is nothing to roll back")
 	}
 	if err == nil {
 		active, err = row.value()
@@ -76,7 +75,8 @@ func rollbackOf(
 	if to == 0 {
 		err = tx.QueryRow(ctx, statements.RollbackTarget, env, same, active.Provenance.Commit).Scan(&to)
 		if isNoRows(err) {
-			err = fault.New(op, fault.Conflict, fmt.Sprintf("no version before %d was deployed that could be deployed again", same)).
+			err = fault.New(op, fault.Conflict,
+				fmt.Sprintf("no version before %d was deployed that could be deployed again", same)).
 				Hint("name a version, free a blocked commit (ordain git unblock), or push a fix")
 		}
 		if err != nil {
@@ -98,7 +98,7 @@ func rollbackOf(
 	return active, target, refuseBlocked(ctx, tx, op, target)
 }
 
-// copyVersion stores the content of target as a candidate.
+// copyVersion stores the content of target as a new candidate.
 func copyVersion(ctx context.Context, tx pgx.Tx, active, target intent.Version, number int, by intent.Actor) error {
 	p := target.Provenance
 	back := &intent.RollBack{
@@ -117,8 +117,8 @@ func copyVersion(ctx context.Context, tx pgx.Tx, active, target intent.Version, 
 	return err
 }
 
-// rolledBack records what follows from a version that became the intent, when
-// it is a rollback: the commit that was left is blocked from now on.
+// rolledBack records what follows when a version that became the intent is a rollback: the commit that was left is
+// blocked from now on.
 func rolledBack(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, v intent.Version) error {
 	b := v.Provenance.RolledBack
 	if b == nil {
@@ -135,19 +135,12 @@ func rolledBack(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, v inte
 	if _, err := tx.Exec(ctx, statements.GitBlockAdd, env, b.Blocked, b.By, b.Reason, b.At); err != nil {
 		return err
 	}
-	return intervene(
-		ctx,
-		tx,
-		env,
-		intent.DidBlock,
-		"",
-		intent.Actor{By: b.By, At: b.At, Reason: "commit " + b.Blocked + ": " + b.Reason},
-	)
+	return intervene(ctx, tx, env, intent.DidBlock, "",
+		intent.Actor{By: b.By, At: b.At, Reason: "commit " + b.Blocked + ": " + b.Reason})
 }
 
-// refuseBlocked refuses a version whose commit a person took back. Asked where
-// the lock of the environment is held, no compile that runs meanwhile slips
-// through. A rollback says itself what it deploys.
+// refuseBlocked fails when a person took the version's commit back. The caller holds the lock of the environment, so
+// that no compile under way slips through. A rollback that is being released decides itself what it deploys.
 func refuseBlocked(ctx context.Context, tx pgx.Tx, op string, v intent.Version) error {
 	if v.Provenance.Commit == "" {
 		return nil
@@ -163,7 +156,8 @@ func refuseBlocked(ctx context.Context, tx pgx.Tx, op string, v intent.Version) 
 		return err
 	}
 	short := intent.Revision{Commit: row.Commit}.Short()
-	return fault.New(op, fault.Conflict, fmt.Sprintf("commit %s of version %d is blocked: %s took it back: %s", short, v.Number, row.By, row.Reason)).
+	return fault.New(op, fault.Conflict, fmt.Sprintf("commit %s of version %d is blocked: %s took it back: %s", short,
+		v.Number, row.By, row.Reason)).
 		Hint("free it with `ordain git unblock`")
 }
 
@@ -178,7 +172,7 @@ func (r blockRow) value() (intent.Block, error) {
 	return intent.Block{Commit: r.Commit, By: r.By, Reason: r.Reason, At: r.At.UTC()}, nil
 }
 
-// GitBlock gives who took a commit back; nil when nobody did.
+// GitBlock returns who blocked a commit, nil when it is not blocked.
 func (s *Store) GitBlock(ctx context.Context, env intent.EnvironmentID, commit string) (out *intent.Block, err error) {
 	err = s.read(ctx, "store.GitBlock", func(q querier) error {
 		row, err := one[blockRow](ctx, q, statements.GitBlockGet, env, commit)
@@ -192,12 +186,13 @@ func (s *Store) GitBlock(ctx context.Context, env intent.EnvironmentID, commit s
 	return out, err
 }
 
-// GitBlocks lists the commits that are blocked, newest first.
+// GitBlocks lists the blocked commits, newest first.
 func (s *Store) GitBlocks(ctx context.Context, env intent.EnvironmentID) (out []intent.Block, err error) {
 	return listed(ctx, s, "store.GitBlocks", blockRow.value, statements.GitBlocks, env)
 }
 
-// UsedCommits gives the commits that each environment may need again; see control.GitStore.
+// UsedCommits returns, for every environment, the commits that it may need again: those of released versions, the one
+// up to which its branch was deployed, and those that are blocked.
 func (s *Store) UsedCommits(ctx context.Context) (map[intent.EnvironmentID][]string, error) {
 	out := map[intent.EnvironmentID][]string{}
 	err := s.read(ctx, "store.UsedCommits", func(q querier) error {
@@ -213,7 +208,7 @@ func (s *Store) UsedCommits(ctx context.Context) (map[intent.EnvironmentID][]str
 	return out, err
 }
 
-// UnblockCommit frees a commit; see control.GitStore.
+// UnblockCommit unblocks a commit and records the intervention. Conflict when it is not blocked.
 func (s *Store) UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string, by intent.Actor) error {
 	const op = "store.UnblockCommit"
 	return s.write(ctx, op, func(tx pgx.Tx) error {

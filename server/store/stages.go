@@ -12,15 +12,15 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Of each stream of a stage the first half MiB and (about) the last are kept:
+// The first half MiB and (about) the last of each stream of a stage are kept:
 //
 //	0 ─────────── keepHead ╌╌╌╌╌╌ dropped ╌╌╌╌╌╌ end-keepTail ────── end
 //
-// Pieces are stored as they come, cut at keepHead, so that nothing is ever
-// rewritten; a piece that lies in the middle as a whole is dropped.
+// Pieces are stored as they come, cut at keepHead, so that nothing is ever rewritten; a piece that lies entirely in
+// the middle is dropped.
 const (
 	keepHead  = 512 << 10
-	keepTail  = 480 << 10 // and a piece: at most a MiB in all
+	keepTail  = 480 << 10 // with keepHead and a piece at most a MiB
 	pieceSize = 32 << 10
 )
 
@@ -42,7 +42,8 @@ type stageGrowth struct {
 	ErrStart int64
 }
 
-// AppendStage adds output to a stage.
+// AppendStage adds output to a running stage. At most 1 MiB of each stream is kept: the beginning and the end, with a
+// line that says how much was left out.
 func (s *Store) AppendStage(ctx context.Context, stage intent.CompileID, output, errOutput string) error {
 	return s.write(ctx, "store.AppendStage", func(tx pgx.Tx) error {
 		grown, err := one[stageGrowth](ctx, tx, statements.StageGrow, stage, int64(len(output)), int64(len(errOutput)))
@@ -72,7 +73,7 @@ func appendStream(ctx context.Context, tx pgx.Tx, stage uuid.UUID, stream int, s
 	return err
 }
 
-// cut divides new output into pieces, leaving out what would be dropped at once.
+// cut divides new output into pieces, without those that would be dropped at once.
 func cut(start int64, text string) (starts []int64, pieces [][]byte) {
 	end := start + int64(len(text))
 	for at := start; at < end; {
@@ -89,8 +90,8 @@ func cut(start int64, text string) (starts []int64, pieces [][]byte) {
 	return starts, pieces
 }
 
-// FinishStage ends a stage and sets the command that it ran; empty leaves the
-// one that it was started with.
+// FinishStage ends a stage and sets the command that it ran; an empty one leaves the command that it was started
+// with.
 func (s *Store) FinishStage(
 	ctx context.Context,
 	stage intent.CompileID,
@@ -141,7 +142,8 @@ func readStages(ctx context.Context, q querier, compile uuid.UUID) ([]intent.Sta
 	stages := make([]intent.Stage, 0, len(rows))
 	for _, r := range rows {
 		stages = append(stages, intent.Stage{
-			ID: r.ID, Compile: r.Compile, Name: r.Name, Command: r.Command, Started: r.Started.UTC(), Completed: utc(r.Completed),
+			ID: r.ID, Compile: r.Compile, Name: r.Name, Command: r.Command, Started: r.Started.UTC(),
+			Completed:  utc(r.Completed),
 			Output:     join(streams[place{r.ID, streamOut}]),
 			ErrOutput:  join(streams[place{r.ID, streamErr}]),
 			ReturnCode: r.ReturnCode,

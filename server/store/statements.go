@@ -13,21 +13,20 @@ import (
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
-// statements holds the text of every statement of sql/*.sql under its name. The
-// first Open fills it: most commands need no database.
+// statements holds the text of every statement in sql/*.sql under its name. The first Open fills it, because most
+// commands need no database.
 var statements statementTexts
 
 var fillStatements = sync.OnceFunc(func() {
 	if err := loadStatements(statementFiles, &statements); err != nil {
-		panic("store: " + err.Error()) // the files are part of the program; a test loads them
+		panic("store: " + err.Error()) // the files are part of the program, and a test loads them
 	}
 })
 
-// statementKinds are what `-- name: Name :kind` may say of a statement's rows.
+// statementKinds are the kinds that a header `-- name: Name :kind` may give a statement.
 var statementKinds = []string{"one", "many", "exec", "list"}
 
-// loadStatements fills the fields of a struct of strings: each statement has a
-// field, each field a statement.
+// loadStatements fills the fields of a struct of strings: each statement has a field, and each field a statement.
 func loadStatements(files fs.FS, into any) error {
 	names, err := fs.Glob(files, "sql/*.sql")
 	if err != nil {
@@ -47,7 +46,7 @@ func loadStatements(files fs.FS, into any) error {
 			head, sql, _ := strings.Cut(statement, "\n")
 			name, kind, _ := strings.Cut(head, " :")
 			if !slices.Contains(statementKinds, kind) {
-				return fmt.Errorf("%s: %q says none of %v", file, head, statementKinds)
+				return fmt.Errorf("%s: the kind in %q is none of %v", file, head, statementKinds)
 			}
 			place, used := places[name]
 			if !used {

@@ -12,9 +12,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// checkStatements prepares every statement, and a query of every list that
-// uses all of its filters and sort columns, on the migrated schema: what is
-// misspelt in SQL is found here and not on a Sunday.
+// checkStatements prepares every statement on the migrated schema, and for every list queries with all of its filters
+// and sort fields, so that an error in the SQL is found here.
 func checkStatements(t *testing.T, url string) {
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -60,7 +59,8 @@ func checkStatements(t *testing.T, url string) {
 }
 
 func exampleValue(f Field) string {
-	value := map[Kind]string{Text: "x", Number: "3", Time: "2026-11-14+13:50:31", Boolean: "true", Level: "info"}[f.Kind]
+	value := map[Kind]string{Text: "x", Number: "3", Time: "2026-11-14+13:50:31", Boolean: "true",
+		Level: "info"}[f.Kind]
 	switch f.Filter {
 	case IsSet:
 		return "false"
@@ -114,9 +114,11 @@ func TestListsAreDeclaredWhole(t *testing.T) {
 func TestStatementFilesAndNamesAgree(t *testing.T) {
 	for name, test := range map[string]struct{ file, want string }{
 		"a name without a statement": {"-- name: One :one\nSELECT 1;\n", "no statement Two"},
-		"a statement without a name": {"-- name: One :one\nSELECT 1;\n-- name: Two :one\nSELECT 2;\n-- name: Three :one\nSELECT 3;\n", "nothing uses the statement Three"},
-		"a kind that is none":        {"-- name: One :some\nSELECT 1;\n", `"One :some" says none of`},
-		"two of a name":              {"-- name: One :one\nSELECT 1;\n-- name: One :one\nSELECT 2;\n", "two statements One"},
+		"a statement without a name": {"-- name: One :one\nSELECT 1;\n-- name: Two :one\nSELECT 2;\n-- name: Three " +
+			":one\nSELECT 3;\n", "nothing uses the statement Three"},
+		"a kind that is none": {"-- name: One :some\nSELECT 1;\n", `"One :some" is none of`},
+		"two of a name": {"-- name: One :one\nSELECT 1;\n-- name: One :one\nSELECT 2;\n",
+			"two statements One"},
 	} {
 		var into struct{ One, Two string }
 		err := loadStatements(fstest.MapFS{"sql/x.sql": {Data: []byte(test.file)}}, &into)

@@ -19,8 +19,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Store is a pool of connections to the place of record. It is safe for
-// concurrent use by any number of goroutines.
+// Store is a pool of connections to the place of record. It is safe for concurrent use by any number of goroutines.
 type Store struct {
 	pool   *pgxpool.Pool
 	logger *slog.Logger
@@ -31,11 +30,11 @@ const (
 	maxConnections = 10
 	connectTime    = 15 * time.Second
 	idleTime       = time.Minute
-	// oldestServer is the first PostgreSQL that has all that the statements use.
+	// oldestServer is the first PostgreSQL that supports all statements, as server_version_num.
 	oldestServer = 130000
 )
 
-// Open connects and brings the schema up to date.
+// Open connects to the database and brings its schema up to date.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	const op = "store.Open"
 	if cfg.Logger == nil {
@@ -44,8 +43,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	fillStatements()
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		// pgx hides the password in its message.
-		return nil, fault.Wrap(op, fault.Invalid, err).Say("the address of the database is not understood").
+		// pgx masks the password in its message.
+		return nil, fault.Wrap(op, fault.Invalid, err).Say("the address of the database cannot be parsed").
 			Hint("give it as postgres://USER@HOST:PORT/DATABASE")
 	}
 	pc.MaxConns, pc.MinConns, pc.MaxConnIdleTime = maxConnections, 1, idleTime
@@ -56,7 +55,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pc.ConnConfig.RuntimeParams["application_name"] = "ordain"
 	}
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	pc.AfterConnect = quickly
 	if err := migrate(ctx, pc.ConnConfig, cfg.Logger); err != nil {
 		return nil, err
 	}
@@ -67,13 +65,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return &Store{pool: pool, logger: cfg.Logger, owner: newOwner(pc.ConnConfig, cfg.Logger)}, nil
 }
 
-// Close gives up what is owned and all connections. Calls under way end first.
+// Close releases owned environments and closes all connections, once calls under way have ended.
 func (s *Store) Close() {
 	s.owner.close()
 	s.pool.Close()
 }
 
-// Ping tells whether the database answers.
+// Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "store.Ping", func(q querier) error {
 		var one int
@@ -88,8 +86,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// read runs statements that change nothing. When the connection turns out to
-// be dead it tries once more on a fresh one.
+// read runs statements that change nothing. When the connection turns out to be dead it tries once more on a fresh
+// one.
 func (s *Store) read(ctx context.Context, op string, f func(q querier) error) error {
 	err := f(s.pool)
 	if err != nil && connectionLost(err) && ctx.Err() == nil {
@@ -99,9 +97,8 @@ func (s *Store) read(ctx context.Context, op string, f func(q querier) error) er
 	return translate(op, err)
 }
 
-// state runs one statement that is a transaction of its own, which takes a
-// single exchange with the database. It may run twice when the connection turns
-// out to be dead: the second time it must do no harm.
+// state runs one statement that is a transaction of its own, in a single round trip. When the connection turns out to
+// be dead the statement may run twice, so repeating it must do no harm.
 func (s *Store) state(ctx context.Context, op string, f func(q querier) error) error {
 	var err error
 	for range attempts {
@@ -115,11 +112,11 @@ func (s *Store) state(ctx context.Context, op string, f func(q querier) error) e
 	return translate(op, err)
 }
 
-// attempts is how often a transaction is tried that lost against others.
+// attempts is how often a transaction is tried that loses against others.
 const attempts = 4
 
-// write runs f in a transaction. It runs again when it lost a race against
-// another transaction, or when the connection was dead before it began.
+// write runs f in a transaction. It runs f again when the transaction lost a race against another, or when the
+// connection was dead before it began.
 func (s *Store) write(ctx context.Context, op string, f func(tx pgx.Tx) error) error {
 	var err error
 	for try := 1; try <= attempts; try++ {
@@ -163,14 +160,11 @@ func many[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, 
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// stream is many and convert in one, for lists that are long: row is read into
-// through targets, its fields in the order of the columns, again and again.
-func stream[R, V any](
+// collect scans rows into values of R by column names and converts each.
+func collect[R, V any](
 	ctx context.Context,
 	q querier,
-	row *R,
-	targets []any,
-	f func(R) (V, error),
+	convertRow func(R) (V, error),
 	sql string,
 	args ...any,
 ) ([]V, error) {
@@ -178,21 +172,35 @@ func stream[R, V any](
 	if err != nil {
 		return nil, err
 	}
-	values := []V{}
-	_, err = pgx.ForEachRow(rows, targets, func() error {
-		v, err := f(*row)
-		values = append(values, v)
-		var none R
-		*row = none
-		return err
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (v V, err error) {
+		r, err := pgx.RowToStructByName[R](row)
+		if err != nil {
+			return v, err
+		}
+		return convertRow(r)
 	})
-	return values, err
 }
 
-// convert turns rows into domain values.
-func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
-	values := make([]V, 0, len(rows))
-	for _, r := range rows {
+// listed is collect with a connection of its own.
+func listed[R, V any](
+	ctx context.Context,
+	s *Store,
+	op string,
+	convertRow func(R) (V, error),
+	sql string,
+	args ...any,
+) (out []V, err error) {
+	err = s.read(ctx, op, func(q querier) error {
+		out, err = collect(ctx, q, convertRow, sql, args...)
+		return err
+	})
+	return out, err
+}
+
+// convert applies f to each value.
+func convert[R, V any](given []R, f func(R) (V, error)) ([]V, error) {
+	values := make([]V, 0, len(given))
+	for _, r := range given {
 		v, err := f(r)
 		if err != nil {
 			return nil, err
@@ -202,26 +210,7 @@ func convert[R, V any](rows []R, f func(R) (V, error)) ([]V, error) {
 	return values, nil
 }
 
-// listed reads rows and makes values of them.
-func listed[R, V any](
-	ctx context.Context,
-	s *Store,
-	op string,
-	f func(R) (V, error),
-	sql string,
-	args ...any,
-) (out []V, err error) {
-	err = s.read(ctx, op, func(q querier) error {
-		rows, err := many[R](ctx, q, sql, args...)
-		if err == nil {
-			out, err = convert(rows, f)
-		}
-		return err
-	})
-	return out, err
-}
-
-// affected turns "no row" into NotFound.
+// affected turns "no row was changed" into pgx.ErrNoRows.
 func affected(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		return pgx.ErrNoRows

@@ -65,8 +65,7 @@ func file(agent string, i int) intent.ResourceID {
 	return intent.ResourceID{Type: "fs::File", Agent: agent, Attribute: "path", Value: fmt.Sprintf("/etc/f%05d", i)}
 }
 
-// resource i lives on one of four agents and requires the one before it on the
-// same agent, if chained.
+// Resource i lives on one of four agents and, if chained, requires the one before it on the same agent.
 func resources(n int) []intent.Resource {
 	out := make([]intent.Resource, n)
 	for i := range out {
@@ -75,7 +74,8 @@ func resources(n int) []intent.Resource {
 			ID: id,
 			Attributes: json.RawMessage(
 				fmt.Sprintf(
-					`{"path":%q,"content":"number %d","mode":644,"owner":"root","group":"root","purged":false,"reload":false}`,
+					`{"path":%q,"content":"number %d","mode":644,"owner":"root","group":"root",`+
+						`"purged":false,"reload":false}`,
 					id.Value,
 					i,
 				),
@@ -135,14 +135,15 @@ func deployed(st intent.ResourceState, version, second int) intent.FinishedActio
 	st.Compliance, st.LastRun, st.LastRunAt, st.LastSuccess = intent.Compliant, intent.RunSuccessful, &at, &at
 	st.DeployedHash, st.LastDeployed, st.IsDeploying, st.Attempts = st.IntentHash, version, false, 0
 	return intent.FinishedAction{State: st, Action: intent.Action{
-		ID: uuid.New(), Kind: intent.ActionDeploy, Resource: st.ID, Version: version, Started: after(second - 1), Finished: &at,
-		Status: intent.StatusDeployed, Change: intent.Created,
+		ID: uuid.New(), Kind: intent.ActionDeploy, Resource: st.ID, Version: version, Started: after(second - 1),
+		Finished: &at,
+		Status:   intent.StatusDeployed, Change: intent.Created,
 		Changes:  map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}},
 		Messages: []intent.LogLine{{Level: "INFO", Message: "done", Time: at}},
 	}}
 }
 
-func TestEveryStatementIsGoodSQL(t *testing.T) {
+func TestEveryStatementIsValidSQL(t *testing.T) {
 	t.Parallel()
 	store.CheckStatements(t, storetest.URL(t))
 }
@@ -169,7 +170,7 @@ func TestTwoServersMigrateAtTheSameTime(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAddressesThatLeadNowhereAreSaidInWords(t *testing.T) {
+func TestWrongAddressesAreExplained(t *testing.T) {
 	t.Parallel()
 	_, err := store.Open(t.Context(), store.Config{URL: "postgres://user:hunter2@[", Logger: storetest.Logger(t)})
 	want(t, err, fault.Invalid)
@@ -202,25 +203,18 @@ func TestProjectsAndEnvironments(t *testing.T) {
 		Source: intent.Source{URL: "https://example.org/r.git", Branch: "main", Subdir: "sub"}}
 	must(t, s.CreateEnvironment(ctx, e))
 	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}), fault.Conflict)
-	want(
-		t,
-		s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}),
-		fault.NotFound,
-	)
+	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}),
+		fault.NotFound)
 	must(t, s.SetSetting(ctx, e.ID, "auto_deploy", false))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", 5))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", nil))
 	want(t, s.SetSetting(ctx, uuid.New(), "auto_deploy", true), fault.NotFound)
-	// What project.yml decides: the second time it names other settings, the
-	// first ones keep their values and are free again.
+	// Settings decided by project.yml: the second time it names other settings, and the first ones keep their values
+	// and may be changed again.
 	must(
 		t,
-		s.ProtectSettings(
-			ctx,
-			e.ID,
-			map[string]any{"recompile_backoff": 2.5, "notification_retention": 9},
-			"project.yml",
-		),
+		s.ProtectSettings(ctx, e.ID, map[string]any{"recompile_backoff": 2.5, "notification_retention": 9},
+			"project.yml"),
 	)
 	must(t, s.ProtectSettings(ctx, e.ID, map[string]any{"notification_retention": 10}, "project.yml"))
 	if got := get(s.Environment(ctx, e.ID))(t); len(got.Protected) != 1 ||
@@ -264,7 +258,7 @@ func TestProjectsAndEnvironments(t *testing.T) {
 	want(t, s.DeleteProject(ctx, b.ID), fault.NotFound)
 }
 
-// What a cleared environment had is gone; itself, its settings and secrets stay.
+// Clearing an environment deletes all but the environment itself, its settings and secrets.
 func TestClearedEnvironmentKeepsSettingsAndSecrets(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

@@ -50,7 +50,9 @@ func prepare(resources []intent.Resource) ([]incoming, error) {
 		if in.attributes == "" {
 			in.attributes = "{}"
 		} else if len(r.Attributes) > intent.MaxAttributes {
-			return nil, fault.New(op, fault.Invalid, fmt.Sprintf("the attributes of %s are %d MiB large, more than %d MiB", in.id, len(r.Attributes)>>20, intent.MaxAttributes>>20)).
+			return nil, fault.New(op, fault.Invalid,
+				fmt.Sprintf("the attributes of %s are %d MiB large, more than %d MiB", in.id, len(r.Attributes)>>20,
+					intent.MaxAttributes>>20)).
 				Hint("keep large content in a file that the resource refers to by its hash or address")
 		} else if !json.Valid(r.Attributes) {
 			return nil, fault.New(op, fault.Invalid, "the attributes of "+in.id+" are not JSON")
@@ -72,7 +74,7 @@ func prepare(resources []intent.Resource) ([]incoming, error) {
 	return all, nil
 }
 
-// describe appends all that is stored, each text with its length before it.
+// describe appends all that resource_content holds, each text with its length before it.
 func (in *incoming) describe(b []byte) []byte {
 	one := func(s string) {
 		b = binary.AppendUvarint(b, uint64(len(s)))
@@ -99,7 +101,8 @@ func (in *incoming) describe(b []byte) []byte {
 	return b
 }
 
-// StoreVersion stores a candidate; see control.VersionStore.
+// StoreVersion stores a candidate and returns its number, counting up from 1 in each environment. Storing for the
+// same compile again returns the number of the first time.
 func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.Time) (number int, err error) {
 	const op = "store.StoreVersion"
 	all, err := prepare(v.Resources)
@@ -108,7 +111,7 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 	}
 	export := v
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
-		v := export // of an attempt before nothing stays
+		v := export // an earlier attempt may have merged into it
 		last, err := lockEnvironment(ctx, tx, v.Environment)
 		if err != nil {
 			return err
@@ -160,14 +163,15 @@ func undefined(all []incoming) (n int) {
 	return n
 }
 
-// mergePartial makes a whole version of a partial export. The caller holds the
-// lock of the environment, so the newest version stays the newest.
+// mergePartial makes a whole version of a partial export. The caller holds the lock of the environment, so the newest
+// version stays the newest.
 func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.NewVersion, error) {
 	base := partial.Base{}
 	var unknowns json.RawMessage
 	err := tx.QueryRow(ctx, statements.VersionNewest, v.Environment).Scan(&base.Number, &unknowns)
 	if isNoRows(err) {
-		return v, fault.New("store.StoreVersion", fault.Invalid, "a partial export needs a version to build on, and there is none").
+		return v, fault.New("store.StoreVersion", fault.Invalid,
+			"a partial export needs a version to build on, and there is none").
 			Hint("compile the whole model first")
 	}
 	if err != nil {
@@ -176,8 +180,8 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 	if base.Unknowns, err = fromJSON[[]intent.Unknown](unknowns); err != nil {
 		return v, err
 	}
-	var row keptRow
-	if base.Resources, err = stream(ctx, tx, &row, row.targets(), keptAtVersion(0), statements.VersionResources, v.Environment, base.Number); err != nil {
+	if base.Resources, err = collect(ctx, tx, keptAtVersion(0), statements.VersionResources, v.Environment,
+		base.Number); err != nil {
 		return v, err
 	}
 	var code json.RawMessage
@@ -210,8 +214,7 @@ type knownRow struct {
 	Content  *int64
 }
 
-// storeResources adds the resources and contents that are new and gives the
-// keys of all contents in order.
+// storeResources adds the resources and contents that are new, and returns the keys of all contents in order.
 func storeResources(
 	ctx context.Context,
 	tx pgx.Tx,
@@ -222,7 +225,7 @@ func storeResources(
 	ids, digests := make([]string, len(all)), make([]uuid.UUID, len(all))
 	for i := range all {
 		ids[i], digests[i] = all[i].id, all[i].digest
-		all[i].resource, all[i].content = 0, 0 // of an attempt before
+		all[i].resource, all[i].content = 0, 0 // an earlier attempt may have set them
 	}
 	known, err := many[knownRow](ctx, tx, statements.ContentFind, env, ids, digests)
 	if err != nil {
@@ -259,8 +262,7 @@ func storeResources(
 	return contents, nil
 }
 
-// takeKeys takes n keys from a table's sequence, so that rows can be copied in
-// with their keys known.
+// takeKeys takes n keys from a table's sequence, so that rows can be copied in with known keys.
 func takeKeys(ctx context.Context, tx pgx.Tx, table string, n int) ([]int64, error) {
 	rows, err := tx.Query(ctx, statements.KeysTake, table, n)
 	if err != nil {

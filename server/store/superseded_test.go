@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A compile that was cancelled for a newer commit says for which, with all that it
-// answered; it made no version, and is not what the environment compiled last.
+// A compile that was cancelled for a newer commit names that one, and so do the requests that it answered; it made no
+// version, and is not what the environment compiled last.
 func TestACancelledCompile(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -23,11 +23,8 @@ func TestACancelledCompile(t *testing.T) {
 	must(t, s.SetCompileRevision(ctx, run, intent.Revision{Commit: "c2"}))
 	newer := enqueue(t, s, env, 7, nil)
 	one := 1
-	want(
-		t,
-		s.FinishCompile(ctx, run, intent.CompileEnd{SupersededBy: &newer, Version: &one, At: after(8)}),
-		fault.Conflict,
-	)
+	want(t, s.FinishCompile(ctx, run, intent.CompileEnd{SupersededBy: &newer, Version: &one, At: after(8)}),
+		fault.Conflict)
 	must(t, s.FinishCompile(ctx, run, intent.CompileEnd{SupersededBy: &newer, At: after(8)}))
 	for _, id := range []intent.CompileID{run, answered} {
 		c, _, err := s.Compile(ctx, id)

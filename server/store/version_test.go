@@ -85,7 +85,8 @@ func TestReleaseMovesVersionsThroughTheirStates(t *testing.T) {
 	}
 	must(t, s.ReleaseVersion(ctx, env, 1, epoch))
 	must(t, s.ReleaseVersion(ctx, env, 3, after(1)))
-	for i, status := range []intent.VersionStatus{intent.VersionRetired, intent.VersionSkipped, intent.VersionActive, intent.VersionCandidate} {
+	for i, status := range []intent.VersionStatus{intent.VersionRetired, intent.VersionSkipped, intent.VersionActive,
+		intent.VersionCandidate} {
 		if v := get(s.Version(ctx, env, i+1))(t); v.Status != status {
 			t.Errorf("version %d is %s, want %s", i+1, v.Status, status)
 		}
@@ -105,8 +106,8 @@ func TestReleaseMovesVersionsThroughTheirStates(t *testing.T) {
 	}
 }
 
-// What a new intent means for each resource: changed ones have an update,
-// those gone are orphans, those back are deployed again, the rest is untouched.
+// A new intent gives changed resources an update, makes orphans of those that are gone, deploys again those that come
+// back, and leaves the rest untouched.
 func TestReleaseSaysWhatIsToDo(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -156,8 +157,8 @@ func TestReleaseSaysWhatIsToDo(t *testing.T) {
 	}
 }
 
-// A resource with an unknown value is not deployed, nor is anything behind it,
-// however far; once the value is known all of them are free.
+// A resource with an unknown value is not deployed, nor is anything that depends on it, however indirectly; once the
+// value is known all of them are free.
 func TestUndefinedBlocksAllBehindIt(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -191,8 +192,7 @@ func TestUndefinedBlocksAllBehindIt(t *testing.T) {
 	}
 }
 
-// What was purged and leaves the model takes nothing away, and is an orphan
-// all the same; what stays is not.
+// A purged resource that leaves the model takes nothing away, but is an orphan all the same; one that stays is not.
 func TestPurgedResourcesThatLeaveAreOrphans(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -230,7 +230,8 @@ func TestDiffOfVersions(t *testing.T) {
 			}
 		}
 	}
-	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified, rs[5].ID: intent.DiffAdded}; !cmp.Equal(
+	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified,
+		rs[5].ID: intent.DiffAdded}; !cmp.Equal(
 		kinds,
 		expected,
 	) {
@@ -240,7 +241,7 @@ func TestDiffOfVersions(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// Old versions go; what a kept version or a living resource needs stays.
+// Old versions are deleted; what a remaining version or a living resource needs stays.
 func TestPruneKeepsWhatIsStillNeeded(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -293,8 +294,8 @@ func TestFiles(t *testing.T) {
 	want(t, err, fault.NotFound)
 }
 
-// Resources that require each other in a circle cannot be deployed in any
-// order: such a version is not stored, and the circle is named.
+// Resources that require each other in a circle cannot be deployed in any order: such a version is not stored, and
+// the error names the circle.
 func TestACircleIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -306,11 +307,13 @@ func TestACircleIsNotStored(t *testing.T) {
 	text := err.Error()
 	if !strings.Contains(
 		text,
-		rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+rs[16].ID.String(),
+		rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String()+" requires "+
+			""+rs[16].ID.String(),
 	) &&
 		!strings.Contains(
 			text,
-			rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+rs[8].ID.String(),
+			rs[8].ID.String()+" requires "+rs[16].ID.String()+" requires "+rs[12].ID.String()+" requires "+
+				""+rs[8].ID.String(),
 		) {
 		t.Error(text)
 	}
@@ -340,7 +343,7 @@ func TestACircleIsNotStored(t *testing.T) {
 	}
 }
 
-// A version that names a resource twice is refused with its name, and leaves nothing.
+// A version that contains a resource twice is refused; the error names the resource, and nothing is stored.
 func TestAResourceTwiceIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
@@ -358,7 +361,7 @@ func TestAResourceTwiceIsNotStored(t *testing.T) {
 	}
 }
 
-// An attribute of ten megabytes is stored whole; one beyond the limit is refused by name.
+// An attribute of ten megabytes is stored; one beyond the limit is refused, and the error names it.
 func TestLargeAttributes(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

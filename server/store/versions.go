@@ -39,7 +39,7 @@ func (r versionRow) value() (intent.Version, error) {
 	}, errors.Join(err1, err2, err3)
 }
 
-// Version finds one.
+// Version returns one version.
 func (s *Store) Version(ctx context.Context, env intent.EnvironmentID, number int) (out intent.Version, err error) {
 	err = s.read(ctx, "store.Version", func(q querier) error {
 		row, err := one[versionRow](ctx, q, statements.VersionGet, env, number)
@@ -51,7 +51,7 @@ func (s *Store) Version(ctx context.Context, env intent.EnvironmentID, number in
 	return out, err
 }
 
-// ActiveVersion gives the intent, nil before the first release.
+// ActiveVersion returns the version that is the intent, nil before the first release.
 func (s *Store) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (out *intent.Version, err error) {
 	err = s.read(ctx, "store.ActiveVersion", func(q querier) error {
 		out = nil
@@ -69,7 +69,7 @@ func (s *Store) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (ou
 	return out, err
 }
 
-// Versions lists versions.
+// Versions lists the versions of an environment.
 func (s *Store) Versions(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -99,24 +99,6 @@ type keptRow struct {
 	KeptRequires []string
 }
 
-func (r *keptRow) targets() []any {
-	return []any{
-		&r.ID,
-		&r.Type,
-		&r.Agent,
-		&r.Value,
-		(*[]byte)(&r.Attributes),
-		&r.AttributeHash,
-		&r.Requires,
-		&r.ResourceSet,
-		&r.Undefined,
-		&r.SendEvent,
-		&r.ReceiveEvents,
-		&r.Purged,
-		&r.KeptRequires,
-	}
-}
-
 func (r resourceRow) value(version int) (intent.Resource, error) {
 	id, err1 := intent.ParseResourceID(r.ID)
 	requires, err2 := parseIDs(r.Requires)
@@ -126,7 +108,8 @@ func (r resourceRow) value(version int) (intent.Resource, error) {
 	}
 	return intent.Resource{
 		ID: id, Version: version, Attributes: r.Attributes, AttributeHash: r.AttributeHash, Requires: requires,
-		ResourceSet: r.ResourceSet, Undefined: undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents, Purged: r.Purged,
+		ResourceSet: r.ResourceSet, Undefined: undefined, SendEvent: r.SendEvent, ReceiveEvents: r.ReceiveEvents,
+		Purged: r.Purged,
 	}, errors.Join(err1, err2)
 }
 
@@ -158,28 +141,27 @@ func idTexts(ids []intent.ResourceID) []string {
 	return texts
 }
 
-// VersionResources gives all resources of a version by id. Of what is purged it
-// says what it required when it was kept, as the active version has it.
+// VersionResources returns all resources of a version by id. A purged one has in KeptRequires what it required when
+// it was last kept, as of the active version.
 func (s *Store) VersionResources(
 	ctx context.Context,
 	env intent.EnvironmentID,
 	number int,
 ) (out []intent.Resource, err error) {
 	err = s.read(ctx, "store.VersionResources", func(q querier) error {
-		var row keptRow
-		out, err = stream(ctx, q, &row, row.targets(), keptAtVersion(number), statements.VersionResources, env, number)
+		out, err = collect(ctx, q, keptAtVersion(number), statements.VersionResources, env, number)
 		if err == nil && len(out) == 0 {
 			return requireVersion(ctx, q, env, number)
 		}
 		return err
 	})
-	// Here and not there: the database would sort whole rows, on disk when they are many.
+	// Sorted here, because the database would sort whole rows, on disk when they are many.
 	slices.SortFunc(out, func(a, b intent.Resource) int { return a.ID.Compare(b.ID) })
 	return out, err
 }
 
-// VersionChanges gives what a version has and another has not, and how many it has
-// in all; see deployer.Store.
+// VersionChanges returns, in no particular order, the resources of version number that version from does not have in
+// the same way, and those of purged that it has. total is how many resources it has in all.
 func (s *Store) VersionChanges(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -190,19 +172,8 @@ func (s *Store) VersionChanges(
 		if err := q.QueryRow(ctx, statements.VersionTotal, env, number).Scan(&total); err != nil {
 			return err
 		}
-		var row keptRow
-		out, err = stream(
-			ctx,
-			q,
-			&row,
-			row.targets(),
-			keptAtVersion(number),
-			statements.VersionChanges,
-			env,
-			from,
-			number,
-			idTexts(purged),
-		)
+		out, err = collect(ctx, q, keptAtVersion(number), statements.VersionChanges, env, from, number,
+			idTexts(purged))
 		return err
 	})
 	return out, total, err
@@ -216,7 +187,7 @@ func requireVersion(ctx context.Context, q querier, env intent.EnvironmentID, nu
 	return err
 }
 
-// VersionResourcePage lists the resources of a version.
+// VersionResourcePage lists the resources of a version, a page at a time.
 func (s *Store) VersionResourcePage(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -230,7 +201,7 @@ func (s *Store) VersionResourcePage(
 	return page(ctx, s, op, VersionResourceList, q, atVersion(number), env, number)
 }
 
-// VersionResource finds one resource as a version has it.
+// VersionResource returns one resource as a version has it.
 func (s *Store) VersionResource(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -253,7 +224,7 @@ type codeJSON struct {
 	Pip  intent.PipConfig      `json:"pip"`
 }
 
-// VersionCode gives what executors load for a version.
+// VersionCode returns the code that executors load for a version.
 func (s *Store) VersionCode(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -271,7 +242,7 @@ func (s *Store) VersionCode(
 	return document.Code, document.Pip, err
 }
 
-// VersionOrigins gives where the values of a version were set, packed.
+// VersionOrigins returns NewVersion.Origins, which says where values were set, as it was stored.
 func (s *Store) VersionOrigins(ctx context.Context, env intent.EnvironmentID, number int) (packed []byte, err error) {
 	err = s.read(ctx, "store.VersionOrigins", func(q querier) error {
 		return q.QueryRow(ctx, statements.VersionOrigins, env, number).Scan(&packed)
@@ -298,7 +269,8 @@ func (s *Store) DeleteVersion(ctx context.Context, env intent.EnvironmentID, num
 	})
 }
 
-// PruneVersions deletes the oldest retired and skipped versions beyond keep.
+// PruneVersions deletes the oldest retired and skipped versions so that at most keep remain, and returns how many it
+// deleted.
 func (s *Store) PruneVersions(ctx context.Context, env intent.EnvironmentID, keep int) (n int, err error) {
 	const op = "store.PruneVersions"
 	if keep < 0 {
@@ -322,7 +294,7 @@ func (s *Store) PruneVersions(ctx context.Context, env intent.EnvironmentID, kee
 	return n, err
 }
 
-// deleteVersions deletes versions and what only they had.
+// deleteVersions deletes versions and what only they used.
 func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil
@@ -336,7 +308,7 @@ func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, nu
 		return err
 	}
 	if len(keys) > 0 {
-		// Orphans that no version has any more are forgotten with their state.
+		// Orphans that no version has any more are forgotten, with their state.
 		if _, err := tx.Exec(ctx, statements.OrphanCollect, env, keys); err != nil {
 			return err
 		}
@@ -350,7 +322,7 @@ func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, nu
 	return collectCode(ctx, tx)
 }
 
-// collectCode drops what no version loads any more, unless one is being stored.
+// collectCode deletes code that no version uses any more, unless a version is being stored.
 func collectCode(ctx context.Context, tx pgx.Tx) error {
 	var alone bool
 	if err := tx.QueryRow(ctx, statements.CodeLockAlone, lockCode).Scan(&alone); err != nil || !alone {

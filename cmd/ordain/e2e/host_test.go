@@ -255,7 +255,7 @@ func (h *host) closes(number int, merged bool) {
 
 // payload reads what the forge sends, as it was recorded or published.
 func (h *host) payload(name string) map[string]any {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "webhooks", "testdata", name))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "webhooks", "testdata", name))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Bytecode that nothing used for a month goes when the runtime is unpacked, and
-// what was used stays. Whoever comes within a day of the last look does not
-// look again.
+// Unpack removes bytecode that was not used for a month and keeps the rest. It does
+// not look again within a day.
 func TestUnusedBytecodeGoes(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
@@ -39,10 +38,10 @@ func TestUnusedBytecodeGoes(t *testing.T) {
 	old = put("older.pyc", 60*24*time.Hour)
 	pruneBytecode(dir, now.Add(23*time.Hour))
 	if !there(old) {
-		t.Error("it was looked for twice within a day")
+		t.Error("old bytecode was removed twice within a day")
 	}
 	pruneBytecode(dir, now.Add(25*time.Hour))
 	if there(old) || !there(used) {
-		t.Error("a day later it was not looked for, or too much went")
+		t.Error("a day later the old bytecode is still there, or the used one is gone")
 	}
 }

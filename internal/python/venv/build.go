@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// build makes the environment beside its place and moves it there.
+// build makes the environment in a temporary folder beside its place and moves it there.
 func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (Result, error) {
 	parent := filepath.Dir(s.Dir)
 	if err := os.MkdirAll(parent, 0o750); err != nil {
@@ -51,8 +51,7 @@ func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (
 	return r, nil
 }
 
-// sweep deletes what a build that was killed left beside dir. The caller holds
-// the lock of dir.
+// sweep deletes what killed builds of dir left beside it. The caller holds the lock of dir.
 func sweep(dir string) {
 	left, _ := filepath.Glob(dir + ".new-*")
 	for _, path := range left {
@@ -60,7 +59,7 @@ func sweep(dir string) {
 	}
 }
 
-// replace moves fresh to dir, and what was there to old.
+// replace moves fresh to dir and the previous folder to old.
 func replace(dir, fresh, old string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		if err := os.Rename(dir, old); err != nil {
@@ -74,8 +73,8 @@ func replace(dir, fresh, old string) error {
 	return nil
 }
 
-// relocate writes the final place into the scripts, which name the folder that
-// they were made in.
+// relocate rewrites the scripts, which name the folder in which they were made, to
+// name the final one.
 func relocate(venv, final string) error {
 	bin := filepath.Join(venv, "bin")
 	entries, err := os.ReadDir(bin)
@@ -92,18 +91,19 @@ func relocate(venv, final string) error {
 		if err != nil || !bytes.Contains(text, []byte(venv)) || bytes.IndexByte(text, 0) >= 0 {
 			continue
 		}
-		// A new file: this one may be a hard link into uv's cache.
+		// Write a new file, because this one may be a hard link into uv's cache.
 		if err := os.Remove(path); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(venv), []byte(final)), info.Mode().Perm()); err != nil {
+		text = bytes.ReplaceAll(text, []byte(venv), []byte(final))
+		if err := os.WriteFile(path, text, info.Mode().Perm()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// install makes the environment at venv with uv, or else with pip.
+// install makes the environment at venv, with uv or, if that fails, with pip.
 func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp string) (Result, error) {
 	conf := readMachine(os.Environ(), filepath.Dir(filepath.Dir(i.Path)))
 	from := conf.choose(s.Pip)
@@ -150,9 +150,9 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 		}
 		if diskFull(filepath.Dir(venv), j.result) ||
 			strings.Contains(j.result.lastOutput(), "was not found in the package registry") {
-			return j.result, m.explain(s, j.result) // pip would need no less, and would find no more
+			return j.result, m.explain(s, j.result) // pip would need as much space and find no other packages
 		}
-		m.c.Logger.Warn("uv could not install; trying pip", "dir", s.Dir, "output", j.result.lastOutput())
+		m.c.Logger.Warn("uv could not install the packages; trying pip", "dir", s.Dir, "output", j.result.lastOutput())
 	}
 	if !s.InPlace {
 		_ = os.RemoveAll(venv)
@@ -161,38 +161,43 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 	return j.result, err
 }
 
-// installing is one environment that packages are installed into.
+// installing is an environment into which packages are being installed.
 type installing struct {
 	*Maker
 	spec   Spec
-	python Interpreter // that the environment is made with
+	python Interpreter
 	venv   string
-	args   []string // what to install, for uv and pip alike
+	args   []string // requirements and constraints, for uv and pip alike
 	result Result
 }
 
-// run runs a command of the installation, and notes it.
+// run runs a command of the installation and records it in the result.
 func (j *installing) run(ctx context.Context, env []string, name string, args ...string) error {
 	step, err := run(ctx, filepath.Dir(j.venv), env, name, args...)
 	j.result.Steps = append(j.result.Steps, step)
 	return err
 }
 
+// withUV reports whether uv made the environment. If so, or if it returns an
+// error, pip need not be tried.
 func (j *installing) withUV(ctx context.Context, uv string, env []string, resolution string) (bool, error) {
 	uvRun := func(args ...string) bool { return j.run(ctx, env, uv, args...) == nil }
 	s := j.spec
-	done := s.InPlace || uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", j.python.Path, j.venv)
+	made := s.InPlace || uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", j.python.Path, j.venv)
+	if !made || len(s.Requirements) == 0 {
+		return made, ctx.Err()
+	}
 	install := []string{"pip", "install", "--python", pythonOf(j.venv)}
-	switch {
-	case !done || len(s.Requirements) == 0:
-	case !s.Update && !s.InPlace && freshResolution(resolution) && uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...):
-	default:
-		if s.Update {
-			install = append(install, "--upgrade", "--refresh")
-		}
-		if done = uvRun(append(install, j.args...)...); done {
-			recordResolution(resolution, installed(sitePackages(j.venv, j.python)))
-		}
+	if !s.Update && !s.InPlace && freshResolution(resolution) &&
+		uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...) {
+		return true, ctx.Err()
+	}
+	if s.Update {
+		install = append(install, "--upgrade", "--refresh")
+	}
+	done := uvRun(append(install, j.args...)...)
+	if done {
+		recordResolution(resolution, installed(sitePackages(j.venv, j.python)))
 	}
 	return done, ctx.Err()
 }
@@ -202,7 +207,8 @@ func (j *installing) withPip(ctx context.Context, env []string) error {
 		return j.pipInstall(ctx, env)
 	}
 	if !j.python.HasVenv {
-		return fault.New("venv.Ensure", fault.Unavailable, fmt.Sprintf("%s (Python %s) has no venv module with pip", j.python.Path, j.python.Version)).
+		message := fmt.Sprintf("%s (Python %s) has no venv module with pip", j.python.Path, j.python.Version)
+		return fault.New("venv.Ensure", fault.Unavailable, message).
 			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
 	}
 	if err := j.pip(ctx, env, j.python.Path, "-m", "venv", j.venv); err != nil {
@@ -222,7 +228,7 @@ func (j *installing) pipInstall(ctx context.Context, env []string) error {
 	return j.pip(ctx, env, pythonOf(j.venv), append(install, j.args...)...)
 }
 
-// pip runs a command after whose failure nothing else is tried.
+// pip runs a command of the last installer: when it fails, the installation has failed.
 func (j *installing) pip(ctx context.Context, env []string, name string, args ...string) error {
 	err := j.run(ctx, env, name, args...)
 	if ctx.Err() != nil {
@@ -234,24 +240,28 @@ func (j *installing) pip(ctx context.Context, env []string, name string, args ..
 	return nil
 }
 
-// explain turns what the installers said into a fault.
+// explain makes a fault of what the installer printed.
 func (m *Maker) explain(s Spec, r Result) error {
 	said := r.lastOutput()
-	kind, advice := fault.Invalid, "check the requirements of the project and its modules, and the pip section of project.yml"
+	kind := fault.Invalid
+	advice := "check the requirements of the project and its modules, and the pip section of project.yml"
 	switch {
 	case diskFull(filepath.Dir(s.Dir), r):
 		kind, advice = fault.Exhausted, "the disk is full: free space where "+s.Dir+" lies, and in "+m.c.CacheDir
-	case containsAny(said, "Could not fetch URL", "Connection refused", "Temporary failure in name resolution", "Failed to establish a new connection", "timed out"):
-		kind, advice = fault.Unavailable, "check the network, the proxy and the package index in the pip section of project.yml"
+	case containsAny(said, "Could not fetch URL", "Connection refused", "Temporary failure in name resolution",
+		"Failed to establish a new connection", "timed out"):
+		kind = fault.Unavailable
+		advice = "check the network, the proxy and the package index in the pip section of project.yml"
 	case containsAny(said, "401", "403") && containsAny(said, "Unauthorized", "Forbidden"):
 		kind, advice = fault.Unauthorized, "check the credentials of the package index"
 	case strings.Contains(said, "inmanta-core"):
-		advice = "a package asks for another inmanta-core than the " + CoreVersion + " that Ordain stands for; to install the real one list it in the requirements"
+		advice = "a package asks for another inmanta-core than the " + CoreVersion +
+			" that Ordain stands for; to install the real one list it in the requirements"
 	}
 	return fault.New("venv.Ensure", kind, "cannot install the Python packages: "+errorsOnly(said)).Hint(advice)
 }
 
-// errorsOnly leaves out pip's warnings of each try, where it says more.
+// errorsOnly drops pip's warnings about single attempts, unless it printed nothing else.
 func errorsOnly(said string) string {
 	var lines []string
 	for line := range strings.Lines(said) {
@@ -265,8 +275,8 @@ func errorsOnly(said string) string {
 	return strings.TrimSpace(strings.Join(lines, ""))
 }
 
-// diskFull says whether the last command failed for want of space: by its own
-// words, or because there is none.
+// diskFull reports whether the last command failed because the disk is full: it
+// said so, or there is no space left.
 func diskFull(dir string, r Result) bool {
 	if containsAny(r.lastOutput(), "No space left on device", "os error 28", "Disk quota exceeded", "os error 122") {
 		return true
@@ -275,7 +285,7 @@ func diskFull(dir string, r Result) bool {
 	return syscall.Statfs(dir, &fs) == nil && uint64(fs.Bavail)*uint64(fs.Bsize) < 64<<10
 }
 
-// lastOutput is the end of what the last command said.
+// lastOutput returns the end of what the last command printed.
 func (r Result) lastOutput() string {
 	if len(r.Steps) == 0 {
 		return ""

@@ -10,16 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 )
 
-// CoreVersion is what modules find when they ask which inmanta-core is there.
-// The local part tells it from every published one.
+// CoreVersion is the version of inmanta-core that modules see. Its local part
+// distinguishes it from every published version.
 const CoreVersion = "20.1.0+ordain"
 
-// coreRequires lists what a module gets with inmanta-core without asking, and
-// that modules are seen to import.
+// coreRequires lists packages that modules import without requiring them, because
+// inmanta-core brings them.
 var coreRequires = []string{
 	"Jinja2>=3,<4",
 	"pydantic>=2.5,!=2.9.2,<3",
@@ -32,8 +31,8 @@ var coreRequires = []string{
 	"ruamel.yaml>=0.17",
 }
 
-// writeCoreWheel puts the wheel that stands for inmanta-core into dir: only
-// metadata, the same bytes every time.
+// writeCoreWheel writes the wheel that stands for inmanta-core into dir. It holds
+// only metadata, always the same bytes.
 func writeCoreWheel(dir string) error {
 	path := filepath.Join(dir, "inmanta_core-"+CoreVersion+"-py3-none-any.whl")
 	content, err := coreWheel()
@@ -106,22 +105,22 @@ func coreWheel() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-var requirementName = sync.OnceValue(
-	func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`) },
+var (
+	requirementName = regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`)
+	nameSeparators  = regexp.MustCompile(`[-_.]+`)
 )
-var nameSeparators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 
-// distribution gives the normalized name that a requirement is for.
+// distribution returns the normalized name of the package that a requirement asks for.
 func distribution(requirement string) string {
-	m := requirementName().FindStringSubmatch(requirement)
+	m := requirementName.FindStringSubmatch(requirement)
 	if m == nil {
 		return ""
 	}
-	return strings.ToLower(nameSeparators().ReplaceAllString(m[1], "-"))
+	return strings.ToLower(nameSeparators.ReplaceAllString(m[1], "-"))
 }
 
-// ownsCore says whether the requirements list inmanta-core itself; then the
-// real one is installed.
+// ownsCore reports whether the requirements list inmanta-core itself, so that the
+// real one is to be installed.
 func ownsCore(requirements []string) bool {
 	for _, r := range requirements {
 		if distribution(r) == "inmanta-core" {

@@ -5,12 +5,11 @@
 //	                                     (python -m venv and pip where uv fails)
 //	                                   rename to <dir>
 //
-// An environment is there complete, with a marker file, or not at all. Wheels
-// are hard-linked from uv's cache, so the second environment with the same
-// wheels costs a fraction of a second. Whoever wants the same folder at the
-// same time waits for the one build, in this process or another.
+// An environment is either complete, with a marker file, or absent. Its files
+// are hard links into uv's cache, so a second environment with the same wheels
+// takes a fraction of a second. Callers that want the same folder at the same
+// time, in this process or another one, wait for a single build.
 //
-// The modules that people install require inmanta-core, of which the worker
-// carries a light implementation. They find a small wheel of ours instead: see
-// corewheel.go.
+// Modules require inmanta-core, of which the worker carries a light
+// implementation. They get a small wheel of ours instead (corewheel.go).
 package venv

@@ -15,7 +15,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// wheel builds a package that holds one module with its version.
+// wheel builds a package of one module that has the version of the package.
 func wheel(t *testing.T, name, version string) []byte {
 	t.Helper()
 	info := fmt.Sprintf("%s-%s.dist-info/", name, version)
@@ -48,7 +48,7 @@ func wheel(t *testing.T, name, version string) []byte {
 	return b.Bytes()
 }
 
-// index serves packages, "name version", as a package index does.
+// index serves packages ("name version") as a package index does, and returns its address.
 func index(t *testing.T, packages ...string) string {
 	t.Helper()
 	files, pages := map[string][]byte{}, map[string]string{}
@@ -75,9 +75,8 @@ func index(t *testing.T, packages ...string) string {
 	return server.URL + "/simple/"
 }
 
-// A project names its index and a second one: packages come from both, and from
-// nowhere else; a pre-release only when the project says so; of the machine's
-// index only when it says that too. Other settings are another environment.
+// Packages come from the two indexes that a project names. Pre-releases and the
+// machine's index are used only when the project says so.
 func TestPackagesOfTwoIndexes(t *testing.T) {
 	first := index(t, "ordainalpha 1.0", "ordainalpha 2.0rc1")
 	second := index(t, "ordainbeta 3.0")
@@ -96,7 +95,7 @@ func TestPackagesOfTwoIndexes(t *testing.T) {
 		maker *Maker
 		pip   intent.PipConfig
 		wants []string
-		gets  string // of the environment, or what is missing with a minus before it
+		gets  string // the installed packages, or a minus and the package that cannot be found
 	}{
 		"both":                       {m, both, []string{"ordainalpha", "ordainbeta"}, "ordainalpha 1.0,ordainbeta 3.0"},
 		"pre-releases":               {m, pre, []string{"ordainalpha", "ordainbeta"}, "ordainalpha 2.0rc1,ordainbeta 3.0"},

@@ -9,10 +9,10 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// add installs into an environment that is there. Nothing is removed but what
-// other versions take the place of, and what a person installed otherwise, an
-// editable module for one, stays.
-func (m *Maker) add(ctx context.Context, s Spec) (Result, error) {
+// addInPlace installs into an existing environment. It replaces packages by other
+// versions but removes none, so that what a person installed, such as an editable
+// module, stays.
+func (m *Maker) addInPlace(ctx context.Context, s Spec) (Result, error) {
 	const op = "venv.Ensure"
 	dir, err := filepath.EvalSymlinks(s.Dir)
 	if err != nil {
@@ -22,7 +22,7 @@ func (m *Maker) add(ctx context.Context, s Spec) (Result, error) {
 	i, err := inspect(ctx, pythonOf(dir))
 	if err != nil {
 		return Result{}, fault.Wrap(op, fault.Invalid, err).
-			Say(dir + " is no virtual environment that can be installed into").
+			Say(dir + " is not a virtual environment into which packages can be installed").
 			Hint("move it away to have one made, or make one with python3 -m venv " + dir)
 	}
 	site := sitePackages(dir, i)
@@ -48,8 +48,7 @@ func (m *Maker) add(ctx context.Context, s Spec) (Result, error) {
 	return r, err
 }
 
-// hasCore tells whether the real inmanta-core is installed. Then it answers
-// for itself, and ours must not take its place.
+// hasCore reports whether the real inmanta-core is installed, which ours must not replace.
 func hasCore(site string) bool {
 	version, ok := installed(site)["inmanta-core"]
 	return ok && !strings.HasSuffix(version, "+ordain")

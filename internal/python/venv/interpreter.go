@@ -15,16 +15,16 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Interpreter is a Python that environments can be made from.
+// Interpreter is a Python installation with which environments can be made.
 type Interpreter struct {
-	Path    string `json:"path"`    // of the program itself, never of a wrapper or a virtual environment
+	Path    string `json:"path"`    // of the program itself, not of a wrapper or a virtual environment
 	Version string `json:"version"` // such as 3.12.1
 	Minor   string `json:"minor"`   // such as 3.12
-	Libc    string `json:"libc"`    // such as glibc-2.36; empty where there is none to name
-	HasVenv bool   `json:"venv"`    // can make environments by itself, with pip in them
+	Libc    string `json:"libc"`    // such as glibc-2.36; empty if unknown
+	HasVenv bool   `json:"venv"`    // it has the modules venv and ensurepip
 }
 
-// oldest is the first version whose syntax the runtime uses.
+// oldest is the oldest version that can run our Python code.
 var oldest = [2]int{3, 10}
 
 const describe = `
@@ -39,9 +39,9 @@ print(json.dumps({
 }))
 `
 
-// Find describes the interpreter named by python, a path or a name on PATH.
-// When it is empty, python3 and then the newest python3.x on PATH that can
-// make virtual environments.
+// Find returns the interpreter named by python, a path or a name on PATH. If the
+// name is empty, it returns the first of python3 and several python3.x on PATH
+// that can make virtual environments.
 func Find(ctx context.Context, python string) (Interpreter, error) {
 	names := []string{python}
 	if python == "" {
@@ -74,14 +74,14 @@ func Find(ctx context.Context, python string) (Interpreter, error) {
 		Hint(advice)
 }
 
-// FindMinor describes an interpreter of a version such as 3.12: the first on
-// PATH that works, else the newest that pyenv has installed. A wrapper on PATH
-// may name a version that it then does not run.
+// FindMinor returns an interpreter of a version such as 3.12: the first on PATH
+// that works, or else the newest that pyenv has installed. The wrappers of pyenv
+// come last, because they are slow and often fail to run the version they name.
 func FindMinor(ctx context.Context, minor string) (Interpreter, error) {
 	name := "python" + minor
 	var failed error
 	direct, wrappers := onPath(name), []string(nil)
-	if root := pyenvRoot(); root != "" { // its wrappers take as long as a compile, only to run what is asked anyway
+	if root := pyenvRoot(); root != "" {
 		shims := filepath.Join(root, "shims")
 		direct = slices.DeleteFunc(direct, func(path string) bool { return filepath.Dir(path) == shims })
 		wrappers = []string{filepath.Join(shims, name)}
@@ -101,7 +101,7 @@ func FindMinor(ctx context.Context, minor string) (Interpreter, error) {
 	return Interpreter{}, fmt.Errorf("%s: %w", name, failed)
 }
 
-// onPath lists the programs of a name on PATH.
+// onPath returns the paths that a program of this name may have on PATH.
 func onPath(name string) []string {
 	var found []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -112,7 +112,7 @@ func onPath(name string) []string {
 	return found
 }
 
-// pyenvRoot is where pyenv keeps what it installed; empty when nobody knows.
+// pyenvRoot returns the folder of pyenv, or an empty string if it is unknown.
 func pyenvRoot() string {
 	if root := os.Getenv("PYENV_ROOT"); root != "" {
 		return root
@@ -124,7 +124,7 @@ func pyenvRoot() string {
 	return filepath.Join(home, ".pyenv")
 }
 
-// ofPyenv lists the interpreters of a version that pyenv installed, newest first.
+// ofPyenv returns the interpreters of a version that pyenv installed, newest first.
 func ofPyenv(name, minor string) []string {
 	root := pyenvRoot()
 	if root == "" {
@@ -140,6 +140,7 @@ func ofPyenv(name, minor string) []string {
 	return found
 }
 
+// inspect asks an interpreter what it is.
 func inspect(ctx context.Context, python string) (Interpreter, error) {
 	var i Interpreter
 	path, err := exec.LookPath(python)

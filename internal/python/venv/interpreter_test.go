@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// pyenv puts a wrapper of every installed version on PATH, which runs only
-// the versions that are switched on: the wrapper is passed over, and the
-// interpreter that it stands for found where pyenv keeps it.
+// pyenv puts a wrapper for every installed version on PATH, but the wrapper runs
+// only the versions that are switched on. FindMinor finds the interpreter where
+// pyenv keeps it.
 func TestWrapperThatDoesNotRun(t *testing.T) {
 	real, err := Find(t.Context(), "")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestWrapperThatDoesNotRun(t *testing.T) {
 	t.Setenv("PATH", shims)
 	t.Setenv("PYENV_ROOT", root)
 	if i, err := FindMinor(t.Context(), real.Minor); err == nil {
-		t.Fatalf("found %v where only a broken wrapper is", i)
+		t.Fatalf("found %v, though there is only a broken wrapper", i)
 	}
 	for _, patch := range []string{"2", "10"} {
 		bin := filepath.Join(root, "versions", real.Minor+"."+patch, "bin")

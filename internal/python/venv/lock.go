@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// lockset gives one lock per name: in this process by a channel, across
-// processes by a file.
+// lockset holds a lock per name. A channel excludes goroutines of this process, a
+// file other processes.
 type lockset struct {
 	dir string
 
@@ -21,7 +21,7 @@ type lockset struct {
 	held map[string]chan struct{} // holds a token while the lock is free
 }
 
-// lock waits for the lock called name; the caller runs unlock once.
+// lock waits for the lock of a name. The caller calls unlock once.
 func (l *lockset) lock(ctx context.Context, name string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.held == nil {
@@ -51,7 +51,7 @@ func (l *lockset) lock(ctx context.Context, name string) (unlock func(), err err
 		release()
 		return nil, err
 	}
-	// Another process holds it only while it builds; the kernel has no wait that a context can end.
+	// Another process holds the file. A context cannot end the wait of flock, so poll.
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {

@@ -19,9 +19,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Config says where a Maker works.
+// Config configures a Maker.
 type Config struct {
-	Python   string // interpreter to use where a Spec names none; empty finds one
+	Python   string // the interpreter for a Spec that names none; if empty, one is searched for
 	CacheDir string // for uv's cache, our wheel and the lock files
 	ToolsDir string // where uv is installed when the machine has none
 	NoUV     bool   // use pip only
@@ -42,7 +42,7 @@ type Maker struct {
 // New checks the configuration.
 func New(c Config) (*Maker, error) {
 	if c.CacheDir == "" || c.ToolsDir == "" {
-		return nil, errors.New("pyenv: Config needs CacheDir and ToolsDir")
+		return nil, errors.New("venv: Config needs CacheDir and ToolsDir")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -50,8 +50,8 @@ func New(c Config) (*Maker, error) {
 	return &Maker{c: c, locks: lockset{dir: filepath.Join(c.CacheDir, "locks")}, found: map[string]Interpreter{}}, nil
 }
 
-// Interpreter finds the Python that python names, or the configured one. What
-// it found it remembers as long as the program is still there.
+// Interpreter returns the Python that python names, or the configured one. It
+// remembers the result as long as the program exists.
 func (m *Maker) Interpreter(ctx context.Context, python string) (Interpreter, error) {
 	if python == "" {
 		python = m.c.Python
@@ -74,32 +74,32 @@ func (m *Maker) Interpreter(ctx context.Context, python string) (Interpreter, er
 	return i, nil
 }
 
-// Spec is the environment that is wanted.
+// Spec describes the wanted environment.
 type Spec struct {
-	Dir          string // where it lies; its parent is made
+	Dir          string // its parent is made if need be
 	Python       string // interpreter, or empty for the Maker's
 	Requirements []string
 	Constraints  []string
 	Pip          intent.PipConfig
-	// Update builds it again with the newest versions that the requirements allow.
+	// Update builds the environment again, with the newest versions that the requirements allow.
 	Update bool
-	// InPlace adds to an environment that is there, keeping what else is in it:
-	// it is somebody's. One that is not there is made.
+	// InPlace installs into an existing environment, which belongs to a person, and
+	// keeps what else is in it. If there is none, it is made.
 	InPlace bool
 }
 
-// Result tells how Ensure went.
+// Result is what Ensure did.
 type Result struct {
 	Python       string // interpreter of the environment
 	SitePackages string
 	Interpreter  Interpreter
-	Built        bool              // false: it was there, complete and as wanted
+	Built        bool              // false if a complete environment existed already
 	Installed    map[string]string // distribution to version
-	Steps        []Step            // what was run, also when it failed
+	Steps        []Step            // the commands that were run, also after a failure
 }
 
-// markerName is the file that says that an environment is complete. Its time
-// is when the environment was last asked for.
+// markerName is a file that exists only in complete environments. Its
+// modification time is the time of the last use.
 const markerName = ".ordain-venv.json"
 
 type marker struct {
@@ -107,12 +107,12 @@ type marker struct {
 	Python    string            `json:"python"`
 	Version   string            `json:"version"`
 	Installed map[string]string `json:"installed"`
-	Top       []string          `json:"top"` // what lies in site-packages
+	Top       []string          `json:"top"` // the entries of site-packages
 }
 
-// Ensure gives the environment that s describes, building it when it is not
-// there, differs, or is damaged. When it fails what was there stays as it was,
-// and Result.Steps has what the installer said.
+// Ensure returns the environment that s describes. It builds the environment if
+// there is none, or if it differs or is damaged. If that fails, an existing
+// environment stays as it was, and Result.Steps has the installer's output.
 func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 	if !filepath.IsAbs(s.Dir) {
 		return Result{}, fault.New(
@@ -123,7 +123,7 @@ func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 	}
 	if s.InPlace {
 		if _, err := os.Lstat(s.Dir); err == nil {
-			return m.add(ctx, s)
+			return m.addInPlace(ctx, s)
 		}
 		s.InPlace = false
 	}
@@ -141,14 +141,14 @@ func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 		return Result{}, fault.Disk("venv.Ensure", m.c.CacheDir, err)
 	}
 	defer unlock()
-	if r, ok := ready(s, i, want); ok && !s.Update { // another built it meanwhile
+	if r, ok := ready(s, i, want); ok && !s.Update { // somebody else has built it meanwhile
 		return r, nil
 	}
 	return m.build(ctx, s, i, want)
 }
 
-// LastUsed tells when an environment was last asked for; the zero time when it
-// is none, or not complete.
+// LastUsed returns when an environment was last used, or the zero time if dir
+// holds no complete environment.
 func LastUsed(dir string) time.Time {
 	info, err := os.Stat(filepath.Join(dir, markerName))
 	if err != nil {
@@ -157,14 +157,14 @@ func LastUsed(dir string) time.Time {
 	return info.ModTime()
 }
 
-// Touch notes that an environment is in use.
+// Touch records that an environment is in use.
 func Touch(dir string) {
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(dir, markerName), now, now)
 }
 
-// RemoveUnused deletes an environment that nobody asked for since before, or
-// that never became complete. It says whether it did.
+// RemoveUnused deletes an environment that nothing used since before, or that is
+// not complete. It reports whether it deleted one.
 func (m *Maker) RemoveUnused(ctx context.Context, dir string, before time.Time) (bool, error) {
 	unlock, err := m.locks.lock(ctx, dir)
 	if err != nil {
@@ -198,13 +198,13 @@ func (s Spec) hash(i Interpreter) string {
 		s.Pip, i.Path, i.Version, CoreVersion,
 	})
 	if err != nil {
-		panic("pyenv: a spec is plain data: " + err.Error())
+		panic("venv: a spec cannot be marshalled: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// ready looks whether the environment is there, as wanted, and usable.
+// ready returns the environment if it exists, is as wanted, and is usable.
 func ready(s Spec, i Interpreter, want string) (Result, bool) {
 	text, err := os.ReadFile(filepath.Join(s.Dir, markerName))
 	if err != nil {
@@ -230,8 +230,8 @@ func ready(s Spec, i Interpreter, want string) (Result, bool) {
 	return r, true
 }
 
-// isPython says whether the environment in dir still leads to its interpreter.
-// One that holds a copy, as pip may make, is taken as it is.
+// isPython reports whether the environment in dir still links to its interpreter.
+// It accepts a copy of the interpreter, which venv makes on some systems.
 func isPython(dir string, i Interpreter) bool {
 	link, err := os.Lstat(pythonOf(dir))
 	if err != nil {
@@ -248,7 +248,7 @@ func isPython(dir string, i Interpreter) bool {
 	return err == nil && os.SameFile(has, wanted)
 }
 
-// contains says whether a folder has all these entries.
+// contains reports whether a folder has all these entries.
 func contains(dir string, names []string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -266,7 +266,7 @@ func contains(dir string, names []string) bool {
 	return true
 }
 
-// top lists what lies in a folder of packages.
+// top returns the entries of a folder of packages.
 func top(site string) []string {
 	entries, _ := os.ReadDir(site)
 	out := []string{}
@@ -284,7 +284,7 @@ func sitePackages(dir string, i Interpreter) string {
 	return filepath.Join(dir, "lib", "python"+i.Minor, "site-packages")
 }
 
-// installed reads names and versions from the metadata folders.
+// installed returns names and versions of the installed packages, from the names of their metadata folders.
 func installed(site string) map[string]string {
 	out := map[string]string{}
 	entries, err := os.ReadDir(site)

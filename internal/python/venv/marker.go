@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Lacking lists the requirements of modules that none of these site-packages
-// folders has, for an interpreter. Where it is empty nothing needs to be
-// installed beside what is there.
+// Lacking returns the requirements of the modules in these site-packages folders
+// that none of the folders satisfies and that apply to an interpreter.
 func Lacking(sites []string, i Interpreter) []string {
 	present := map[string]bool{}
 	for _, site := range sites {
@@ -24,13 +23,14 @@ func Lacking(sites []string, i Interpreter) []string {
 }
 
 // Applies evaluates the condition of a requirement, such as
-// python_version < "3.11" and sys_platform != "win32". What it cannot read
-// counts as true: then the requirement is looked for.
+// python_version < "3.11" and sys_platform != "win32". A condition that it cannot
+// read counts as true, so that the requirement is not overlooked.
 func Applies(marker string, i Interpreter) bool {
 	m := &markerReader{tokens: markerTokens(marker), values: map[string]string{
 		"python_version": i.Minor, "python_full_version": i.Version, "implementation_version": i.Version,
 		"os_name": "posix", "sys_platform": runtime.GOOS, "platform_system": platformSystem(),
-		"platform_machine": platformMachine(), "implementation_name": "cpython", "platform_python_implementation": "CPython", "extra": "",
+		"platform_machine": platformMachine(), "implementation_name": "cpython",
+		"platform_python_implementation": "CPython", "extra": "",
 	}}
 	value := m.or()
 	return value || m.failed || len(m.tokens) > 0
@@ -48,8 +48,8 @@ func platformMachine() string {
 	return runtime.GOARCH
 }
 
-// markerTokens splits a condition into words, quoted texts (with their opening
-// quote), comparisons and parentheses.
+// markerTokens splits a condition into words, quoted strings (with the opening
+// quote only), comparison operators and parentheses.
 func markerTokens(s string) []string {
 	var out []string
 	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
@@ -58,7 +58,7 @@ func markerTokens(s string) []string {
 		case s[0] == '"' || s[0] == '\'':
 			end := strings.IndexByte(s[1:], s[0])
 			if end < 0 {
-				return append(out, "(") // cannot be read
+				return append(out, "(") // makes the condition unreadable
 			}
 			out = append(out, s[:end+1])
 			s = s[end+2:]
@@ -165,21 +165,21 @@ func (m *markerReader) value(token string) string {
 	return value
 }
 
-// compareVersions compares versions that are numbers with dots.
+// compareVersions compares versions of numbers and dots.
 func compareVersions(a, b string) (int, bool) {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for n := range max(len(as), len(bs)) {
 		var x, y int
-		for _, part := range []struct {
+		for _, side := range []struct {
 			from []string
 			to   *int
 		}{{as, &x}, {bs, &y}} {
-			if n < len(part.from) {
-				value, err := strconv.Atoi(part.from[n])
+			if n < len(side.from) {
+				value, err := strconv.Atoi(side.from[n])
 				if err != nil {
 					return 0, false
 				}
-				*part.to = value
+				*side.to = value
 			}
 		}
 		if x != y {

@@ -13,36 +13,33 @@ import (
 	"ordain.dev/ordain/internal/filestamp"
 )
 
-// Memo remembers interpreters in a folder: to ask one what it is takes as long
-// as a small compile, and longer where a version manager's wrapper runs first.
-// What was remembered counts as long as the program that was asked, the one
-// that answered and what chooses between them are the same.
+// Memo remembers interpreters in a folder, because asking one what it is takes as
+// long as a small compile, and longer through a wrapper of a version manager. An
+// entry is valid as long as the program that was asked, the interpreter that
+// answered and the choice of the version manager are unchanged.
 type Memo struct {
-	Dir string // empty: nothing is remembered
+	Dir string // if empty, nothing is remembered
 }
 
-// remembered is an interpreter, and what it was found by.
+// remembered is an entry: an interpreter, and the files on which its choice depends.
 type remembered struct {
 	Interpreter Interpreter                `json:"interpreter"`
 	Files       map[string]filestamp.Stamp `json:"files"`
 }
 
-// Find is Find, remembered.
+// Find is like the function Find, but remembers the result.
 func (m Memo) Find(ctx context.Context, python string) (Interpreter, error) {
-	return m.through("find\x00"+python, asked(python), func() (Interpreter, error) { return Find(ctx, python) })
+	return m.lookUp("find\x00"+python, programOf(python), func() (Interpreter, error) { return Find(ctx, python) })
 }
 
-// FindMinor is FindMinor, remembered.
+// FindMinor is like the function FindMinor, but remembers the result.
 func (m Memo) FindMinor(ctx context.Context, minor string) (Interpreter, error) {
-	return m.through(
-		"minor\x00"+minor,
-		asked("python"+minor),
-		func() (Interpreter, error) { return FindMinor(ctx, minor) },
-	)
+	find := func() (Interpreter, error) { return FindMinor(ctx, minor) }
+	return m.lookUp("minor\x00"+minor, programOf("python"+minor), find)
 }
 
-// asked is the program that a name leads to.
-func asked(python string) string {
+// programOf returns the path of the program that a name stands for, or an empty string.
+func programOf(python string) string {
 	if python == "" {
 		python = "python3"
 	}
@@ -53,17 +50,18 @@ func asked(python string) string {
 	return path
 }
 
-func (m Memo) through(what, program string, find func() (Interpreter, error)) (Interpreter, error) {
+// lookUp returns the remembered interpreter of a question, or finds and remembers it.
+func (m Memo) lookUp(question, program string, find func() (Interpreter, error)) (Interpreter, error) {
 	if m.Dir == "" {
 		return find()
 	}
 	root := pyenvRoot()
 	sum := sha256.Sum256(
-		[]byte(strings.Join([]string{what, program, root, os.Getenv("PATH"), os.Getenv("PYENV_VERSION")}, "\x00")),
+		[]byte(strings.Join([]string{question, program, root, os.Getenv("PATH"), os.Getenv("PYENV_VERSION")}, "\x00")),
 	)
 	path := filepath.Join(m.Dir, hex.EncodeToString(sum[:16])+".json")
 	var known remembered
-	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &known) == nil && known.holds() {
+	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &known) == nil && known.valid() {
 		return known.Interpreter, nil
 	}
 	found, err := find()
@@ -76,14 +74,15 @@ func (m Memo) through(what, program string, find func() (Interpreter, error)) (I
 			continue
 		}
 		if known.Files[file], err = filestamp.Of(file); err != nil {
-			return found, nil // what cannot be looked at is looked for again
+			return found, nil // it cannot be checked later, so it is not remembered
 		}
 	}
 	known.write(path)
 	return found, nil
 }
 
-func (r remembered) holds() bool {
+// valid reports whether all files are unchanged.
+func (r remembered) valid() bool {
 	if r.Interpreter.Path == "" || r.Files[r.Interpreter.Path] == (filestamp.Stamp{}) {
 		return false
 	}
@@ -95,7 +94,7 @@ func (r remembered) holds() bool {
 	return true
 }
 
-// write keeps it; what cannot be written is looked for again the next time.
+// write stores the entry. If that fails, the interpreter is asked again the next time.
 func (r remembered) write(path string) {
 	text, err := json.Marshal(r)
 	if err != nil || os.MkdirAll(filepath.Dir(path), 0o755) != nil {

@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// counted is a wrapper in front of an interpreter that counts how often it runs.
+// counted is a wrapper around an interpreter that counts how often it runs.
 type counted struct{ dir, path string }
 
 func newCounted(t *testing.T) counted {
@@ -37,7 +37,7 @@ func (c counted) runs() int {
 	return strings.Count(string(text), "run")
 }
 
-// An interpreter is asked once what it is, until the wrapper that chooses it changes.
+// An interpreter is asked only once what it is, until the wrapper that runs it changes.
 func TestInterpretersAreRemembered(t *testing.T) {
 	c := newCounted(t)
 	memo := Memo{Dir: t.TempDir()}
@@ -76,7 +76,7 @@ func TestConditionsOfRequirements(t *testing.T) {
 		`sys_platform == "win32" or python_full_version > "3.12"`:   true,
 		`(os_name == "nt" or extra == 'test') and os_name=="posix"`: false,
 		`platform_python_implementation not in "PyPy"`:              true,
-		`python_version < "3.x"`:                                    true, // what cannot be read may apply
+		`python_version < "3.x"`:                                    true, // unreadable conditions apply
 		`something_new == "1"`:                                      true,
 		`python_version <`:                                          true,
 		`"3.11" > python_version`:                                   false,
@@ -87,7 +87,7 @@ func TestConditionsOfRequirements(t *testing.T) {
 	}
 }
 
-// What lies in the folder need not be installed; what a condition excludes neither.
+// Packages in the folder, and requirements whose condition is false, are not lacking.
 func TestWhatIsThereIsNotLacking(t *testing.T) {
 	site := t.TempDir()
 	add := func(name, metadata string) {
@@ -104,7 +104,8 @@ func TestWhatIsThereIsNotLacking(t *testing.T) {
 	}
 	add(
 		"mine-1.dist-info",
-		"Name: mine\nRequires-Dist: Other_Thing>1\nRequires-Dist: tomli; python_version < \"3.11\"\nRequires-Dist: inmanta-core\n",
+		"Name: mine\nRequires-Dist: Other_Thing>1\n"+
+			"Requires-Dist: tomli; python_version < \"3.11\"\nRequires-Dist: inmanta-core\n",
 	)
 	i := Interpreter{Version: "3.12.1", Minor: "3.12"}
 	if got := Lacking([]string{site}, i); len(got) != 1 || got[0] != "Other_Thing>1" {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ModuleRequirements lists what the packages in these site-packages folders
-// require beside each other and inmanta-core, and what modules get with
-// inmanta-core without asking. With these installed, the modules can be used from where they are.
+// ModuleRequirements returns what must be installed to use the modules in these
+// site-packages folders: what the packages there require beside each other and
+// inmanta-core, and what modules get through inmanta-core.
 func ModuleRequirements(sites []string) []string {
 	out := slices.Clone(coreRequires)
 	for _, site := range sites {
@@ -29,7 +29,7 @@ func ModuleRequirements(sites []string) []string {
 	return out
 }
 
-// requiresDist reads the requirements of a distribution, those of extras left out.
+// requiresDist reads the requirements of a distribution, without those of extras.
 func requiresDist(file string) []string {
 	f, err := os.Open(file)
 	if err != nil {

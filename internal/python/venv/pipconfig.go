@@ -11,11 +11,12 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// machine is pip's configuration on this machine: option (such as index-url)
-// to values. Later files and then variables win, as they do for pip.
+// machine is pip's configuration on this machine, from options such as index-url
+// to their values. Later files override earlier ones, and environment variables
+// override files, as they do for pip.
 type machine map[string][]string
 
-// lists are the options that take several values.
+// lists are the options with several values.
 var lists = []string{"extra-index-url", "find-links", "trusted-host", "constraint", "no-binary", "only-binary"}
 
 func readMachine(environ []string, prefix string) machine {
@@ -75,8 +76,8 @@ func pipFiles(env map[string]string, prefix string) []string {
 	return files
 }
 
-// parse reads the sections [global] and [install]; an indented line goes on
-// with the value before it.
+// parse reads the sections [global] and [install]. An indented line continues the
+// value before it.
 func (m machine) parse(text string) {
 	sections := map[string]map[string]string{"global": {}, "install": {}}
 	var section map[string]string
@@ -123,22 +124,22 @@ func (m machine) one(option string) string {
 	return ""
 }
 
-// sources is where packages come from, for one Spec.
+// sources says where the packages of a Spec come from.
 type sources struct {
 	index      string
 	extra      []string
 	findLinks  []string
 	noIndex    bool
 	pre        bool
-	noPre      bool     // the project says so: whatever the machine says
-	constraint []string // files that the machine asks for
+	noPre      bool     // the project forbids pre-releases, whatever the machine says
+	constraint []string // files of the machine
 	noBinary   []string
 	onlyBinary []string
 }
 
-// choose merges what the project says with what the machine says. Unless the
-// project asks for the machine's configuration, its indexes do not count; its
-// local folders of wheels always do.
+// choose merges the configurations of the project and the machine. The indexes of
+// the machine count only if the project asks for its configuration; its local
+// folders of wheels always count.
 func (m machine) choose(pip intent.PipConfig) sources {
 	s := sources{index: pip.IndexURL, extra: slices.Clone(pip.ExtraIndexURL), findLinks: slices.Clone(m["find-links"])}
 	if pip.Pre != nil {
@@ -166,8 +167,8 @@ func truth(text string) bool {
 	return false
 }
 
-// passed are the variables that installers may see: what leads to the network,
-// to certificates and to a home, nothing else of the server's environment.
+// passed are the environment variables that installers get: those for programs,
+// the network, certificates and the home folder, and no others of the server.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
@@ -186,13 +187,13 @@ func installerEnv(environ []string) []string {
 	return out
 }
 
-// uvEnv gives uv what it needs; uv reads nothing of pip's configuration by
-// itself. Addresses may hold credentials, so they travel here and never as
-// arguments.
+// uvEnv returns the environment of uv, which does not read pip's configuration
+// itself. Addresses are variables rather than arguments because they may contain
+// credentials.
 func (m machine) uvEnv(environ []string, s sources, cache string, system bool) []string {
 	env := append(installerEnv(environ),
 		"UV_CACHE_DIR="+cache, "UV_NO_PROGRESS=1", "NO_COLOR=1", "UV_PYTHON_DOWNLOADS=never",
-		"UV_INDEX_STRATEGY=unsafe-best-match") // as pip chooses: the best version of all indexes
+		"UV_INDEX_STRATEGY=unsafe-best-match") // choose the best version of all indexes, like pip
 	if !system {
 		env = append(env, "UV_NO_CONFIG=1")
 	}
@@ -210,7 +211,7 @@ func (m machine) uvEnv(environ []string, s sources, cache string, system bool) [
 	if s.pre {
 		add("UV_PRERELEASE", "allow")
 	}
-	if s.noPre { // over a uv.toml of the machine
+	if s.noPre { // overrides a uv.toml of the machine
 		add("UV_PRERELEASE", "if-necessary-or-explicit")
 	}
 	add("UV_INSECURE_HOST", strings.Join(m["trusted-host"], " "))
@@ -230,7 +231,7 @@ func (m machine) uvEnv(environ []string, s sources, cache string, system bool) [
 	return env
 }
 
-// pipEnv is the same for pip.
+// pipEnv returns the environment of pip.
 func (m machine) pipEnv(environ []string, s sources) []string {
 	env := append(
 		installerEnv(environ),
@@ -253,7 +254,8 @@ func (m machine) pipEnv(environ []string, s sources) []string {
 	if s.pre {
 		add("pre", "1")
 	}
-	for _, option := range []string{"trusted-host", "timeout", "default-timeout", "retries", "cert", "client-cert", "proxy"} {
+	options := []string{"trusted-host", "timeout", "default-timeout", "retries", "cert", "client-cert", "proxy"}
+	for _, option := range options {
 		add(option, strings.Join(m[option], " "))
 	}
 	return env

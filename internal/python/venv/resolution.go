@@ -16,13 +16,13 @@ import (
 )
 
 // resolutionAge is how long the versions that were chosen for a list of
-// requirements are taken again. Asking the index for all of them is most of
-// what an environment costs, and a second executor should be like the first.
+// requirements are used again. Asking the index takes most of the time of a
+// build, and a second executor should be like the first.
 const resolutionAge = 24 * time.Hour
 
-// resolutionFile names the record of what the requirements resolved to. It is
-// empty for requirements that are more than names and versions, such as an
-// address or an option, for these are not told by what was installed.
+// resolutionFile returns the path where the chosen versions are recorded. It is
+// empty for requirements that are more than a name and versions, such as an
+// address or an option, because names and versions cannot reproduce these.
 func (m *Maker) resolutionFile(s Spec, i Interpreter, from sources) string {
 	for _, r := range slices.Concat(s.Requirements, s.Constraints) {
 		if r = strings.TrimSpace(r); strings.HasPrefix(r, "-") || strings.ContainsAny(r, "@/") {
@@ -35,7 +35,10 @@ func (m *Maker) resolutionFile(s Spec, i Interpreter, from sources) string {
 		Python, Core, Index       string
 		Extra, Links              []string
 		Pre                       bool
-	}{slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)), s.Pip, i.Path + i.Version, CoreVersion, from.index, from.extra, from.findLinks, from.pre})
+	}{
+		slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)), s.Pip,
+		i.Path + i.Version, CoreVersion, from.index, from.extra, from.findLinks, from.pre,
+	})
 	if err != nil {
 		return ""
 	}
@@ -48,8 +51,8 @@ func freshResolution(path string) bool {
 	return path != "" && err == nil && time.Since(info.ModTime()) < resolutionAge
 }
 
-// recordResolution remembers what was installed. When it cannot, the next
-// environment merely takes longer.
+// recordResolution records which versions were installed. If that fails, the next
+// build just takes longer.
 func recordResolution(path string, versions map[string]string) {
 	if path == "" || len(versions) == 0 {
 		return

@@ -7,12 +7,11 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
 
-// Step is one command that was run, for reports. Nothing in it is secret.
+// Step describes a command that was run, for reports. It contains no secrets.
 type Step struct {
 	Command    string
 	Output     string // standard output
@@ -24,7 +23,7 @@ type Step struct {
 
 const maxOutput = 64 << 10 // of each stream; the end is kept
 
-// run runs a command in a process group of its own, which ends with ctx.
+// run runs a command in its own process group, which is killed when ctx ends.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) (Step, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, env
@@ -54,12 +53,12 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	return step, err
 }
 
-var credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\w+://)[^/\s@"']+@`) })
+var credentials = regexp.MustCompile(`(\w+://)[^/\s@"']+@`)
 
-// Redact takes user names and passwords out of the addresses in a text.
-func Redact(text string) string { return credentials().ReplaceAllString(text, "${1}***@") }
+// Redact masks user names and passwords in the addresses of a text.
+func Redact(text string) string { return credentials.ReplaceAllString(text, "${1}***@") }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the end of what is written to it.
 type tail struct {
 	buf bytes.Buffer
 	cut bool
@@ -74,8 +73,8 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) trim() {
-	if over := t.buf.Len() - maxOutput; over > 0 {
-		t.buf.Next(over)
+	if excess := t.buf.Len() - maxOutput; excess > 0 {
+		t.buf.Next(excess)
 		t.cut = true
 	}
 }

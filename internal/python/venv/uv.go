@@ -10,11 +10,11 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// uvPause is how long pip is used after uv could not be installed.
+// uvPause is how long pip is used after an installation of uv failed.
 const uvPause = 10 * time.Minute
 
-// findUV gives the path of uv: the machine's, or our own, which is installed
-// once with pip. Empty: there is none, use pip.
+// findUV returns the path of the machine's uv, or of our own, which it installs
+// once with pip. If the path is empty, pip must be used.
 func (m *Maker) findUV(ctx context.Context, i Interpreter, conf machine) (string, []Step) {
 	if m.c.NoUV {
 		return "", nil
@@ -40,7 +40,7 @@ func (m *Maker) findUV(ctx context.Context, i Interpreter, conf machine) (string
 	if err != nil {
 		if ctx.Err() == nil {
 			m.uvFailed = time.Now()
-			m.c.Logger.Warn("uv cannot be installed; using pip, which is slower", "error", err)
+			m.c.Logger.Warn("cannot install uv; using pip, which is slower", "error", err)
 		}
 		return "", steps
 	}
@@ -48,7 +48,7 @@ func (m *Maker) findUV(ctx context.Context, i Interpreter, conf machine) (string
 	return path, steps
 }
 
-// works tells a real uv from a wrapper that finds none.
+// works reports whether a program is uv, and not a wrapper that fails to find it.
 func works(ctx context.Context, path string) bool {
 	return exec.CommandContext(ctx, path, "--version").Run() == nil
 }

@@ -353,7 +353,8 @@ func TestCoreWheelIsReproducible(t *testing.T) {
 		t.Error(errA, errB)
 	}
 	for requirement, want := range map[string]bool{
-		"inmanta-core": true, "Inmanta_Core>=15": true, " inmanta.core [debug]": true, "inmanta-core-extra": false, "inmanta": false,
+		"inmanta-core": true, "Inmanta_Core>=15": true, " inmanta.core [debug]": true,
+		"inmanta-core-extra": false, "inmanta": false,
 	} {
 		if ownsCore([]string{requirement}) != want {
 			t.Errorf("ownsCore(%q) is %v", requirement, !want)
@@ -407,17 +408,23 @@ func TestMachineConfiguration(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := "[global]\ncert = /certs/ca.pem\nindex_url: https://user:pw@machine/simple\nextra-index-url =\n   https://a/simple\n   https://b/simple\n[install]\ntimeout=7\n[freeze]\ntimeout=99\n"
+	text := "[global]\ncert = /certs/ca.pem\nindex_url: https://user:pw@machine/simple\n" +
+		"extra-index-url =\n   https://a/simple\n   https://b/simple\n" +
+		"[install]\ntimeout=7\n[freeze]\ntimeout=99\n"
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	m := readMachine([]string{"HOME=" + home, "PIP_PROXY=http://proxy:3128", "PIP_FIND_LINKS=/wheels /more"}, "")
 	closed := m.choose(intent.PipConfig{IndexURL: "https://project/simple"})
-	if diff := cmp.Diff(sources{index: "https://project/simple", findLinks: []string{"/wheels", "/more"}}, closed, cmp.AllowUnexported(sources{})); diff != "" {
+	wheels := []string{"/wheels", "/more"}
+	want := sources{index: "https://project/simple", findLinks: wheels}
+	if diff := cmp.Diff(want, closed, cmp.AllowUnexported(sources{})); diff != "" {
 		t.Error(diff)
 	}
 	open := m.choose(intent.PipConfig{UseSystemConfig: true, ExtraIndexURL: []string{"https://x/simple"}})
-	if diff := cmp.Diff(sources{index: "https://user:pw@machine/simple", extra: []string{"https://x/simple", "https://a/simple", "https://b/simple"}, findLinks: []string{"/wheels", "/more"}}, open, cmp.AllowUnexported(sources{})); diff != "" {
+	extra := []string{"https://x/simple", "https://a/simple", "https://b/simple"}
+	want = sources{index: "https://user:pw@machine/simple", extra: extra, findLinks: wheels}
+	if diff := cmp.Diff(want, open, cmp.AllowUnexported(sources{})); diff != "" {
 		t.Error(diff)
 	}
 	environ := []string{
@@ -427,11 +434,20 @@ func TestMachineConfiguration(t *testing.T) {
 		"UV_INDEX=https://evil",
 		"PIP_INDEX_URL=https://evil",
 	}
-	for name, env := range map[string][]string{"uv": m.uvEnv(environ, closed, "/cache", false), "pip": m.pipEnv(environ, closed)} {
+	for name, env := range map[string][]string{
+		"uv":  m.uvEnv(environ, closed, "/cache", false),
+		"pip": m.pipEnv(environ, closed),
+	} {
 		all := strings.Join(env, "\n")
 		for _, want := range map[string][]string{
-			"uv":  {"SSL_CERT_FILE=/certs/ca.pem", "ALL_PROXY=http://proxy:3128", "UV_HTTP_TIMEOUT=7", "UV_DEFAULT_INDEX=https://project/simple", "UV_FIND_LINKS=/wheels,/more", "PATH=/bin"},
-			"pip": {"PIP_CERT=/certs/ca.pem", "PIP_PROXY=http://proxy:3128", "PIP_TIMEOUT=7", "PIP_INDEX_URL=https://project/simple", "PIP_FIND_LINKS=/wheels /more", "PATH=/bin"},
+			"uv": {
+				"SSL_CERT_FILE=/certs/ca.pem", "ALL_PROXY=http://proxy:3128", "UV_HTTP_TIMEOUT=7",
+				"UV_DEFAULT_INDEX=https://project/simple", "UV_FIND_LINKS=/wheels,/more", "PATH=/bin",
+			},
+			"pip": {
+				"PIP_CERT=/certs/ca.pem", "PIP_PROXY=http://proxy:3128", "PIP_TIMEOUT=7",
+				"PIP_INDEX_URL=https://project/simple", "PIP_FIND_LINKS=/wheels /more", "PATH=/bin",
+			},
 		}[name] {
 			if !strings.Contains(all, want) {
 				t.Errorf("%s misses %s in\n%s", name, want, all)
@@ -441,7 +457,8 @@ func TestMachineConfiguration(t *testing.T) {
 			t.Errorf("%s sees what it must not:\n%s", name, all)
 		}
 	}
-	if got := Redact("GET https://user:p%40ss@host/x and git+ssh://git@h/y"); got != "GET https://***@host/x and git+ssh://***@h/y" {
+	got := Redact("GET https://user:p%40ss@host/x and git+ssh://git@h/y")
+	if got != "GET https://***@host/x and git+ssh://***@h/y" {
 		t.Error(got)
 	}
 }

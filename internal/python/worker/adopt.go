@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// adoptDeadline is how long a template may take to copy itself.
+// adoptDeadline is how long a template may take to make a copy of itself.
 const adoptDeadline = 3 * time.Second
 
-// HandoverPair gives the two ends of the socket of a template: its own, for
-// Config.Handover, and the one that copies are asked for with.
+// HandoverPair returns the two ends of the socket of a template: the template's
+// end, for Config.Handover, and our end, for Adopt.
 func HandoverPair() (template, ours *os.File, err error) {
 	fds, err := socketPair()
 	if err != nil {
@@ -36,14 +36,14 @@ func socketPair() ([2]int, error) {
 	return fds, err
 }
 
-// Adopt asks a template for a copy of itself, which is a worker of the compile
-// role from then on. Of the configuration Dir, Env, MemoryMax, OnOutput
-// and OnNotice count. The copy ends, whatever it does then, when this process does.
+// Adopt asks a template for a copy of itself, which becomes a worker of the compile
+// role. It uses only Dir, Env, MemoryMax, OnOutput and OnNotice of the
+// configuration. The copy is killed when this process ends.
 func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 	env := c.environ()
 	for _, each := range env {
 		if !utf8.ValidString(each) {
-			return nil, errors.New("pyworker: a variable of the environment that a frame cannot carry")
+			return nil, errors.New("start a Python worker: a variable of its environment is not valid UTF-8")
 		}
 	}
 	p, other, err := newProcess(c)
@@ -56,7 +56,7 @@ func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 		p.closePipes()
 		return nil, fmt.Errorf("hand over to a template: %w", err)
 	}
-	p.end = func() error { // its end of the line closes with it
+	p.wait = func() error { // the kernel closes the copy's end of the line when it ends
 		_, _ = io.Copy(io.Discard, line)
 		_ = line.Close()
 		return errors.New("the Python worker ended")
@@ -65,7 +65,7 @@ func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 	defer cancel()
 	said, err := p.begin(ctx, map[string]any{"dir": c.Dir, "env": env, "memory": c.MemoryMax})
 	if err != nil {
-		_ = line.Close() // which ends what there may be
+		_ = line.Close() // which ends the copy, if there is one
 		p.closePipes()
 		return nil, err
 	}
@@ -74,9 +74,9 @@ func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 	return &dialogue{p: p, notice: c.OnNotice}, nil
 }
 
-// begin tells the copy who it is, and waits for its hello.
-func (p *process) begin(ctx context.Context, who any) (hello, error) {
-	packet, err := packed(notice{Op: "begin", Args: who})
+// begin sends the copy its settings and waits for its hello.
+func (p *process) begin(ctx context.Context, settings any) (hello, error) {
+	packet, err := packed(notice{Op: "begin", Args: settings})
 	if err != nil {
 		return hello{}, err
 	}
@@ -89,8 +89,9 @@ func (p *process) begin(ctx context.Context, who any) (hello, error) {
 	return p.awaitHello(ctx, "compile")
 }
 
-// handOver sends the worker's ends of the pipes and of a line, whose other end
-// it gives: that one closes when the worker ends, and the other way round.
+// handOver sends a template the copy's ends of the pipes, and one end of a socket,
+// the line. It returns the other end. When the copy or this process ends, the
+// kernel closes its end, and the other side notices.
 func handOver(handover *os.File, other theirs) (*os.File, error) {
 	fds, err := socketPair()
 	if err != nil {

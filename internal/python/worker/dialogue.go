@@ -13,13 +13,13 @@ import (
 type dialogue struct {
 	p      *process
 	next   int64
-	posted int64 // the request of Post
-	broken error // set once the conversation cannot go on
+	posted int64 // number of the request that Post sent
+	broken error // why the conversation cannot go on
 	notice func(op string, args json.RawMessage)
 }
 
-// StartDialogue starts a worker and waits until it is ready. The context is
-// for the start only.
+// StartDialogue starts a worker and waits until it is ready. The context applies
+// only to the start.
 func StartDialogue(ctx context.Context, c Config) (Dialogue, error) {
 	p, err := start(ctx, c)
 	if err != nil {
@@ -28,7 +28,7 @@ func StartDialogue(ctx context.Context, c Config) (Dialogue, error) {
 	return &dialogue{p: p, notice: c.OnNotice}, nil
 }
 
-// Ask implements Dialogue. When ctx ends first the worker is killed: it is
+// Ask implements Dialogue. When ctx ends first, the worker is killed, because it is
 // single-threaded and cannot be asked to give up.
 func (d *dialogue) Ask(ctx context.Context, op string, args, reply any, answer Handler) error {
 	id, err := d.send(ctx, op, args)
@@ -63,23 +63,23 @@ func (d *dialogue) Result(ctx context.Context, into any, answer Handler) (bool, 
 	return true, decode(f.Args, into, "a result")
 }
 
-// decode reads JSON; the text itself where that is what is wanted.
+// decode reads JSON. If into is a json.RawMessage, it returns the text itself.
 func decode(text json.RawMessage, into any, what string) error {
 	if raw, is := into.(*json.RawMessage); is {
 		*raw = text
 		return nil
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("pyworker: %s: %w", what, err)
+		return fmt.Errorf("read %s of the Python worker: %w", what, err)
 	}
 	return nil
 }
 
-// Came implements Dialogue.
-func (d *dialogue) Came() bool { return d.broken == nil && d.peek(resultFrame) != nil }
+// HasResult implements Dialogue.
+func (d *dialogue) HasResult() bool { return d.broken == nil && d.peek(resultFrame) != nil }
 
-// peek gives the next frame if all of it was read from the pipe already and it
-// begins like this; else nil.
+// peek returns the next frame if all of it is in the buffer and it has this
+// beginning, or nil.
 func (d *dialogue) peek(beginning string) []byte {
 	there, _ := d.p.frames.Peek(d.p.frames.Buffered())
 	if len(there) < 4 {
@@ -92,7 +92,7 @@ func (d *dialogue) peek(beginning string) []byte {
 	return nil
 }
 
-// into takes the value out of a reply.
+// into decodes the value of a reply.
 func (f frame) into(reply any, op string) error {
 	if f.Err != nil {
 		return f.Err
@@ -103,7 +103,7 @@ func (f frame) into(reply any, op string) error {
 	return decode(f.OK, reply, "reply to "+op)
 }
 
-// send writes a request and gives its number.
+// send writes a request and returns its number.
 func (d *dialogue) send(ctx context.Context, op string, args any) (int64, error) {
 	if d.broken != nil {
 		return 0, d.broken
@@ -124,7 +124,7 @@ func (d *dialogue) send(ctx context.Context, op string, args any) (int64, error)
 	return d.next, nil
 }
 
-// killWith ends the worker when ctx ends before stop is called.
+// killWith kills the worker if ctx ends before stop is called.
 func (d *dialogue) killWith(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		d.p.kill()
@@ -132,13 +132,13 @@ func (d *dialogue) killWith(ctx context.Context) (stop func() bool) {
 	})
 }
 
-// await answers what the worker asks until the reply to a request comes, or a
-// notice of a name.
+// await answers the worker's requests until the reply to request id arrives, or a
+// notice of this name.
 func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Handler) (frame, error) {
 	stop := func() bool { return false }
 	defer func() { stop() }()
 	for watched := false; ; {
-		if !watched && d.peek("") == nil { // or else nobody waits
+		if !watched && d.peek("") == nil { // reading may have to wait
 			stop, watched = d.killWith(ctx), true
 		}
 		f, err := readFrame(d.p.frames)
@@ -149,7 +149,7 @@ func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Ha
 		case f.Re == id:
 			return f, nil
 		case f.Re != 0:
-			return f, d.fail(ctx, fmt.Errorf("%w: a reply to %d while %d is asked", ErrFrame, f.Re, id))
+			return f, d.fail(ctx, fmt.Errorf("%w: a reply to request %d while %d is under way", ErrFrame, f.Re, id))
 		case f.ID == 0 && f.Op == notice:
 			return f, nil
 		case f.ID == 0: // another notice
@@ -160,11 +160,11 @@ func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Ha
 		}
 		var value any
 		if answer == nil {
-			err = &Failure{Kind: "protocol", Message: "nobody answers " + f.Op + " here"}
+			err = &Failure{Kind: "protocol", Message: "no request " + f.Op + " is answered here"}
 		} else {
 			value, err = answer(f.Op, f.Args)
 		}
-		if d.broken != nil { // a question inside the answer broke the conversation
+		if d.broken != nil { // a request that answer sent has ended the conversation
 			return f, d.broken
 		}
 		packet, err := answered(f.ID, value, err)
@@ -177,7 +177,7 @@ func (d *dialogue) await(ctx context.Context, id int64, notice string, answer Ha
 	}
 }
 
-// fail ends the conversation and says why as well as it can be known.
+// fail ends the conversation and returns the best explanation that is known.
 func (d *dialogue) fail(ctx context.Context, err error) error {
 	d.p.kill()
 	<-d.p.ended
@@ -199,7 +199,7 @@ func (d *dialogue) fail(ctx context.Context, err error) error {
 func (d *dialogue) Close(grace time.Duration) error {
 	d.p.close(grace)
 	if d.broken == nil {
-		d.broken = errors.New("pyworker: the dialogue is closed")
+		d.broken = errors.New("the conversation with the Python worker is closed")
 	}
 	return nil
 }

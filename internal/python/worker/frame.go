@@ -14,7 +14,7 @@ const MaxFrame = 64 << 20
 // ErrFrame reports that the worker sent something that is not a frame of the protocol.
 var ErrFrame = errors.New("not a frame of the worker protocol")
 
-// frame is any message: a request (ID and Op), a reply (Re), or a notice (Op).
+// frame is any message: a request (ID and Op), a reply (Re) or a notice (Op).
 type frame struct {
 	ID   int64           `json:"id"`
 	Re   int64           `json:"re"`
@@ -59,7 +59,7 @@ func readBody(r io.Reader, n int) ([]byte, error) {
 	body := make([]byte, 0, min(n, step))
 	for len(body) < n {
 		start := len(body)
-		take := min(n-start, max(step, start)) // grows as the bytes prove to be there
+		take := min(n-start, max(step, start)) // grows with the bytes that have arrived
 		if cap(body) < start+take {
 			grown := make([]byte, start, start+take)
 			copy(grown, body)
@@ -83,7 +83,7 @@ func packed(v any) ([]byte, error) {
 		return nil, fmt.Errorf("marshal a frame for the Python worker: %w", err)
 	}
 	if len(body) > MaxFrame {
-		return nil, fmt.Errorf("a frame for the Python worker has %d bytes, more than the limit of %d", len(body), MaxFrame)
+		return nil, fmt.Errorf("a frame for the Python worker has %d bytes, above the limit of %d", len(body), MaxFrame)
 	}
 	packet := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
 	return append(packet, body...), nil

@@ -7,5 +7,5 @@ import (
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// Tests start this binary once more, as another process.
+// Some tests start this binary again as another process.
 func TestMain(m *testing.M) { os.Exit(racedetector.Main(m)) }

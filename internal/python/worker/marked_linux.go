@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// markVariable is in the environment of a worker, and so of what it starts.
+// markVariable is set for a worker and inherited by all processes that it starts.
 const markVariable = "ORDAIN_EXECUTOR"
 
-// KillMarked ends every process whose mark begins with prefix: also one that
-// left the process group of its worker, as daemons do. It gives how many there
-// were. A process that was given another environment is not found.
+// KillMarked kills every process whose mark begins with prefix, even if it left the
+// process group of its worker, as daemons do. It returns their number. It does not
+// find processes that were started with another environment.
 func KillMarked(prefix string) int {
 	killed := map[int]bool{}
-	for range 20 { // what forks meanwhile is in the next pass
+	for range 20 { // the next pass finds processes that were forked meanwhile
 		var fresh int
-		for _, pid := range marked(prefix) {
+		for _, pid := range killMarkedOnce(prefix) {
 			if !killed[pid] {
 				fresh++
 			}
@@ -31,8 +31,8 @@ func KillMarked(prefix string) int {
 	return len(killed)
 }
 
-// marked kills what bears the mark now, and lists it.
-func marked(prefix string) []int {
+// killMarkedOnce kills the processes that have the mark now and returns their ids.
+func killMarkedOnce(prefix string) []int {
 	wanted := []byte(markVariable + "=" + prefix)
 	found, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var out []int
@@ -41,11 +41,11 @@ func marked(prefix string) []int {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		p, err := os.FindProcess(pid) // a handle: the number may soon be another process's
+		p, err := os.FindProcess(pid) // a handle, because the id may soon belong to another process
 		if err != nil {
 			continue
 		}
-		if environ, err := os.ReadFile(path); err == nil && bears(environ, wanted) && p.Signal(syscall.SIGKILL) == nil {
+		if environ, err := os.ReadFile(path); err == nil && hasVariable(environ, wanted) && p.Signal(syscall.SIGKILL) == nil {
 			out = append(out, pid)
 		}
 		_ = p.Release()
@@ -53,7 +53,8 @@ func marked(prefix string) []int {
 	return out
 }
 
-func bears(environ, wanted []byte) bool {
+// hasVariable reports whether an environment has a variable with this beginning.
+func hasVariable(environ, wanted []byte) bool {
 	for variable := range bytes.SplitSeq(environ, []byte{0}) {
 		if bytes.HasPrefix(variable, wanted) {
 			return true
@@ -62,7 +63,7 @@ func bears(environ, wanted []byte) bool {
 	return false
 }
 
-// tasksOfUser counts the processes and threads of this user.
+// tasksOfUser returns the number of processes and threads of this user.
 func tasksOfUser() int {
 	var n int
 	uid := uint32(os.Geteuid())
@@ -84,8 +85,8 @@ func threadsOf(dir string) int {
 	return len(entries)
 }
 
-// Descendants lists the processes that a worker has started, and theirs, with
-// those of its process group that lost their parent.
+// Descendants returns the processes that a worker has started, directly or not,
+// including those of its process group whose parent has ended.
 func Descendants(worker int) []int {
 	found, _ := filepath.Glob("/proc/[0-9]*/stat")
 	children := map[int][]int{}
@@ -99,7 +100,7 @@ func Descendants(worker int) []int {
 		if err != nil {
 			continue
 		}
-		after := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name may hold anything
+		after := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name before it may contain anything
 		if len(after) < 3 {
 			continue
 		}
@@ -124,8 +125,8 @@ func Descendants(worker int) []int {
 	return out
 }
 
-// SystemTasks is how many processes and threads the machine has: cheap to ask,
-// to know whether to look closer.
+// SystemTasks returns the number of processes and threads on the machine. That is
+// cheap, in contrast to Descendants.
 func SystemTasks() int {
 	text, err := os.ReadFile("/proc/loadavg") // 0.20 0.18 0.12 1/80 11206
 	if err != nil {

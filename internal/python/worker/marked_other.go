@@ -4,14 +4,14 @@ package worker
 
 const markVariable = "ORDAIN_EXECUTOR"
 
-// KillMarked finds nothing where there is no /proc: the process group is all
-// that ends with a worker.
+// KillMarked does nothing without /proc. Only the process group of a worker ends
+// with it then.
 func KillMarked(string) int { return 0 }
 
 func tasksOfUser() int { return 0 }
 
-// Descendants is empty where there is no /proc.
+// Descendants returns nothing without /proc.
 func Descendants(int) []int { return nil }
 
-// SystemTasks is unknown where there is no /proc.
+// SystemTasks returns 0 without /proc.
 func SystemTasks() int { return 0 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestServer is not a test: it is the server of TestWorkersDieWithTheirServer.
+// TestServer is not a test but the server of TestWorkersDieWithTheirServer.
 func TestServer(t *testing.T) {
 	dir := os.Getenv("PYWORKER_TEST_SERVER")
 	if dir == "" {
@@ -29,8 +29,8 @@ func TestServer(t *testing.T) {
 	select {}
 }
 
-// A server that is killed with SIGKILL leaves neither workers nor what they
-// started.
+// A server that is killed with SIGKILL leaves neither workers nor processes that
+// they started.
 func TestWorkersDieWithTheirServer(t *testing.T) {
 	dir := t.TempDir()
 	server := exec.Command(os.Args[0], "-test.run=^TestServer$", "-test.v")

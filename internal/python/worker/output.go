@@ -10,11 +10,11 @@ import (
 
 const (
 	maxLine  = 16 << 10 // longer lines of output are cut
-	maxWords = 4 << 10  // of output that is kept for a worker that dies
+	maxWords = 4 << 10  // bytes of output that are kept for the case that the worker dies
 )
 
-// readLines calls each for every line until the stream ends. A line of any
-// length costs at most maxLine of memory.
+// readLines calls each for every line until the stream ends. It never needs more
+// memory than maxLine, however long a line is.
 func readLines(r io.Reader, each func(line string)) {
 	in := bufio.NewReaderSize(r, maxLine)
 	for {
@@ -37,15 +37,15 @@ func readLines(r io.Reader, each func(line string)) {
 
 const cut = " … (cut)"
 
-// ownFrame reports whether a line is of the stack that faulthandler prints when
-// a worker crashes, and about our own code: it says nothing to the authors of
-// modules.
+// ownFrame reports whether a line belongs to the stack that faulthandler prints
+// when a worker crashes, and is about our own code, which does not help the authors
+// of modules.
 func ownFrame(line, runtime string) bool {
 	file, is := strings.CutPrefix(line, `  File "`)
 	return is && (runtime != "" && strings.HasPrefix(file, runtime+"/") || strings.HasPrefix(file, "<frozen importlib"))
 }
 
-// lastWords keeps the end of what was printed.
+// lastWords keeps the last lines of the output.
 type lastWords struct {
 	mu    sync.Mutex
 	lines []string
@@ -68,7 +68,7 @@ func (w *lastWords) add(line string) {
 	w.lines = w.lines[drop:]
 }
 
-// String gives the lines that are left.
+// String returns the lines.
 func (w *lastWords) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

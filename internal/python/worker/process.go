@@ -17,50 +17,50 @@ import (
 	"time"
 )
 
-// helloDeadline is how long a worker may take to import itself and say hello.
+// helloDeadline is how long a worker may take to start and say hello.
 const helloDeadline = 30 * time.Second
 
-// drain is how long output is still read after the process has ended, in case
-// that a child of it holds the pipe open.
+// drain is how long output is read after the process has ended, because a child may
+// still hold the pipe open.
 const drain = 250 * time.Millisecond
 
-// process is a started worker: the pipes, the output, and its end.
+// process is a worker process with its pipes and output.
 type process struct {
 	pid     int
 	mark    string
-	end     func() error // waits for its end
+	wait    func() error // waits for the end of the process
 	in      *os.File     // our end of fd 3
 	out     *os.File     // our end of fd 4
 	frames  *bufio.Reader
 	words   *lastWords
-	runtime string // the folder of our own code
+	runtime string // folder of our own code
 
 	stdout, stderr *os.File
 
 	writing sync.Mutex
 	ended   chan struct{} // closed when the process is gone and its output read
-	endErr  error         // how it ended; valid after ended
+	endErr  error         // how it ended; set before ended is closed
 }
 
 func (c Config) validate() error {
 	switch {
 	case c.Python == "":
-		return errors.New("pyworker: Config.Python is empty: name an interpreter")
+		return errors.New("worker: Config.Python is empty: name an interpreter")
 	case c.RuntimeDir == "":
-		return errors.New("pyworker: Config.RuntimeDir is empty: it comes from runtime.Unpack")
+		return errors.New("worker: Config.RuntimeDir is empty: it comes from runtime.Unpack")
 	case c.Role != "compile" && c.Role != "handler" && c.Role != "template":
-		return fmt.Errorf("pyworker: Config.Role is %q: want compile, handler or template", c.Role)
+		return fmt.Errorf("worker: Config.Role is %q: want compile, handler or template", c.Role)
 	}
 	return nil
 }
 
-// theirs are the worker's ends of its pipes, in the order of its protocol:
-// requests, replies, standard output and standard error.
+// theirs are the worker's ends of the pipes: requests, replies, standard output and
+// standard error.
 type theirs [4]*os.File
 
 func (t theirs) close() { closeAll(t[0], t[1], t[2], t[3]) }
 
-// newProcess makes the pipes of a worker that is about to be started.
+// newProcess makes the pipes for a worker that is about to be started.
 func newProcess(c Config) (_ *process, other theirs, err error) {
 	p := &process{words: &lastWords{}, runtime: c.RuntimeDir, ended: make(chan struct{})}
 	var made []io.Closer
@@ -109,7 +109,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 		p.closePipes()
 		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
 	}
-	p.pid, p.end = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
+	p.pid, p.wait = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
 	p.mark = c.Mark
 	p.follow(c.OnOutput)
 	if _, err := p.awaitHello(ctx, c.Role); err != nil {
@@ -118,7 +118,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 	return p, nil
 }
 
-// failedStart ends a worker that did not become one.
+// failedStart kills a worker that did not start properly, and adds its output to the error.
 func (p *process) failedStart(err error) error {
 	p.kill()
 	<-p.ended
@@ -163,8 +163,8 @@ func (c Config) environ() []string {
 	return env
 }
 
-// tasks is the number for the kernel, which counts all of a user. It does not
-// count for root.
+// tasks returns the kernel's limit of processes and threads. It counts all of a user,
+// including those that run already, and does not apply to root.
 func (c Config) tasks() int {
 	if c.Tasks == 0 || os.Geteuid() == 0 {
 		return 0
@@ -172,7 +172,7 @@ func (c Config) tasks() int {
 	return tasksOfUser() + c.Tasks
 }
 
-// follow reads the output of a worker that runs, and waits for its end.
+// follow reads the output of a running worker and cleans up after its end.
 func (p *process) follow(onOutput func(stream, line string)) {
 	var reading sync.WaitGroup
 	var serial sync.Mutex // onOutput is called for one line at a time
@@ -192,10 +192,10 @@ func (p *process) follow(onOutput func(stream, line string)) {
 		})
 	}
 	go func() {
-		err := p.end()
-		p.killGroup() // what it forked and left behind in its group
+		err := p.wait()
+		p.killGroup() // processes that it left in its group
 		if p.mark != "" {
-			KillMarked(p.mark) // and what left the group
+			KillMarked(p.mark) // and those that left the group
 		}
 		limit := time.Now().Add(drain)
 		_ = p.stdout.SetReadDeadline(limit)
@@ -208,7 +208,7 @@ func (p *process) follow(onOutput func(stream, line string)) {
 	}()
 }
 
-// hello is what a worker says first.
+// hello is the first notice of a worker.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Role     string `json:"role"`
@@ -231,18 +231,13 @@ func (p *process) awaitHello(ctx context.Context, role string) (hello, error) {
 		return said, fmt.Errorf("the Python worker began with %q instead of hello", f.Op)
 	}
 	if said.Protocol != ProtocolVersion || said.Role != role {
-		return said, fmt.Errorf(
-			"the Python worker speaks protocol %d as %q; wanted %d as %q",
-			said.Protocol,
-			said.Role,
-			ProtocolVersion,
-			role,
-		)
+		return said, fmt.Errorf("the Python worker speaks protocol %d as %q; wanted %d as %q",
+			said.Protocol, said.Role, ProtocolVersion, role)
 	}
 	return said, nil
 }
 
-// write sends one packed frame whole.
+// write sends packed frames.
 func (p *process) write(packet []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
@@ -250,10 +245,10 @@ func (p *process) write(packet []byte) error {
 	return err
 }
 
-// kill ends the process and everything in its group, now.
+// kill kills the process and its group.
 func (p *process) kill() {
 	select {
-	case <-p.ended: // its number may be another process's now
+	case <-p.ended: // the id may belong to another process now
 	default:
 		p.killGroup()
 		if p.pid > 0 {
@@ -268,7 +263,7 @@ func (p *process) killGroup() {
 	}
 }
 
-// close asks for an orderly end and enforces it after grace.
+// close asks the worker to end, and kills it after grace.
 func (p *process) close(grace time.Duration) {
 	if packet, err := packed(notice{Op: "bye", Args: struct{}{}}); err == nil {
 		_ = p.in.SetWriteDeadline(time.Now().Add(grace))
@@ -285,7 +280,7 @@ func (p *process) close(grace time.Duration) {
 	closeAll(p.in, p.out)
 }
 
-// rss reads the resident memory from the kernel.
+// rss returns the resident memory in bytes, or 0 if it is unknown.
 func (p *process) rss() int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/statm")
 	if err != nil {
@@ -298,7 +293,7 @@ func (p *process) rss() int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// describeEnd turns how a process ended into words for a person.
+// describeEnd describes how a process ended, for people.
 func describeEnd(err error) error {
 	if err == nil {
 		return errors.New("the Python worker ended")
@@ -313,8 +308,8 @@ func describeEnd(err error) error {
 	return fmt.Errorf("the Python worker ended: %w", err)
 }
 
-// MinimalEnv is the environment of a worker: enough to find programs and a
-// home, nothing of what this process was given.
+// MinimalEnv returns a minimal environment for a worker, with the variables for
+// programs, the home folder, language, time zone and temporary files.
 func MinimalEnv() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"} {

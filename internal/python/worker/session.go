@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// silence is how long a worker may send nothing at all, not even its
-// heartbeat, before it counts as stuck. The heartbeat is every 5 seconds.
+// silence is how long a worker may send nothing before it counts as stuck and is
+// killed. Its heartbeat comes every 5 seconds.
 const silence = 60 * time.Second
 
 type session struct {
@@ -23,14 +23,14 @@ type session struct {
 	mu      sync.Mutex
 	next    int64
 	calls   map[int64]*call
-	err     error // why it ended; valid after done
+	err     error // why the worker ended; set before done is closed
 	ended   bool  // nothing is read any more
 	closing bool
 	posted  []byte        // frames to write, in their order
 	wake    chan struct{} // buffered; wakes writePosted
 }
 
-// call is a request that waits for its reply.
+// call is a request that has not got its reply yet.
 type call struct {
 	Errand
 	s         *session
@@ -38,8 +38,8 @@ type call struct {
 	answering sync.Mutex // held while a request of the worker is answered
 }
 
-// StartSession starts a worker and waits until it is ready. The context is
-// for the start only.
+// StartSession starts a worker and waits until it is ready. The context applies
+// only to the start.
 func StartSession(ctx context.Context, c Config) (Session, error) {
 	p, err := start(ctx, c)
 	if err != nil {
@@ -51,7 +51,7 @@ func StartSession(ctx context.Context, c Config) (Session, error) {
 	return s, nil
 }
 
-// read hands each frame to the call that it belongs to, until the end.
+// read passes each frame to its call, until the worker ends.
 func (s *session) read() {
 	stuck := time.AfterFunc(silence, func() {
 		s.setErr(fmt.Errorf("the Python worker sent no heartbeat for %s and was ended", silence))
@@ -76,8 +76,9 @@ func (s *session) read() {
 		switch {
 		case c != nil:
 			c.take(f)
-		case f.ID != 0: // a request of a call that is over
-			if packet, err := answered(f.ID, nil, &Failure{Kind: "cancelled", Message: "the task that asks for this is over"}); err == nil {
+		case f.ID != 0: // a request of a call that has ended
+			over := &Failure{Kind: "cancelled", Message: "the task that asks for this is over"}
+			if packet, err := answered(f.ID, nil, over); err == nil {
 				go func() { _ = s.p.write(packet) }()
 			}
 		}
@@ -111,11 +112,11 @@ func (s *session) writePosted() {
 		frames := s.posted
 		s.posted = nil
 		s.mu.Unlock()
-		_ = s.p.write(frames) // a failure means that the worker is gone, which every call learns from read
+		_ = s.p.write(frames) // if this fails, the worker has ended, and read ends every call
 	}
 }
 
-// take takes a frame for a call.
+// take processes a frame of a call.
 func (c *call) take(f frame) {
 	switch {
 	case f.Re != 0:
@@ -136,7 +137,7 @@ func (c *call) take(f frame) {
 	}
 }
 
-// setErr keeps the first reason.
+// setErr keeps the first error.
 func (s *session) setErr(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,30 +160,30 @@ func (s *session) Call(
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	type end struct {
+	type outcome struct {
 		raw json.RawMessage
 		err error
 	}
-	came := make(chan end, 1)
+	ended := make(chan outcome, 1)
 	id, err := s.Post(
 		Errand{
 			Op:     op,
 			Args:   args,
 			Answer: answer,
 			Notice: notice,
-			Done:   func(raw json.RawMessage, err error) { came <- end{raw, err} },
+			Done:   func(raw json.RawMessage, err error) { ended <- outcome{raw, err} },
 		},
 	)
 	if err != nil {
 		return err
 	}
 	select {
-	case e := <-came:
+	case e := <-ended:
 		if e.err != nil || reply == nil {
 			return e.err
 		}
 		if err := json.Unmarshal(e.raw, reply); err != nil {
-			return fmt.Errorf("pyworker: reply to %s: %w", op, err)
+			return fmt.Errorf("read the Python worker's reply to %s: %w", op, err)
 		}
 		return nil
 	case <-ctx.Done():
@@ -225,13 +226,13 @@ func (c *call) reply(f frame) {
 	var value any
 	var err error
 	if c.Answer == nil {
-		err = &Failure{Kind: "protocol", Message: "nobody answers " + f.Op + " here"}
+		err = &Failure{Kind: "protocol", Message: "no request " + f.Op + " is answered here"}
 	} else {
 		value, err = c.Answer(f.Op, f.Args)
 	}
 	packet, err := answered(f.ID, value, err)
 	if err == nil {
-		_ = c.s.p.write(packet) // when this fails the worker is gone, and the call learns it
+		_ = c.s.p.write(packet) // if this fails, the worker has ended, and so will the call
 	}
 }
 

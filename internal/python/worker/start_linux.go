@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the worker a process group. A compile worker, and a template
-// that imports, may be busy when we end, so the kernel kills it. A handler worker always reads, and is left to
-// see the end of its pipe: it takes its whole group with it, which the kernel
-// would not.
+// ownGroup gives the worker its own process group. A compile worker or a template
+// may be busy when we end, so the kernel kills it. A handler worker always reads,
+// so it notices the end of its pipe and then kills its whole group, which the
+// kernel would not do.
 func ownGroup(role string) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if role != "handler" {
@@ -19,8 +19,8 @@ func ownGroup(role string) *syscall.SysProcAttr {
 	return attr
 }
 
-// starter runs functions on one thread that lives as long as the program:
-// the kernel sends Pdeathsig when the thread that forked ends, not the process.
+// starter runs functions on a thread that lives as long as the program, because the
+// kernel sends Pdeathsig when the thread that forked ends, not the process.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the worker a process group. Where the kernel has no death
-// signal the worker ends when file descriptor 3 closes.
+// ownGroup gives the worker its own process group. The kernel has no death signal,
+// so the worker ends when file descriptor 3 closes.
 func ownGroup(string) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func startOnLastingThread(cmd *exec.Cmd) error { return cmd.Start() }

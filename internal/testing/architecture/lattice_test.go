@@ -33,6 +33,8 @@ var lattice = []struct {
 	{"internal/diag", "internal/plaintext"},
 	{"internal/provenance", "internal/plaintext"},
 	{"internal/bus", "internal/intent"},
+	{"internal/service", ""},
+	{"internal/service/servicetest", "internal/service"},
 	{"internal/secret", "internal/fault"},
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
@@ -55,20 +57,26 @@ var lattice = []struct {
 	{"compiler/module/mailaddress", "internal/python/pytext"},
 	{
 		"compiler/module",
-		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
+		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml " +
+			"compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag " +
+			"internal/fault",
 	},
 	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",
-		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault internal/intent",
+		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
+			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
+			"internal/intent",
 	},
 	{"compiler/plugin/plugintest", ""},
 	{"compiler/job", "compiler/plugin"},
 	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
-		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker internal/fault compiler/lineage internal/provenance",
+		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
+			"compiler/plugin internal/intent internal/diag internal/jsontext internal/python/worker " +
+			"internal/fault compiler/lineage internal/provenance",
 	},
 	{
 		"compiler/modeldoc",
@@ -76,7 +84,9 @@ var lattice = []struct {
 	},
 	{
 		"compiler",
-		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin compiler/export compiler/modeldoc internal/python/runtime internal/intent internal/diag internal/fault",
+		"compiler/syntax compiler/types compiler/module compiler/eval compiler/plugin " +
+			"compiler/export compiler/modeldoc internal/python/runtime internal/intent internal/diag " +
+			"internal/fault",
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
@@ -105,29 +115,49 @@ var lattice = []struct {
 	{"server/callback", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial internal/jsontext"},
+	{"server/store", "internal/intent internal/fault server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
-	{"server/forge", "internal/intent internal/fault"},
+{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
+	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
 	{
-		"server/control",
-		"internal/intent internal/fault internal/bus compiler/export internal/diag internal/provenance server/forge",
+		"server/forge",
+		"gitsync internal/intent internal/fault internal/bus internal/service server/store " +
+			"server/source server/forge/client",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault"},
 	{
 		"server/build",
-		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module compiler/plugin server/control internal/intent internal/fault internal/diag internal/python/venv internal/python/worker layout",
+		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module " +
+			"compiler/plugin internal/intent internal/fault internal/python/venv layout",
+	},
+	{
+		"server/keeper",
+		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
+			"internal/provenance internal/service layout server/store server/source server/forge " +
+			"server/build",
+	},
+	{
+		"server/control",
+		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
+			"server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
-		"server/control server/forge server/store server/store/storetest gitsync gitsync/signers compiler/export internal/intent internal/bus internal/secret internal/provenance internal/diag",
+		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
+			"internal/service layout server/build server/control server/forge server/forge/client server/keeper " +
+			"server/source server/store server/store/storetest",
 	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance"},
+	{
+		"api",
+		"server/control server/store internal/intent internal/fault internal/bus internal/diag " +
+			"internal/provenance",
+	},
 	{"api/client", "internal/fault"},
 	{
 		"api/apitest",
@@ -156,7 +186,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/store server/deployer server/forge server/control server/build",
+		"server/config server/logfile server/callback server/store server/source server/deployer " +
+			"server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may

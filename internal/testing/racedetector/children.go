@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a binary that starts itself as other programs. It is
-// for TestMain. A data race that one of these finds makes the binary fail,
-// whatever became of its output and of its exit status.
+// Main runs the tests of a binary that starts itself as other processes; call it
+// from TestMain. A data race in one of these processes makes the binary fail, even
+// if no test looks at the output or exit status of the process.
 func Main(m interface{ Run() int }) (code int) {
 	if !On {
 		return m.Run()
@@ -23,40 +23,40 @@ func Main(m interface{ Run() int }) (code int) {
 	}
 	defer os.RemoveAll(dir)
 	reports.dir = dir
-	// Of this process the detector has read its options already: here it goes on
-	// writing to standard error.
+	// This process has read the options of the detector already, and goes on
+	// writing its reports to standard error.
 	if err := os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" log_path="+filepath.Join(dir, "race"))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code = m.Run()
 	for _, text := range reports.take() {
-		fmt.Fprintf(os.Stderr, "a process that these tests started found a data race:\n%s\n", text)
+		fmt.Fprintf(os.Stderr, "a process that these tests started has a data race:\n%s\n", text)
 		code = max(code, 1)
 	}
 	return code
 }
 
-// Check fails a test when a process that this binary started has found a data
-// race since Check was last called. Tests that run in parallel are told of each
-// other's.
+// Check fails a test if the detector has found a data race in a process of this
+// binary since the last call of Check. A test that runs in parallel with others
+// may get their reports.
 func Check(t testing.TB) {
 	t.Helper()
 	for _, text := range reports.take() {
-		t.Errorf("a process that was started found a data race:\n%s", text)
+		t.Errorf("a process that this binary started has a data race:\n%s", text)
 	}
 }
 
 var reports folder
 
-// folder is where the detector writes a file for each process that finds something.
+// folder is the folder where the detector writes a file for each process with a data race.
 type folder struct {
 	mu  sync.Mutex
-	dir string // empty: there are none
-	n   map[string]int64
+	dir string           // empty without the detector
+	n   map[string]int64 // bytes that take has returned, by file
 }
 
-// take gives the reports that were written since it was last called.
+// take returns the reports that were written since the last call.
 func (f *folder) take() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// This test binary is also a program with a data race, and one whose tests
-// start that.
+// The test binary is also a program with a data race, and a test binary that
+// starts that program.
 func TestMain(m *testing.M) {
 	if os.Getenv("ORDAIN_TEST_RACES") == "race" {
 		race()
@@ -26,11 +26,11 @@ func race() {
 	<-done
 }
 
-// A data race in a process that a test starts, and takes no notice of, fails
-// the test that checks, and the whole binary where none does.
+// A data race in a process that a test starts fails the test that calls Check or,
+// if none does, the whole binary.
 func TestARaceOfAnotherProcessIsFound(t *testing.T) {
 	if !racedetector.On {
-		t.Skip("this is about the race detector")
+		t.Skip("needs the race detector")
 	}
 	for name, test := range map[string]string{"the test": "TestThatChecks", "the binary": "TestThatDoesNotCheck"} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestThatChecks(t *testing.T) {
 
 func TestThatDoesNotCheck(t *testing.T) { startOther(t) }
 
-// startOther starts a process with a data race, whose end nobody looks at.
+// startOther starts a process with a data race and ignores how it ends.
 func startOther(t *testing.T) {
 	if os.Getenv("ORDAIN_TEST_RACES") == "" {
 		t.Skip("for TestARaceOfAnotherProcessIsFound")

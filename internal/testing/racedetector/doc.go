@@ -1,8 +1,7 @@
-// Package racedetector tells tests whether the race detector is on. It makes
-// our code five to ten times slower, and what it looks for does not depend on
-// which of thousands of models is compiled: large matrices of like cases take
-// a part of them then, and all in an ordinary run.
+// Package racedetector tells tests whether the race detector is on. It makes code
+// five to ten times slower, and races do not depend on which of thousands of
+// models is compiled, so tests over large matrices run only a part of them then.
 //
-// Tests that start other programs, which may be this very binary, learn from
-// it what the race detector found there.
+// It also collects races that the detector finds in other processes that a test
+// starts, which are often this very test binary.
 package racedetector

@@ -2,5 +2,5 @@
 
 package racedetector
 
-// On tells whether the race detector is on.
+// On reports whether the race detector is on.
 const On = false

@@ -1,15 +1,14 @@
-// Package partial decides what a version holds after a partial export: the
-// version before, with some resource sets replaced and some removed.
+// Package partial decides what a version contains after a partial export: the version before it, with some resource
+// sets replaced and some removed.
 //
 //	base     set a │ set b │ set c │ shared
 //	change   set a'│  ───  │remove │ shared, as it was, and new ones
 //	─────────────────────────────────────────
 //	merged   set a'│ set b │       │ shared ∪ new
 //
-// A set that the change has takes the place of the old one, whole. Resources in
-// no set are shared: they may come, but neither change nor go. Sets must be
-// independent of each other, or one could not be replaced without looking at
-// the others; so a resource in a set requires only what is in the same set or shared.
+// A set in the change replaces the old one entirely. Resources in no set are shared: a change may add shared
+// resources, but neither change nor remove them. Sets must be independent of each other, or none could be replaced
+// without looking at the others; so a resource in a set requires only resources of the same set and shared ones.
 package partial
 
 import (
@@ -37,8 +36,8 @@ type Base struct {
 	Code      []intent.ResourceCode
 }
 
-// Merge gives the whole version that a change makes of its base. A change that
-// breaks a rule is a fault of kind Invalid that names the resource and the sets.
+// Merge returns the whole version that a change makes of its base. A change that breaks a rule fails with
+// fault.Invalid, and the message names the resource and the sets.
 func Merge(base Base, change intent.NewVersion) (intent.NewVersion, error) {
 	m := &merger{base: base, old: index(base.Resources), fresh: index(change.Resources), replaced: map[string]bool{}}
 	for _, r := range change.Resources {
@@ -93,7 +92,7 @@ type merger struct {
 	replaced map[string]bool // sets that the change replaces or removes
 }
 
-// shown names a set for people.
+// shown returns the name of a set for messages.
 func shown(set string) string {
 	if set == "" {
 		return "the shared resources"
@@ -101,8 +100,8 @@ func shown(set string) string {
 	return "the resource set " + set
 }
 
-// independent looks for requirements from one set into another, in the base
-// and in the change. What the change requires it must hold itself.
+// independent fails when a resource requires one of another set, in the base or in the change. The change must
+// contain what its resources require.
 func (m *merger) independent() error {
 	for _, part := range []struct {
 		resources map[intent.ResourceID]*intent.Resource
@@ -119,26 +118,21 @@ func (m *merger) independent() error {
 				if required != nil {
 					where = "is in " + shown(required.ResourceSet)
 				}
-				return invalid(
-					"%sthe resource %s in %s requires %s, which %s",
-					part.what,
-					r.ID,
-					shown(r.ResourceSet),
-					id,
-					where,
-				)
+				return invalid("%sthe resource %s in %s requires %s, which %s", part.what, r.ID, shown(r.ResourceSet),
+					id, where)
 			}
 		}
 	}
 	return nil
 }
 
-// stay holds resources in their sets, unless both sets are replaced together.
+// stay fails when a resource changes its set, unless both sets are replaced together.
 func (m *merger) stay() error {
 	for _, r := range sorted(m.fresh) {
 		if old := m.old[r.ID]; old != nil && old.ResourceSet != r.ResourceSet && !m.replaced[old.ResourceSet] {
 			return invalid(
-				"the resource %s would move from %s to %s; a partial export moves resources only between sets that are exported together",
+				"the resource %s would move from %s to %s; a partial export moves resources only between sets that "+
+					"are exported together",
 				r.ID,
 				shown(old.ResourceSet),
 				shown(r.ResourceSet),
@@ -173,8 +167,7 @@ func (m *merger) resources(change []intent.Resource) ([]intent.Resource, error) 
 	return out, nil
 }
 
-// remaining are the requirements of a shared resource of the base that are not
-// for the change to say.
+// remaining returns the requirements of a shared resource of the base that the change does not decide.
 func (m *merger) remaining(old intent.Resource) []intent.ResourceID {
 	return slices.DeleteFunc(slices.Clone(old.Requires), func(id intent.ResourceID) bool {
 		required := m.old[id]
@@ -182,7 +175,7 @@ func (m *merger) remaining(old intent.Resource) []intent.ResourceID {
 	})
 }
 
-// require gives a resource with other requirements, and the hash that follows.
+// require returns a resource with other requirements, and the hash that follows from them.
 func require(r intent.Resource, requires []intent.ResourceID) intent.Resource {
 	slices.SortFunc(requires, func(a, b intent.ResourceID) int { return strings.Compare(a.String(), b.String()) })
 	requires = slices.Compact(requires)
@@ -210,7 +203,7 @@ func Hash(attributes json.RawMessage, requires []intent.ResourceID) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same compares two JSON texts by what they say.
+// same reports whether two JSON texts have the same meaning.
 func same(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -225,7 +218,7 @@ func decode(text json.RawMessage, to *any) bool {
 	return d.Decode(to) == nil
 }
 
-// unknowns keeps those of resources that the change does not speak of.
+// unknowns joins the unknown values of the change with those of the base that the change does not cover.
 func (m *merger) unknowns(change []intent.Unknown) []intent.Unknown {
 	out := slices.Clone(change)
 	for _, u := range m.base.Unknowns {
@@ -239,8 +232,8 @@ func (m *merger) unknowns(change []intent.Unknown) []intent.Unknown {
 	return out
 }
 
-// code joins what executors load. A type has one code in a version, so a
-// change may bring another one only when it replaces all resources of the type.
+// code joins what executors load. A type has one code in a version, so a change may bring other code only when it
+// replaces all resources of the type.
 func (m *merger) code(change intent.NewVersion, merged []intent.Resource) ([]intent.ResourceCode, error) {
 	used := map[string]bool{} // types of resources that stay as they are
 	for _, r := range merged {
@@ -257,7 +250,7 @@ func (m *merger) code(change intent.NewVersion, merged []intent.Resource) ([]int
 	for _, c := range change.Code {
 		if old, kept := byType[c.Type]; kept && !reflect.DeepEqual(old, c) && !change.Partial.AllowCode {
 			return nil, invalid(
-				"the code of %s changed, and resources of that type stay that this export does not hold",
+				"the code of %s changed, and some resources of that type are not in this export",
 				c.Type,
 			)
 		}

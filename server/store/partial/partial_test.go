@@ -79,14 +79,22 @@ func TestMerge(t *testing.T) {
 		change  []string
 		want    []string
 	}{
-		"a set is replaced whole":                      {nil, []string{"a/a3=2"}, []string{"a/a3=2", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > b1, c1"}},
-		"a new set comes":                              {nil, []string{"d/d1=2"}, []string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "c/c1=1", "d/d1=2", "s1=1", "s2=1 > a1, b1, c1"}},
-		"a set goes":                                   {[]string{"c", "unknown"}, nil, []string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "s1=1", "s2=1 > a1, b1"}},
-		"the shared are said again":                    {nil, []string{"a/a1=2", "s1=1", "s2=1 > a1"}, []string{"a/a1=2", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > a1, b1, c1"}},
-		"a shared one comes":                           {nil, []string{"s3=1 > s1", "s1=1"}, []string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > a1, b1, c1", "s3=1 > s1"}},
-		"one moves between two sets that are exported": {nil, []string{"a/b1=1", "b/a1=1"}, []string{"b/a1=1", "a/b1=1", "c/c1=1", "s1=1", "s2=1 > c1"}},
-		"one becomes shared":                           {[]string{"b"}, []string{"b1=1"}, []string{"a/a1=1", "a/a2=1 > a1, s1", "b1=1", "c/c1=1", "s1=1", "s2=1 > a1, c1"}},
-		"nothing":                                      {nil, nil, []string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > a1, b1, c1"}},
+		"a set is replaced whole": {nil, []string{"a/a3=2"},
+			[]string{"a/a3=2", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > b1, c1"}},
+		"a new set comes": {nil, []string{"d/d1=2"},
+			[]string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "c/c1=1", "d/d1=2", "s1=1", "s2=1 > a1, b1, c1"}},
+		"a set goes": {[]string{"c", "unknown"}, nil,
+			[]string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "s1=1", "s2=1 > a1, b1"}},
+		"the shared are said again": {nil, []string{"a/a1=2", "s1=1", "s2=1 > a1"},
+			[]string{"a/a1=2", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > a1, b1, c1"}},
+		"a shared one comes": {nil, []string{"s3=1 > s1", "s1=1"},
+			[]string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > a1, b1, c1", "s3=1 > s1"}},
+		"one moves between two sets that are exported": {nil, []string{"a/b1=1", "b/a1=1"},
+			[]string{"b/a1=1", "a/b1=1", "c/c1=1", "s1=1", "s2=1 > c1"}},
+		"one becomes shared": {[]string{"b"}, []string{"b1=1"},
+			[]string{"a/a1=1", "a/a2=1 > a1, s1", "b1=1", "c/c1=1", "s1=1", "s2=1 > a1, c1"}},
+		"nothing": {nil, nil,
+			[]string{"a/a1=1", "a/a2=1 > a1, s1", "b/b1=1", "c/c1=1", "s1=1", "s2=1 > a1, b1, c1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := partial.Merge(partial.Base{Number: 4, Resources: read(base...)}, change(c.removed, c.change...))
@@ -118,14 +126,21 @@ func TestRefused(t *testing.T) {
 		base, removed, change []string
 		says                  string
 	}{
-		"removed and exported":          {base, []string{"a"}, []string{"a/a1=1"}, "the resource set a is to be removed and is in the export"},
-		"a shared one changes":          {base, nil, []string{"s1=2"}, "lab::Note[a,n=s1] is in no resource set, and a partial export would change it"},
-		"one moves from a kept set":     {base, nil, []string{"a/b1=1"}, "lab::Note[a,n=b1] would move from the resource set b to the resource set a"},
-		"a shared one moves":            {base, nil, []string{"a/s1=1"}, "lab::Note[a,n=s1] would move from the shared resources to the resource set a"},
-		"one of a kept set is freed":    {base, nil, []string{"b1=1"}, "from the resource set b to the shared resources"},
-		"sets depend on each other":     {base, nil, []string{"a/a1=1 > b1", "b/b1=1"}, "lab::Note[a,n=a1] in the resource set a requires lab::Note[a,n=b1], which is in the resource set b"},
+		"removed and exported": {base, []string{"a"}, []string{"a/a1=1"},
+			"the resource set a is to be removed and is in the export"},
+		"a shared one changes": {base, nil, []string{"s1=2"},
+			"lab::Note[a,n=s1] is in no resource set, and a partial export would change it"},
+		"one moves from a kept set": {base, nil, []string{"a/b1=1"},
+			"lab::Note[a,n=b1] would move from the resource set b to the resource set a"},
+		"a shared one moves": {base, nil, []string{"a/s1=1"},
+			"lab::Note[a,n=s1] would move from the shared resources to the resource set a"},
+		"one of a kept set is freed": {base, nil, []string{"b1=1"},
+			"from the resource set b to the shared resources"},
+		"sets depend on each other": {base, nil, []string{"a/a1=1 > b1", "b/b1=1"},
+			"lab::Note[a,n=a1] in the resource set a requires lab::Note[a,n=b1], which is in the resource set b"},
 		"it requires what is not in it": {base, nil, []string{"a/a1=1 > b1"}, "which is in no set of this export"},
-		"the base is tangled":           {[]string{"a/a1=1 > b1", "b/b1=1"}, nil, []string{"c/c1=1"}, "version 4 cannot be changed set by set: the resource lab::Note[a,n=a1]"},
+		"the base is tangled": {[]string{"a/a1=1 > b1", "b/b1=1"}, nil, []string{"c/c1=1"},
+			"version 4 cannot be changed set by set: the resource lab::Note[a,n=a1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := partial.Merge(partial.Base{Number: 4, Resources: read(c.base...)}, change(c.removed, c.change...))

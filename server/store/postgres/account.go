@@ -12,15 +12,15 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// account is whom the database runs as.
+// account is the account that the database runs as.
 type account struct {
 	uid, gid int
 	name     string // as the system knows it
 	switched bool   // it is not the account of this program
 }
 
-// chooseAccount gives this program's own account or, for root, that of the
-// existing data directory, else postgres, else nobody.
+// chooseAccount returns this program's own account or, for root, that of the existing data directory, else postgres,
+// else nobody.
 func chooseAccount(dataDir string) (account, error) {
 	const op = "postgres.chooseAccount"
 	uid := os.Geteuid()
@@ -30,13 +30,16 @@ func chooseAccount(dataDir string) (account, error) {
 	}
 	if uid != 0 {
 		if owner >= 0 && owner != uid {
-			return account{}, fault.New(op, fault.Forbidden, fmt.Sprintf("the data directory %s belongs to user id %d, this program runs as %d", dataDir, owner, uid)).
+			return account{}, fault.New(op, fault.Forbidden,
+				fmt.Sprintf("the data directory %s belongs to user id %d, this program runs as %d", dataDir, owner,
+					uid)).
 				Hint("run as the same user as before, or choose another state directory")
 		}
 		u, err := user.LookupId(strconv.Itoa(uid))
 		if err != nil {
 			return account{}, fault.Wrap(op, fault.Invalid, err).Say("PostgreSQL needs an account with a name").
-				Hint("add a line for user id " + strconv.Itoa(uid) + " to /etc/passwd, or use your own database with --database URL")
+				Hint("add a line for user id " + strconv.Itoa(uid) +
+					" to /etc/passwd, or use your own database with --database URL")
 		}
 		return account{uid: uid, gid: os.Getegid(), name: u.Username}, nil
 	}
@@ -50,7 +53,8 @@ func chooseAccount(dataDir string) (account, error) {
 	if err != nil {
 		return account{}, fault.Wrap(op, fault.Invalid, err).
 			Say("PostgreSQL refuses to run as root, and there is neither a user postgres nor a user nobody").
-			Hint("add a user postgres (useradd --system postgres), run Ordain as an ordinary user, or use your own database with --database URL")
+			Hint("add a user postgres (useradd --system postgres), run Ordain as an ordinary user, or use your own " +
+				"database with --database URL")
 	}
 	a := account{name: u.Username, switched: true}
 	if a.uid, err = strconv.Atoi(u.Uid); err == nil {
@@ -62,8 +66,7 @@ func chooseAccount(dataDir string) (account, error) {
 	return a, nil
 }
 
-// ownName is the system's name of the account that this program runs as: the
-// one that the database lets in.
+// ownName returns the system's name of the account that this program runs as: the one that the database admits.
 func ownName() (string, error) {
 	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
 	if err != nil {
@@ -79,7 +82,7 @@ func ownerOf(info fs.FileInfo) int {
 	return -1
 }
 
-// mayEnter tells whether the account can pass through a directory.
+// mayEnter reports whether the account can pass through a directory.
 func (a account) mayEnter(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {

@@ -17,17 +17,17 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// role is the database's name for us, and the name of our database.
+// role is the name of our database, and of our role in it.
 const role = "ordain"
 
-// clusterMajor gives the version that made the cluster, 0 when there is none yet.
+// clusterMajor returns the version that made the cluster, 0 when there is none yet.
 func clusterMajor(dataDir string) (int, error) {
 	const op = "postgres.clusterMajor"
 	text, err := os.ReadFile(filepath.Join(dataDir, "PG_VERSION"))
 	if errors.Is(err, os.ErrNotExist) {
 		entries, err := os.ReadDir(dataDir)
 		if err == nil && len(entries) > 0 {
-			return 0, fault.New(op, fault.Conflict, dataDir+" holds files that are not a database").
+			return 0, fault.New(op, fault.Conflict, dataDir+" contains files that are not a database").
 				Hint("move them away, or choose another state directory")
 		}
 		return 0, nil
@@ -37,21 +37,17 @@ func clusterMajor(dataDir string) (int, error) {
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fault.New(
-			op,
-			fault.Invalid,
-			dataDir+" was not made by a PostgreSQL that we know: "+quote(strings.TrimSpace(string(text))),
-		)
+		return 0, fault.New(op, fault.Invalid,
+			dataDir+" was not made by a known PostgreSQL: "+quote(strings.TrimSpace(string(text))))
 	}
 	return major, nil
 }
 
-// segment is the size of a file of the write-ahead log, in MiB. Whoever needs a
-// new one waits until it is filled with zeros and synced: of the usual 16 MiB
-// that is 20 ms.
+// segment is the size in MiB of a file of the write-ahead log. A commit that needs a new file waits until that is
+// filled with zeros and synced, which takes 20 ms for the default of 16 MiB.
 const segment = "4"
 
-// create makes the cluster under a temporary name and renames it when it is whole.
+// create makes the cluster under a temporary name and renames it when it is complete.
 func create(ctx context.Context, cfg Config, p programs, a account) error {
 	const op = "postgres.create"
 	fresh := cfg.DataDir + ".new"
@@ -68,7 +64,7 @@ func create(ctx context.Context, cfg Config, p programs, a account) error {
 	if cfg.Throwaway {
 		arguments = append(arguments, "-N")
 	}
-	// C.UTF-8 knows upper and lower case beyond English; not every system has it.
+	// C.UTF-8 knows upper and lower case beyond English, but not every system has it.
 	out, err := run(ctx, p, a, "", "initdb", append(arguments, "--lc-ctype=C.UTF-8")...)
 	if err != nil && strings.Contains(out, "locale") {
 		if err := os.RemoveAll(fresh); err != nil {
@@ -101,7 +97,7 @@ func create(ctx context.Context, cfg Config, p programs, a account) error {
 	return inWordsOrNil(op, os.Rename(fresh, cfg.DataDir))
 }
 
-// stopped prefers the caller's wish to stop over what it caused.
+// stopped returns the error of ctx, where that has ended, instead of what it caused.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -109,7 +105,7 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// run runs one program of the installation as the account and gives what it printed.
+// run runs one program of the installation as the account and returns its output.
 func run(ctx context.Context, p programs, a account, input, name string, arguments ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.path(name), arguments...)
 	cmd.Dir = "/"
@@ -124,7 +120,7 @@ func run(ctx context.Context, p programs, a account, input, name string, argumen
 	return string(out), err
 }
 
-// environment is all that the database sees of ours.
+// environment is all that the database gets of our environment.
 func environment() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "LC_MESSAGES=C", "TZ=UTC"}
 	if libraries, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
@@ -133,7 +129,7 @@ func environment() []string {
 	return env
 }
 
-// settings of an idle server that should be small: few processes, little memory.
+// settings returns settings for a server that is small when idle: few processes, little memory.
 func settings(cfg Config, socketDir string) map[string]string {
 	s := map[string]string{
 		"listen_addresses":                "",
@@ -158,8 +154,7 @@ func settings(cfg Config, socketDir string) map[string]string {
 		"log_destination":                 "stderr",
 		"log_line_prefix":                 "",
 		"log_checkpoints":                 "off",
-		// Failed statements are told to whoever sent them; their text may hold
-		// what a log must not.
+		// A client learns itself why its statement failed, and the statement may hold what must not be logged.
 		"log_min_messages":        "log",
 		"log_min_error_statement": "panic",
 	}
@@ -170,8 +165,7 @@ func settings(cfg Config, socketDir string) map[string]string {
 	return s
 }
 
-// configure writes what may have changed since the last start: settings, and
-// who is let in.
+// configure writes what may have changed since the last start: the settings, and who is admitted.
 func configure(cfg Config, a account, socketDir string) error {
 	const op = "postgres.configure"
 	own, err := ownName()
@@ -185,8 +179,9 @@ func configure(cfg Config, a account, socketDir string) error {
 		fmt.Fprintf(&conf, "%s = '%s'\n", name, strings.ReplaceAll(s[name], "'", "''"))
 	}
 	for name, text := range map[string]string{
-		"ordain.conf":   conf.String(),
-		"pg_hba.conf":   "# Written by Ordain at every start: the socket, and only the account of the server.\nlocal all " + role + " peer map=ordain\n",
+		"ordain.conf": conf.String(),
+		"pg_hba.conf": "# Written by Ordain at every start: the socket, and only the account of the " +
+			"server.\nlocal all " + role + " peer map=ordain\n",
 		"pg_ident.conf": "# Written by Ordain at every start.\nordain " + `"` + own + `" ` + role + "\n",
 	} {
 		path := filepath.Join(cfg.DataDir, name)

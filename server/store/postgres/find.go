@@ -15,10 +15,10 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// oldest is the first PostgreSQL that the store's SQL works on.
+// oldest is the first PostgreSQL that the store's statements work on.
 const oldest = 13
 
-// programs are one installation of PostgreSQL.
+// programs is one installation of PostgreSQL.
 type programs struct {
 	dir   string
 	major int
@@ -26,9 +26,8 @@ type programs struct {
 
 func (p programs) path(name string) string { return filepath.Join(p.dir, name) }
 
-// findPrograms looks for an installation that can run the cluster; major is
-// that of an existing cluster, 0 for a new one. It fetches one when the
-// machine has none that fits.
+// findPrograms looks for an installation that can run the cluster; major is that of an existing cluster, 0 for a new
+// one. When the machine has none that fits, it fetches one.
 func findPrograms(ctx context.Context, cfg Config, major int) (programs, error) {
 	const op = "postgres.findPrograms"
 	dir := cfg.BinDir
@@ -38,7 +37,7 @@ func findPrograms(ctx context.Context, cfg Config, major int) (programs, error) 
 	if dir != "" {
 		p, err := inspect(ctx, dir)
 		if err != nil {
-			return p, fault.Wrap(op, fault.Invalid, err).Say("no PostgreSQL in " + dir).
+			return p, fault.Wrap(op, fault.Invalid, err).Say("there is no PostgreSQL in " + dir).
 				Hint("let ORDAIN_POSTGRES_BIN name the directory that holds initdb and postgres, or unset it")
 		}
 		if why := p.unfit(major); why != "" {
@@ -62,8 +61,11 @@ func findPrograms(ctx context.Context, cfg Config, major int) (programs, error) 
 		return best, nil
 	}
 	if major > 0 && !slices.Contains(fetchableMajors, major) {
-		return best, fault.New(op, fault.Unavailable, fmt.Sprintf("the database in %s was made by PostgreSQL %d, which is not on this machine", cfg.DataDir, major)).
-			Hint(fmt.Sprintf("install PostgreSQL %d, or let ORDAIN_POSTGRES_BIN name its directory (found: %s)", major, orNone(seen)))
+		return best, fault.New(op, fault.Unavailable,
+			fmt.Sprintf("the database in %s was made by PostgreSQL %d, which is not on this machine", cfg.DataDir,
+				major)).
+			Hint(fmt.Sprintf("install PostgreSQL %d, or let ORDAIN_POSTGRES_BIN name its directory (found: %s)", major,
+				orNone(seen)))
 	}
 	dir, err := fetch(ctx, cfg, major)
 	if err != nil {
@@ -84,7 +86,7 @@ func orNone(seen []string) string {
 	return strings.Join(seen, ", ")
 }
 
-// unfit says why an installation cannot run a cluster made by a major version.
+// unfit returns why an installation cannot run a cluster of a major version; empty when it can.
 func (p programs) unfit(major int) string {
 	switch {
 	case p.major < oldest:
@@ -95,7 +97,7 @@ func (p programs) unfit(major int) string {
 	return ""
 }
 
-// candidates lists directories that may hold an installation, without doubles.
+// candidates lists directories that may hold an installation, each once.
 func candidates() []string {
 	var dirs []string
 	add := func(dir string) {
@@ -115,7 +117,7 @@ func candidates() []string {
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/lib/postgresql*/bin",
 		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/usr/local/pgsql/bin",
 	} {
-		found, _ := filepath.Glob(pattern) // the patterns are well formed
+		found, _ := filepath.Glob(pattern) // the patterns are well-formed
 		for _, dir := range found {
 			add(dir)
 		}
@@ -130,7 +132,7 @@ func isProgram(path string) bool {
 
 var versionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// inspect asks an installation for its version.
+// inspect returns the installation in a directory, with the version that it reports.
 func inspect(ctx context.Context, dir string) (programs, error) {
 	p := programs{dir: dir}
 	for _, name := range []string{"initdb", "postgres"} {

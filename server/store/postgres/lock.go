@@ -9,8 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// lock keeps a second server off the data directory. The system drops it when
-// this program ends, however it ends.
+// lock keeps a second server off the data directory. The system drops it when this program ends, however it ends.
 func lock(dataDir string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(dataDir), 0o755); err != nil {
 		return nil, inWords("postgres.lock", err)
@@ -22,7 +21,7 @@ func lock(dataDir string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close() // nothing was written
 		if err == syscall.EWOULDBLOCK {
-			return nil, fault.New("postgres.lock", fault.Conflict, "another server uses the database in "+dataDir).
+			return nil, fault.New("postgres.lock", fault.Conflict, "another server is using the database in "+dataDir).
 				Hint("stop it, or choose another state directory")
 		}
 		return nil, inWords("postgres.lock", err)
@@ -30,9 +29,8 @@ func lock(dataDir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock gives the data directory back. Closing the file alone would not do it
-// at once: a process that another goroutine starts just now has the file too,
-// until it becomes its own program.
+// unlock releases the data directory. Closing the file alone would not do so at once: a process that another
+// goroutine is just starting has the file too, until it executes its own program.
 func unlock(f *os.File) error {
 	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A lock that was given back is free at once, also while other goroutines start
-// processes, which have every file until they become their own program.
-func TestALockGivenBackIsFree(t *testing.T) {
+// A released lock is free at once, even while other goroutines start processes, which share every open file until
+// they execute their own program.
+func TestAReleasedLockIsFree(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	stop := make(chan struct{})

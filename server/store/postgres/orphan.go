@@ -13,14 +13,14 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// pidFile is what a running PostgreSQL tells of itself in postmaster.pid.
+// pidFile is what a running PostgreSQL writes about itself into postmaster.pid.
 type pidFile struct {
 	pid     int
 	dataDir string
 	status  string // starting, ready, stopping …
 }
 
-// readPidFile reads postmaster.pid; ok is false when there is none, or half of one.
+// readPidFile reads postmaster.pid; ok is false when there is none, or only part of one.
 func readPidFile(dataDir string) (p pidFile, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
 	if err != nil {
@@ -45,14 +45,14 @@ func parsePidFile(text string) (p pidFile, ok bool) {
 	return p, true
 }
 
-// endOrphan stops a PostgreSQL that a killed server left running on our data
-// directory. We hold the lock of the directory, so it serves nobody else.
+// endOrphan stops a PostgreSQL that a killed server left running on our data directory. We hold the lock of the
+// directory, so it serves nobody else.
 func endOrphan(ctx context.Context, cfg Config) error {
 	p, ok := readPidFile(cfg.DataDir)
 	if !ok || !isOurs(p, cfg.DataDir) {
 		return nil
 	}
-	cfg.Logger.Info("ending the PostgreSQL that a killed server left behind", "pid", p.pid)
+	cfg.Logger.Info("stopping the PostgreSQL that a killed server left running", "pid", p.pid)
 	for _, step := range []struct {
 		signal   syscall.Signal
 		patience time.Duration
@@ -60,15 +60,17 @@ func endOrphan(ctx context.Context, cfg Config) error {
 		if err := syscall.Kill(p.pid, step.signal); err == syscall.ESRCH {
 			return nil
 		} else if err != nil {
-			return inWords("postgres.endOrphan", fmt.Errorf("process %d, a PostgreSQL on %s: %w", p.pid, cfg.DataDir, err))
+			return inWords("postgres.endOrphan", fmt.Errorf("process %d, a PostgreSQL on %s: %w", p.pid, cfg.DataDir,
+				err))
 		}
 		gone, err := waitGone(ctx, p, cfg.DataDir, step.patience)
 		if gone || err != nil {
 			return err
 		}
 	}
-	return fault.New("postgres.endOrphan", fault.Conflict, fmt.Sprintf("process %d, a PostgreSQL on %s, does not end", p.pid, cfg.DataDir)).
-		Hint("end it by hand, then start again")
+	return fault.New("postgres.endOrphan", fault.Conflict,
+		fmt.Sprintf("process %d, a PostgreSQL on %s, cannot be stopped", p.pid, cfg.DataDir)).
+		Hint("stop it by hand, then start again")
 }
 
 func waitGone(ctx context.Context, p pidFile, dataDir string, patience time.Duration) (bool, error) {
@@ -88,8 +90,8 @@ func waitGone(ctx context.Context, p pidFile, dataDir string, patience time.Dura
 	return true, nil
 }
 
-// isOurs tells whether the process lives and is a PostgreSQL on the data
-// directory: the number may belong to anything by now.
+// isOurs reports whether the process is alive and a PostgreSQL on the data directory: by now the number may belong to
+// any process.
 func isOurs(p pidFile, dataDir string) bool {
 	if p.dataDir != dataDir || syscall.Kill(p.pid, 0) == syscall.ESRCH {
 		return false
@@ -97,10 +99,10 @@ func isOurs(p pidFile, dataDir string) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
 	if err != nil {
 		_, statErr := os.Stat("/proc/self/cmdline")
-		return statErr != nil // no /proc on this system: believe the file
+		return statErr != nil // without /proc the file has to be believed
 	}
 	if len(line) == 0 {
-		return false // a zombie: dead, not yet collected
+		return false // a zombie: dead, not yet reaped
 	}
 	arguments := strings.Split(string(line), "\x00")
 	if !strings.Contains(filepath.Base(arguments[0]), "postgres") {

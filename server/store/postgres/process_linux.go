@@ -2,9 +2,8 @@ package postgres
 
 import "syscall"
 
-// attributes of the database process: a session of its own, so that ^C at the
-// terminal is ours to handle, another user when asked, and a signal from the
-// kernel when this program dies.
+// attributes returns those of the database process: a session of its own, so that ^C at the terminal is ours to
+// handle, another user when asked for, and a signal from the kernel when this program dies.
 func attributes(a account, atDeath syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: atDeath}
 	if a.switched {

@@ -4,9 +4,9 @@ package postgres
 
 import "syscall"
 
-// attributes of the database process: a session of its own, so that ^C at the
-// terminal is ours to handle, and another user when asked. There is no signal
-// at this program's death here: the next Start ends what was left.
+// attributes returns those of the database process: a session of its own, so that ^C at the terminal is ours to
+// handle, and another user when asked for. The kernel sends no signal when this program dies: the next Start stops
+// what was left.
 func attributes(a account, _ syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a.switched {

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	port = 5432 // part of the socket's name; nothing listens on it
+	port = 5432 // only a part of the socket's name; there is no such TCP port
 	// longestSocket is how long the path of a socket may be.
 	longestSocket = 107
-	// startTime is how long PostgreSQL may take to become ready: after a crash
-	// it repeats what was written since its last checkpoint.
+	// startTime is how long PostgreSQL may take to become ready: after a crash it replays what was written since its
+	// last checkpoint.
 	startTime = 2 * time.Minute
 )
 
@@ -34,13 +34,13 @@ type Server struct {
 	programs  programs
 	socketDir string
 
-	mu   sync.Mutex
-	lock *os.File
-	run  *running
+	mu      sync.Mutex
+	lock    *os.File
+	current *process
 }
 
-// running is one life of the database process.
-type running struct {
+// process is one run of the database process.
+type process struct {
 	pid  int
 	done chan struct{} // closed when it ended
 	log  *tail
@@ -81,15 +81,8 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	if major == 0 {
-		s.cfg.Logger.Info(
-			"making a database",
-			"dir",
-			s.cfg.DataDir,
-			"postgresql",
-			s.programs.major,
-			"user",
-			s.account.name,
-		)
+		s.cfg.Logger.Info("making a database", "dir", s.cfg.DataDir, "postgresql", s.programs.major, "user",
+			s.account.name)
 		if err := create(ctx, s.cfg, s.programs, s.account); err != nil {
 			return err
 		}
@@ -109,8 +102,8 @@ func (s *Server) start(ctx context.Context) error {
 	return s.launch(ctx)
 }
 
-// socketDir gives the directory of the socket: the one asked for or, when that
-// is too long, /tmp/ordain-<user id>-<hash of the data directory>.
+// socketDir returns the directory of the socket: the configured one or, when that is too long, /tmp/ordain-<user
+// id>-<hash of the data directory>.
 func socketDir(cfg Config) string {
 	if len(socketIn(cfg.SocketDir)) <= longestSocket {
 		return cfg.SocketDir
@@ -121,13 +114,13 @@ func socketDir(cfg Config) string {
 
 func socketIn(dir string) string { return filepath.Join(dir, ".s.PGSQL."+strconv.Itoa(port)) }
 
-// launch runs the process; when children of a crashed one are about to end, or it
-// was not yet collected itself, it tries again.
+// launch runs the process. It tries again while children of a crashed server are about to end, or while that server
+// has not been reaped.
 func (s *Server) launch(ctx context.Context) error {
 	deadline := time.Now().Add(15 * time.Second)
 	for {
 		err := s.launchOnce(ctx)
-		if err == nil || !s.passes(err) || time.Now().After(deadline) {
+		if err == nil || !s.isPassing(err) || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -138,8 +131,8 @@ func (s *Server) launch(ctx context.Context) error {
 	}
 }
 
-// passes tells that what kept the process from starting is about to be over.
-func (s *Server) passes(err error) bool {
+// isPassing reports whether what kept the process from starting is about to be over.
+func (s *Server) isPassing(err error) bool {
 	if strings.Contains(err.Error(), inUse) {
 		return true
 	}
@@ -157,12 +150,12 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	}
 	cmd.SysProcAttr = attributes(s.account, atDeath)
 	cmd.WaitDelay = 2 * time.Second
-	r := &running{done: make(chan struct{}), log: &tail{logger: s.cfg.Logger}}
+	r := &process{done: make(chan struct{}), log: &tail{logger: s.cfg.Logger}}
 	cmd.Stderr = r.log
 	started := make(chan error, 1)
 	go func() {
-		// The kernel's signal comes when the thread that started the process
-		// ends, so this goroutine keeps its thread to itself.
+		// The kernel sends its signal when the thread that started the process ends, so this goroutine keeps its
+		// thread to itself.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -170,7 +163,7 @@ func (s *Server) launchOnce(ctx context.Context) error {
 		if err != nil {
 			return
 		}
-		_ = cmd.Wait() // how it ended is in its last words
+		_ = cmd.Wait() // its last output says how it ended
 		close(r.done)
 	}()
 	if err := <-started; err != nil {
@@ -182,12 +175,12 @@ func (s *Server) launchOnce(ctx context.Context) error {
 		<-r.done
 		return err
 	}
-	s.run = r
+	s.current = r
 	s.cfg.Logger.Debug("PostgreSQL is ready", "pid", r.pid, "version", s.programs.major)
 	return nil
 }
 
-func (s *Server) waitReady(ctx context.Context, r *running) error {
+func (s *Server) waitReady(ctx context.Context, r *process) error {
 	deadline := time.NewTimer(startTime)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -208,31 +201,31 @@ func (s *Server) waitReady(ctx context.Context, r *running) error {
 	}
 }
 
-// URL is how to connect: a connection string without a secret in it.
+// URL returns the connection string, which holds no secret.
 func (s *Server) URL() string {
 	q := url.Values{"host": {s.socketDir}, "port": {strconv.Itoa(port)}, "user": {role}}
 	return "postgres:///" + role + "?" + q.Encode()
 }
 
-// Version is the major version of the database.
+// Version returns the major version of the database.
 func (s *Server) Version() int { return s.programs.major }
 
-// Done is closed when the database process ended, whether asked to or not.
-// After a Restart there is a new one.
+// Done returns a channel that is closed when the database process has ended, whether asked to or not. After a Restart
+// there is a new one.
 func (s *Server) Done() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.run.done
+	return s.current.done
 }
 
-// LastWords gives the last lines that the database process wrote.
+// LastWords returns the last lines that the database process wrote.
 func (s *Server) LastWords() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.run.log.String()
+	return s.current.log.String()
 }
 
-// Restart runs the database again after it ended; it stops one that still runs.
+// Restart runs the database again after it ended; it stops one that is still running.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,8 +239,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.launch(ctx)
 }
 
-// Stop ends the database and waits for it: first politely, then, when ctx
-// ends or it takes long, not so politely. It may be called more than once.
+// Stop stops the database and waits for its end: first politely and, when ctx ends or that takes long, by force. It
+// may be called more than once.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,14 +258,14 @@ func (s *Server) halt(ctx context.Context) {
 		signal   syscall.Signal
 		patience time.Duration
 	}{{syscall.SIGINT, 30 * time.Second}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 5 * time.Second}} {
-		kill(s.run, step.signal)
+		kill(s.current, step.signal)
 		timer := time.NewTimer(step.patience)
 		polite := ctx.Done()
 		if step.signal != syscall.SIGINT {
 			polite = nil
 		}
 		select {
-		case <-s.run.done:
+		case <-s.current.done:
 			timer.Stop()
 			return
 		case <-polite:
@@ -282,11 +275,11 @@ func (s *Server) halt(ctx context.Context) {
 	}
 }
 
-// kill signals the process unless it was collected already.
-func kill(r *running, signal syscall.Signal) {
+// kill signals the process unless it has been reaped.
+func kill(r *process, signal syscall.Signal) {
 	select {
 	case <-r.done:
 	default:
-		_ = syscall.Kill(r.pid, signal) // it may end this very moment
+		_ = syscall.Kill(r.pid, signal) // it may be ending right now
 	}
 }

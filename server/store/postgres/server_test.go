@@ -19,8 +19,8 @@ import (
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// childEnv makes the test program a server that starts a database in a
-// directory, says so, and waits to be killed.
+// childEnv turns the test program into a server that starts a database in a directory, reports that, and waits to be
+// killed.
 const childEnv = "ORDAIN_POSTGRES_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}
-		fmt.Println("ready", s.run.pid)
+		fmt.Println("ready", s.current.pid)
 		select {}
 	}
 	os.Exit(racedetector.Main(m))
@@ -46,7 +46,7 @@ func configIn(dir string) Config {
 	}
 }
 
-// openDirectory is a temporary directory that the database's account may enter.
+// openDirectory returns a temporary directory that the database's account may enter.
 func openDirectory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ordain-pg-")
@@ -71,7 +71,7 @@ func startIn(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// answers tells whether something listens on the server's socket.
+// answers reports whether something listens on the server's socket.
 func answers(t *testing.T, s *Server) bool {
 	t.Helper()
 	u, err := url.Parse(s.URL())
@@ -84,8 +84,8 @@ func answers(t *testing.T, s *Server) bool {
 	return true
 }
 
-// A cluster is made, used, stopped, and found again; only its account may
-// enter its directories; a second server is refused meanwhile.
+// A cluster is made, used, stopped, and found again; only its account may enter its directories; a second server is
+// refused meanwhile.
 func TestLifeOfADatabase(t *testing.T) {
 	t.Parallel()
 	dir := openDirectory(t)
@@ -120,14 +120,13 @@ func TestLifeOfADatabase(t *testing.T) {
 	}
 }
 
-// PostgreSQL is killed: Done says so, and Restart brings it back although its
-// children may still be about to end.
-func TestCrashIsToldAndRestartMendsIt(t *testing.T) {
+// PostgreSQL is killed: Done reports it, and Restart brings it back although its children may still be about to end.
+func TestACrashIsReportedAndRestartRecovers(t *testing.T) {
 	t.Parallel()
 	s := startIn(t, configIn(openDirectory(t)))
 	for range 2 {
 		done := s.Done()
-		must(t, syscall.Kill(s.run.pid, syscall.SIGKILL))
+		must(t, syscall.Kill(s.current.pid, syscall.SIGKILL))
 		<-done
 		must(t, s.Restart(t.Context()))
 		if !answers(t, s) {
@@ -136,9 +135,8 @@ func TestCrashIsToldAndRestartMendsIt(t *testing.T) {
 	}
 }
 
-// The server is killed: its database ends by itself, and the next server
-// starts on the same directory at once.
-func TestDatabaseOfAKilledServerEnds(t *testing.T) {
+// The server is killed: its database stops by itself, and the next server starts on the same directory at once.
+func TestTheDatabaseOfAKilledServerStops(t *testing.T) {
 	t.Parallel()
 	dir := openDirectory(t)
 	child := exec.Command(os.Args[0])
@@ -154,7 +152,7 @@ func TestDatabaseOfAKilledServerEnds(t *testing.T) {
 	must(t, child.Process.Kill())
 	_ = child.Wait() // killed
 	s := startIn(t, configIn(dir))
-	if !answers(t, s) || s.run.pid == pid {
+	if !answers(t, s) || s.current.pid == pid {
 		t.Fatal("the new database does not listen")
 	}
 	if p := (pidFile{pid: pid, dataDir: s.cfg.DataDir}); isOurs(p, s.cfg.DataDir) {
@@ -162,8 +160,8 @@ func TestDatabaseOfAKilledServerEnds(t *testing.T) {
 	}
 }
 
-// No signal reached the database of a dead server: the next start ends it.
-func TestDatabaseLeftBehindIsEnded(t *testing.T) {
+// No signal reached the database of a dead server: the next start stops it.
+func TestADatabaseLeftRunningIsStopped(t *testing.T) {
 	t.Parallel()
 	cfg := configIn(openDirectory(t))
 	orphan := startIn(t, cfg)
@@ -178,7 +176,7 @@ func TestDatabaseLeftBehindIsEnded(t *testing.T) {
 	orphan.lock = nil
 }
 
-// watcher is a log that tells of one message.
+// watcher is a log handler that reports one message.
 type watcher struct {
 	text string
 	seen func()
@@ -197,9 +195,8 @@ func (w watcher) WithAttrs([]slog.Attr) slog.Handler { return w }
 
 func (w watcher) WithGroup(string) slog.Handler { return w }
 
-// A database that was killed is dead, but whoever has to collect it takes his time:
-// the next one starts when that is done.
-func TestADeadDatabaseIsNotCollectedYet(t *testing.T) {
+// A killed database has not been reaped yet: the next one starts once it has been.
+func TestADeadDatabaseIsNotReapedYet(t *testing.T) {
 	t.Parallel()
 	cfg := configIn(openDirectory(t))
 	s, err := Start(t.Context(), cfg)
@@ -222,7 +219,7 @@ func TestADeadDatabaseIsNotCollectedYet(t *testing.T) {
 	}
 }
 
-func TestDirectoriesThatCannotServeAreSaidInWords(t *testing.T) {
+func TestUnusableDirectoriesAreExplained(t *testing.T) {
 	t.Parallel()
 	t.Run("other files", func(t *testing.T) {
 		cfg := configIn(openDirectory(t))
@@ -282,7 +279,7 @@ func TestDirectoriesThatCannotServeAreSaidInWords(t *testing.T) {
 	})
 }
 
-// The path of a socket may have 107 bytes: deeper ones get a short directory.
+// The path of a socket may have 107 bytes: for a deeper state directory a short one is used.
 func TestDeepStateDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(openDirectory(t), strings.Repeat("deep/", 24))
@@ -294,7 +291,7 @@ func TestDeepStateDirectory(t *testing.T) {
 	t.Cleanup(func() { must(t, os.RemoveAll(s.socketDir)) })
 }
 
-func TestLastWordsBecomeAdvice(t *testing.T) {
+func TestLastOutputBecomesAdvice(t *testing.T) {
 	for words, kind := range map[string]fault.Kind{
 		"FATAL:  could not write lock file: No space left on device": fault.Exhausted,
 		"FATAL:  could not open file: Permission denied":             fault.Forbidden,

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// tail passes what the database prints to the log, line by line, and keeps the
-// last lines for the error message that may need them.
+// tail passes the database's output to the log, line by line, and keeps the last lines for an error message.
 type tail struct {
 	logger *slog.Logger
 
@@ -53,7 +52,7 @@ func (t *tail) line(text string) {
 	t.logger.Log(context.Background(), level, "PostgreSQL: "+text)
 }
 
-// String gives the last lines.
+// String returns the last lines.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

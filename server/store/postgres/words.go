@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// inWords turns trouble with files into a fault that says what to do.
+// inWords turns an error about files into a fault that says what to do.
 func inWords(op string, err error) error {
 	var known *fault.Error
 	switch {
@@ -35,7 +35,7 @@ func inWordsOrNil(op string, err error) error {
 	return inWords(op, err)
 }
 
-// failure turns the last words of initdb or postgres into a fault.
+// failure turns the last output of initdb or postgres into a fault.
 func failure(op, what, words string) *fault.Error {
 	words = strings.TrimSpace(words)
 	say := func(kind fault.Kind, advice string) *fault.Error {
@@ -52,24 +52,25 @@ func failure(op, what, words string) *fault.Error {
 	}{
 		{"No space left on device", fault.Exhausted, "free some space on the disk, then start again"},
 		{"Disk quota exceeded", fault.Exhausted, "free some space, then start again"},
-		{"Permission denied", fault.Forbidden, "the account that runs PostgreSQL may not use a file or directory: mend its owner and mode"},
+		{"Permission denied", fault.Forbidden,
+			"the account that runs PostgreSQL may not use a file or directory: correct its owner and mode"},
 		{"Read-only file system", fault.Forbidden, "choose a state directory that can be written"},
 		{"Cannot allocate memory", fault.Exhausted, "free some memory, then start again"},
 		{"could not create shared memory", fault.Exhausted, "free some memory or enlarge /dev/shm, then start again"},
-		{inUse, fault.Conflict, "another PostgreSQL still uses the data directory: end it, then start again"},
+		{inUse, fault.Conflict, "another PostgreSQL is still using the data directory: stop it, then start again"},
 		{"is not compatible", fault.Invalid, "use the version of PostgreSQL that made the data directory"},
-		{"unrecognized configuration parameter", fault.Invalid, "mend local.conf in the data directory"},
-		{"contains errors", fault.Invalid, "mend local.conf in the data directory"},
+		{"unrecognized configuration parameter", fault.Invalid, "correct local.conf in the data directory"},
+		{"contains errors", fault.Invalid, "correct local.conf in the data directory"},
 	} {
 		if strings.Contains(words, known.sign) {
 			return say(known.kind, known.advice)
 		}
 	}
-	return say(fault.Internal, "its last words tell more")
+	return say(fault.Internal, "see its last lines of output")
 }
 
-// inUse is how PostgreSQL says that children of a dead one still run.
+// inUse is PostgreSQL's message when children of a dead server are still running.
 const inUse = "pre-existing shared memory block"
 
-// lockFile is how it says that the process which its postmaster.pid names is there.
+// lockFile is its message when the process named in postmaster.pid exists.
 const lockFile = `lock file "postmaster.pid" already exists`

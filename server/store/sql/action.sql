@@ -6,8 +6,8 @@ FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7
 ON CONFLICT (id) DO NOTHING;
 
 -- name: ActionFinish :exec
--- One that was never started is recorded whole; one that ended stays as it ended. No
--- two of them may have the same id.
+-- An action that was never started is recorded whole; one that has ended stays as it ended. No two may have the same
+-- id.
 INSERT INTO action (id, environment, kind, resource, version, started, finished, status, change, changes, messages)
 SELECT a.id, $1, a.kind, a.resource, a.version, a.started, a.finished, a.status, a.change, a.changes, a.messages
 FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[])
@@ -30,10 +30,9 @@ ON CONFLICT (environment) DO UPDATE SET resources = excluded.resources, actions 
 DELETE FROM ahead WHERE environment = $1;
 
 -- name: StateFinish :exec
--- What follows from the intent (compliance, blocked, attempts, parked …) is written only
--- when the intent is still the one that was deployed. Otherwise, should an
--- older intent have been deployed under one that counted as compliant, that
--- one is to be deployed again.
+-- What follows from the intent (compliance, blocked, attempts, parked …) is written only when the intent is still the
+-- one that was deployed. Otherwise, if an older intent was deployed over one that counted as compliant, the newer one
+-- must be deployed again.
 UPDATE resource_state s SET
     last_run = x.last_run,
     is_deploying = x.is_deploying,
@@ -74,7 +73,7 @@ UPDATE action SET finished = $2, status = 'cancelled' WHERE environment = $1 AND
 UPDATE resource_state SET is_deploying = false WHERE environment = $1 AND is_deploying;
 
 -- name: StateCutOff :exec
--- See intent.ResourceState.CutOff; which these are, StateList says.
+-- See intent.ResourceState.CutOff. StateList says which states these are.
 UPDATE resource_state SET is_deploying = false, deployed_hash = '',
     compliance = CASE compliance WHEN 'compliant' THEN 'has_update' ELSE compliance END
 WHERE environment = $1 AND (is_deploying OR resource IN (

@@ -4,14 +4,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: CompilePreview :exec
--- Beside the queue: it runs at once, or again where a killed server left it.
+-- Runs beside the queue: it starts at once, and starts again where a killed server left it.
 INSERT INTO compile (id, environment, requested, started, trigger_type, trigger_message, metadata, update_source, reinstall, export, variables, preview)
 VALUES ($1, $2, $3, $3, $4, $5, $6, true, false, true, '{}', true)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: CompileStartOver :one
--- The run that a killed server left open, and what it answers, start over, at
--- the commit that the run had chosen.
+-- The run that a killed server left open, and the requests that it answers, start over, at the commit that the run
+-- had chosen.
 WITH run AS (
     SELECT id FROM compile
     WHERE environment = $1 AND started IS NOT NULL AND completed IS NULL AND substitute IS NULL AND NOT preview
@@ -29,7 +29,7 @@ RETURNING id, environment, requested, started, completed, trigger_type, trigger_
           reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
 
 -- name: CompileMerge :exec
--- Waiting requests that ask for nothing more than the run are answered by it.
+-- Waiting requests that ask for nothing more than the run does are answered by it.
 UPDATE compile SET started = $2, substitute = run.id
 FROM compile run
 WHERE run.id = $1
@@ -81,7 +81,7 @@ INSERT INTO stage (id, compile, name, command, started) VALUES ($1, $2, $3, $4, 
 ON CONFLICT (id) DO NOTHING;
 
 -- name: StageGrow :one
--- Makes room in both streams; gives where the new bytes begin.
+-- Makes room in both streams, and returns where the new bytes begin.
 UPDATE stage SET out_bytes = out_bytes + $2, err_bytes = err_bytes + $3
 WHERE id = $1
 RETURNING out_bytes - $2 AS out_start, err_bytes - $3 AS err_start;

@@ -1,6 +1,6 @@
 -- name: DeliveryRecord :many
--- Records many deliveries at once: $1 are deliveries, $2 their outcomes. What an
--- environment had before is left out, and so is a delivery that nobody took.
+-- Records many deliveries at once: $1 are deliveries, $2 their outcomes. Deliveries that an environment has already
+-- are left out, and so are those without an outcome.
 WITH given AS (
     SELECT * FROM json_to_recordset($1::json) AS x(id uuid, forge text, key text, received timestamptz, size bigint, event json, replay_of uuid, verified boolean)
 ), took AS (

@@ -1,6 +1,6 @@
 -- name: DriftOpen :exec
--- What an action found: $3 are attributes of the resource $2. It is recorded
--- once, and only while the intent is the one that the action saw ($9).
+-- Records what an action found: $3 are attributes of the resource $2. Each is recorded once, and only while the
+-- intent is the one that the action saw ($9).
 INSERT INTO drift (id, environment, resource, attribute, desired, found, version, action, since, seen)
 SELECT gen_random_uuid(), $1, $2, x.attribute, x.desired::json, x.found::json, $6, $7, $8, $8
 FROM unnest($3::text[], $4::text[], $5::text[]) AS x(attribute, desired, found)

@@ -11,7 +11,7 @@ FROM dryrun d WHERE environment = $1 AND id = $2;
 SELECT ended FROM dryrun WHERE environment = $1 AND id = $2 FOR UPDATE;
 
 -- name: DryRunList :many
--- Those of a version; of all, with 0, the newest.
+-- The dry runs of a version, or with 0 the newest of all.
 SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, ended, ending, reason,
        (SELECT count(*) FROM dryrun_diff x WHERE x.dryrun = d.id AND x.kind IN ('agent_down', 'unknown')) AS unknown
 FROM dryrun d WHERE environment = $1 AND ($2::int = 0 OR version = $2) ORDER BY date DESC, id LIMIT 1000;
@@ -30,7 +30,7 @@ ON CONFLICT (dryrun, resource) DO NOTHING;
 UPDATE dryrun SET todo = todo - $2::int WHERE id = $1;
 
 -- name: DryRunVersion :exec
--- Its commit is compiled.
+-- Recorded once the commit of the dry run is compiled.
 UPDATE dryrun SET version = $3, total = $4, todo = $4 WHERE environment = $1 AND id = $2 AND version IS NULL AND ended IS NULL;
 
 -- name: DryRunBehind :exec
@@ -48,7 +48,7 @@ SELECT kind, count(*) AS count FROM dryrun_diff WHERE dryrun = $1 GROUP BY kind;
 SELECT resource, kind, attributes, reason, behind FROM dryrun_diff WHERE dryrun = $1 ORDER BY resource;
 
 -- name: VersionGone :many
--- What one version has and another has not.
+-- The resources that one version has and another does not have.
 SELECT r.id
 FROM (SELECT c.resource FROM version v, unnest(v.contents) AS k JOIN resource_content c ON c.key = k WHERE v.environment = $1 AND v.number = $2
       EXCEPT

@@ -5,7 +5,7 @@ DO UPDATE SET payload = excluded.payload, round = forge_outbox.round + 1, create
               next = LEAST(forge_outbox.next, excluded.next);
 
 -- name: OutboxCompile :exec
--- The state of a compile that makes a version. Previews are told by their comments.
+-- The status of a compile that makes a version. Previews are reported in comments instead.
 INSERT INTO forge_outbox (environment, kind, topic, payload, created, next)
 SELECT c.environment, 'status', 'status/ordain/' || e.name || '/compile/' || (c.revision->>'commit'),
        jsonb_build_object('commit', c.revision->>'commit', 'context', 'ordain/' || e.name || '/compile', 'path', '/e/' || c.environment || '/runs/' || c.id,
@@ -34,7 +34,7 @@ SELECT (forge_told(e.id) OR e.settings->>'forge_statuses' IS DISTINCT FROM 'fals
     AND EXISTS (SELECT FROM project_secret s WHERE s.project = e.project AND s.name = 'forge-token')) AS told, e.name FROM environment e WHERE e.id = $1;
 
 -- name: OutboxTake :one
--- The oldest that is due, of an environment for which no worker does anything now.
+-- The oldest work that is due, of an environment for which no worker is doing anything now.
 UPDATE forge_outbox SET taken = $2 WHERE id = (
     SELECT o.id FROM forge_outbox o
     WHERE o.state = 'waiting' AND o.next <= $1 AND (o.taken IS NULL OR o.taken <= $1)
@@ -46,7 +46,7 @@ RETURNING id, environment, kind, topic, round, payload, created, attempts, next,
 SELECT min(GREATEST(next, coalesce(taken, next))) AS next FROM forge_outbox WHERE state = 'waiting';
 
 -- name: OutboxSent :exec
--- Unless something newer took its place meanwhile.
+-- Changes nothing when newer work has replaced it in the meantime.
 UPDATE forge_outbox SET state = CASE WHEN round = $2 THEN 'sent' ELSE state END, done = CASE WHEN round = $2 THEN $3::timestamptz END,
     problem = CASE WHEN round = $2 THEN '' ELSE problem END, attempts = CASE WHEN round = $2 THEN attempts + 1 ELSE attempts END, taken = NULL
 WHERE id = $1 AND state = 'waiting';
@@ -58,7 +58,7 @@ UPDATE forge_outbox SET attempts = CASE WHEN round = $2 THEN attempts + 1 ELSE a
 WHERE id = $1 AND state = 'waiting';
 
 -- name: OutboxDelay :exec
--- Its forge wants to be left alone.
+-- The forge asked not to be called for a while.
 UPDATE forge_outbox SET next = $2 WHERE environment = $1 AND state = 'waiting' AND next < $2;
 
 -- name: OutboxList :many
@@ -66,7 +66,7 @@ SELECT id, environment, kind, topic, round, payload, created, attempts, next, st
 FROM forge_outbox WHERE environment = $1 ORDER BY state = 'waiting' DESC, coalesce(done, next) DESC, id DESC LIMIT $2;
 
 -- name: OutboxRetry :exec
--- Something newer that waits says it as well.
+-- Newer work that is waiting says the same, so the dead one is not needed.
 UPDATE forge_outbox o SET state = 'waiting', done = NULL, attempts = 0, next = $3, problem = ''
 WHERE o.environment = $1 AND o.id = $2 AND o.state = 'dead'
   AND NOT EXISTS (SELECT FROM forge_outbox b WHERE b.environment = o.environment AND b.topic = o.topic AND b.state = 'waiting');
@@ -107,10 +107,10 @@ UPDATE pull SET approved = $3, approved_by = $4, approved_at = $5 WHERE environm
 UPDATE pull SET dryrun = $3, preview_of = $4, problem = '' WHERE environment = $1 AND number = $2;
 
 -- name: PullStale :one
--- The pull request whose preview was compared with another commit than the one
--- that is deployed, or that had no preview for a reason that may have passed; the
--- one that was looked at longest ago. None while a preview is open, so that a push
--- never waits for more than one of these, nor while a release younger than $2 is deployed.
+-- The pull request whose preview was compared with another commit than the one that is deployed, or that had no
+-- preview for a reason that may have passed; of several, the one that was looked at longest ago. None while a preview
+-- is open, so that a push never waits for more than one of these, nor while a release younger than $2 is being
+-- deployed.
 SELECT p.number
 FROM pull p
 JOIN version active ON active.environment = p.environment AND active.status = 'active'
@@ -127,7 +127,7 @@ ORDER BY d.date NULLS FIRST, p.number LIMIT 1;
 UPDATE pull SET comment = $3 WHERE environment = $1 AND number = $2;
 
 -- name: OutboxPullOf :exec
--- The comment of the pull request whose preview this dry run is.
+-- Queues the comment of the pull request whose preview this dry run is.
 INSERT INTO forge_outbox (environment, kind, topic, payload, created, next)
 SELECT p.environment, 'comment', 'comment/' || p.number, jsonb_build_object('number', p.number), $2, $2 FROM pull p WHERE p.dryrun = $1
 ON CONFLICT (environment, topic) WHERE state = 'waiting'

@@ -46,7 +46,7 @@ UNION SELECT environment, commit FROM git_block WHERE ended IS NULL
 ORDER BY environment, commit;
 
 -- name: RollbackTarget :one
--- The newest version before $2 that was the intent, of another commit than $3 and of none that is blocked.
+-- The newest version before $2 that was the intent, of another commit than $3, and of none that is blocked.
 SELECT v.number FROM version v
 WHERE v.environment = $1 AND v.released IS NOT NULL AND v.number < $2 AND ($3 = '' OR v.provenance->>'commit' IS DISTINCT FROM $3)
   AND NOT EXISTS (SELECT FROM git_block b WHERE b.environment = v.environment AND b.commit = v.provenance->>'commit' AND b.ended IS NULL)
@@ -60,7 +60,7 @@ WHERE environment = $1 AND status = 'candidate' AND number > $2
 ORDER BY number DESC LIMIT 1;
 
 -- name: VersionCopy :exec
--- The content of version $2 as the new version $3. It belongs to no compile.
+-- Copies the content of version $2 into the new version $3, which belongs to no compile.
 WITH counted AS (
     UPDATE environment SET last_version = $3 WHERE id = $1
 )

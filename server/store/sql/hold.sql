@@ -1,10 +1,9 @@
 -- name: Removal :many
--- What version $2 takes away from the active one, whose contents the states have: what
--- was to be present and is in it no more, or to be absent. Counted by type; the first $3
--- by id; and the first $3 of those whose id is like one of $4, together with those of
--- them that are to be absent without having been in the version before. And how many
--- resources, kept or purged, are in it no more. A content of the version before is only
--- looked up where something goes.
+-- What version $2 takes away from the active one, whose contents the states have: resources that were to be present
+-- and that it no longer has, or that are to be absent now. Counted by type; the first $3 by id; and the first $3 of
+-- those whose id is like one of $4, together with those of them that are to be absent without having been in the
+-- version before. It also counts the resources, kept or purged, that the version no longer has. Contents of the
+-- version before are only looked up where something goes.
 WITH after AS MATERIALIZED (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
 ), was AS MATERIALIZED (

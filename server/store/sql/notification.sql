@@ -1,10 +1,11 @@
 -- name: NotificationLock :exec
--- Until the transaction ends nobody else tells anything in the environment. It is
--- the last that a transaction locks, so that none waits here for one that waits for it.
+-- Until the transaction ends nobody else records a notice in the environment. This is the last lock that a
+-- transaction takes, so that none waits here for one that waits for it.
 SELECT pg_advisory_xact_lock(hashtextextended('notification ' || $1::text, 0));
 
 -- name: NotificationAgain :many
--- Counts what nobody read yet; told again of the same moment, it is the same. The caller holds NotificationLock.
+-- Counts up an equal notice that is unread; repeated for the same moment it changes nothing. The caller holds
+-- NotificationLock.
 UPDATE notification SET times = times + (last <> $4)::int, last = GREATEST(last, $4), message = $5, severity = $6, compile = $7
 WHERE id = (SELECT id FROM notification
             WHERE environment = $1 AND title = $2 AND uri IS NOT DISTINCT FROM $3 AND NOT read AND NOT cleared

@@ -20,11 +20,11 @@ UPDATE environment SET owner_generation = owner_generation + 1 WHERE id = $1 RET
 SELECT pg_advisory_xact_lock_shared($1, $2);
 
 -- name: OwnGeneration :one
--- The lock keeps the environment from being deleted before what is written for it is there.
+-- The lock keeps the environment from being deleted before what is being written for it is there.
 SELECT owner_generation FROM environment WHERE id = $1 FOR KEY SHARE;
 
 -- name: OwnedElsewhere :one
--- Whether another session than ours holds the environment.
+-- Whether a session other than ours holds the environment.
 SELECT EXISTS (
     SELECT FROM pg_locks
     WHERE locktype = 'advisory' AND granted AND objsubid = 2

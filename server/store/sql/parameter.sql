@@ -29,8 +29,8 @@ SELECT resource FROM fact_request WHERE environment = $1 ORDER BY asked, resourc
 DELETE FROM fact_request WHERE environment = $1 AND resource = ANY ($2::text[]);
 
 -- name: FactsDue :many
--- Resources of the active version with facts that expire, and when the oldest
--- was learnt; and those whose facts the model waits for: unknown.
+-- The resources of the active version that have facts which expire, with the time when the oldest was learnt, and
+-- those whose facts the model waits for (unknown).
 SELECT p.resource, min(p.updated) AS updated, false AS unknown
 FROM parameter p JOIN resource r ON r.environment = $1 AND r.id = p.resource
 JOIN resource_state s ON s.resource = r.key AND s.orphaned = 0
@@ -46,8 +46,8 @@ WHERE v.environment = $1 AND v.status = 'active' AND coalesce(u.one ->> 'resourc
 ORDER BY 1;
 
 -- name: UnknownsKnown :many
--- Of what the newest version did without, what became known since its compile
--- began, and since the last one that failed began.
+-- Of the values that the newest version did without, those that became known since its compile began, and since the
+-- last compile that failed began.
 SELECT p.name, p.resource
 FROM (SELECT * FROM version WHERE environment = $1 AND NOT preview ORDER BY number DESC LIMIT 1) AS v
 LEFT JOIN compile c ON c.id = v.compile,

@@ -1,5 +1,5 @@
 -- name: Followed :one
--- What an environment has deployed. since is when its commit became the intent, after another one had been.
+-- What an environment has deployed. since is when its commit became the intent after another one.
 WITH active AS (
     SELECT number, provenance, provenance->>'commit' AS commit FROM version WHERE environment = $1 AND status = 'active'
 ), had AS (
@@ -30,7 +30,7 @@ LEFT JOIN LATERAL (
 SELECT FROM environment WHERE id = $1 FOR SHARE;
 
 -- name: FollowRename :exec
--- Those that follow an environment follow it under its new name.
+-- Environments that follow this one follow it under its new name.
 UPDATE environment f SET settings = jsonb_set(f.settings, '{follow}', to_jsonb($2::text))
 FROM environment old
 WHERE old.id = $1 AND old.name <> $2 AND f.project = old.project AND f.settings->>'follow' = old.name;
@@ -41,7 +41,7 @@ SELECT id, environment, source, source_name, version, commit, branch, follows, s
 FROM promotion WHERE environment = $1 AND state = 'waiting';
 
 -- name: PromotionLast :one
--- The newest that was promoted.
+-- The newest promotion that was carried out.
 SELECT id, environment, source, source_name, version, commit, branch, follows, subject, author, since, created, state, gates, checked, asked,
        approved_by, approved_why, approved_at, overridden_by, overridden_why, overridden_at, ended, reason, compile, made, success
 FROM promotion WHERE environment = $1 AND state = 'promoted' ORDER BY key DESC LIMIT 1;
@@ -69,7 +69,8 @@ WHERE id = $1 AND state = 'waiting';
 UPDATE promotion SET state = 'superseded', ended = $2, reason = $3 WHERE id = $1 AND state = 'waiting';
 
 -- name: PromotionCompiled :exec
--- What a compile made of the commit that was promoted last. One that could not be fetched has no revision.
+-- Records what a compile made of the commit that was promoted last. A commit that could not be fetched has no
+-- revision.
 UPDATE promotion p SET success = $2, made = COALESCE($3, p.made)
 FROM compile c
 WHERE c.id = $1 AND NOT c.preview AND p.environment = c.environment AND p.state = 'promoted'

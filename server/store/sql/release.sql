@@ -5,7 +5,7 @@ UPDATE version SET status = 'retired' WHERE environment = $1 AND status = 'activ
 UPDATE version SET status = 'skipped_candidate' WHERE environment = $1 AND status = 'candidate' AND number < $2;
 
 -- name: VersionActivate :exec
--- The hold stays with who confirmed it, $4.
+-- The hold stays, with the person who confirmed it, $4.
 UPDATE version SET status = 'active', released = $3, confirmed = $4::json, hold = CASE WHEN $4::json IS NOT NULL THEN hold END
 WHERE environment = $1 AND number = $2;
 
@@ -15,12 +15,11 @@ FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
 -- name: ReleaseStates :exec
--- The states of resources whose content is another than it was; those never seen before
--- are inserted, and counted. $3 are the resources that are undefined or behind one that is.
--- A resource is compliant again at once only when exactly this intent was
--- deployed last, with success, and nothing runs that could spoil it. One that
--- comes back is deployed again: nobody looked after it meanwhile. The scheduler
--- has the same rules (renew); a test holds both together.
+-- Updates the states of resources whose content changed; states of resources that were never seen before are inserted
+-- and counted. $3 are the resources that are undefined or depend on one that is. A resource is compliant again at
+-- once only when exactly this intent was deployed last, with success, and nothing is running that could spoil it. A
+-- resource that comes back is deployed again, because nobody looked after it meanwhile. The scheduler has the same
+-- rules (renew); a test compares the two.
 WITH after AS MATERIALIZED (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
 ), new AS MATERIALIZED (
@@ -69,21 +68,21 @@ SELECT resource, $1, content,
 FROM new WHERE resource NOT IN (SELECT resource FROM known);
 
 -- name: ReleaseOrphans :exec
--- What was in the version before and is not in this one: its last version is
--- the newest released one before this.
+-- Resources of the version before that this one does not have: their last version is the newest released one before
+-- this.
 UPDATE resource_state s SET
     orphaned = (SELECT max(v.number) FROM version v WHERE v.environment = $1 AND v.released IS NOT NULL AND v.number < $2)
 WHERE s.environment = $1 AND s.orphaned = 0
   AND s.content NOT IN (SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2);
 
 -- name: ReleaseDrift :exec
--- What is open belongs to an intent that is no longer.
+-- Open records belong to an intent that is gone.
 UPDATE drift d SET ended = GREATEST($2, d.since), ending = 'superseded'
 FROM resource r JOIN resource_state s ON s.resource = r.key
 WHERE d.environment = $1 AND d.ended IS NULL AND r.environment = $1 AND r.id = d.resource AND (s.orphaned > 0 OR NOT s.drifted);
 
 -- name: ReleaseBlocked :exec
--- Resources that did not change but whose way became blocked, or free.
+-- Resources that did not change but became blocked, or are no longer blocked.
 UPDATE resource_state s SET
     blocked = CASE WHEN s.resource = ANY ($2::bigint[]) THEN 'blocked' ELSE 'not_blocked' END
 WHERE s.environment = $1 AND s.orphaned = 0

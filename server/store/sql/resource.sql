@@ -1,6 +1,6 @@
 -- name: StateList :many
--- In no order: who needs one sorts. Whether it is being deployed is known from its
--- mark, or from what was recorded ahead and has no entry in the log.
+-- In no order: callers that need one sort. A resource is being deployed when it is marked so, or when it is in the
+-- list of what is ahead and the log has no entry of its action.
 SELECT r.id, s.compliance, s.last_run, s.blocked,
        s.is_deploying OR r.id IN (
            SELECT x.resource FROM ahead a, unnest(a.resources, a.actions) AS x(resource, action)
@@ -14,8 +14,8 @@ WHERE s.environment = $1;
 SELECT status, count(*) AS count FROM resource_state WHERE environment = $1 AND orphaned = 0 GROUP BY status;
 
 -- name: ResourceRows :list
--- Written so that a page in the order of an index of resource reads no more rows than it
--- shows; only the rows of the page look up a content.
+-- Written so that a page in the order of an index of resource reads no more rows than it shows; only the rows of the
+-- page look up a content.
 SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at,
        s.last_success, s.last_deployed, s.deployed_hash, s.intent_hash, s.last_events, s.attempts, s.orphaned,
        s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted,
@@ -26,8 +26,8 @@ FROM resource r JOIN resource_state s ON s.resource = r.key
 WHERE r.environment = $1;
 
 -- name: ResourceCounted :list
--- The same rows, to be counted. Every state has its resource: it is reached this way
--- so that what does not ask for it leaves it out.
+-- The same rows, for counting. Every state has its resource, and is joined in a way that lets the planner leave the
+-- resource out where no condition needs it.
 SELECT r.id, r.type, r.agent, r.value, s.status, s.parked
 FROM resource_state s LEFT JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1;
@@ -58,7 +58,7 @@ CROSS JOIN LATERAL (
 WHERE r.environment = $1 AND r.id = $2;
 
 -- name: ResourceHistoryRows :list
--- Each released version in which the resource is not as in the one before.
+-- Each released version in which the resource differs from the version before.
 SELECT date, version, attributes, attribute_hash, requires
 FROM (
     SELECT v.created AS date, v.number AS version, c.attributes, c.attribute_hash, c.requires,

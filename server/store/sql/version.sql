@@ -24,7 +24,7 @@ VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10, $11, $12);
 SELECT origins FROM version WHERE environment = $1 AND number = $2;
 
 -- name: VersionResources :many
--- In no order: who needs one sorts.
+-- In no order: callers that need one sort.
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
        c.send_event, c.receive_events, c.purged,
        CASE WHEN c.purged THEN (SELECT s.kept_requires FROM resource_state s WHERE s.resource = r.key) END AS kept_requires
@@ -32,8 +32,8 @@ FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
 -- name: VersionChanges :many
--- As VersionResources, of what version $3 has and version $2 has not, and of those of $4
--- that it has: what a purged resource required when it was kept is not a part of versions.
+-- As VersionResources, for the resources that version $3 has and version $2 has not, and for those of $4 that it has:
+-- what a purged resource required when it was kept is not a part of versions.
 WITH after AS (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $3
 )
@@ -76,7 +76,7 @@ ORDER BY number DESC
 OFFSET $2;
 
 -- name: VersionDelete :many
--- Gives the contents that no other version has.
+-- Returns the contents that no other version has.
 WITH gone AS (
     DELETE FROM version WHERE environment = $1 AND number = ANY ($2::int[]) RETURNING contents
 )
@@ -88,7 +88,7 @@ SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.
 DELETE FROM resource_state WHERE environment = $1 AND orphaned > 0 AND content = ANY ($2::bigint[]);
 
 -- name: ContentCollect :exec
--- Orphans keep their last content, unless they were forgotten.
+-- Orphans keep their last content until they are forgotten.
 DELETE FROM resource_content c USING resource r
 WHERE r.key = c.resource AND r.environment = $1 AND c.key = ANY ($2::bigint[])
   AND NOT EXISTS (SELECT FROM resource_state s WHERE s.resource = c.resource AND s.content = c.key);
@@ -106,7 +106,7 @@ JOIN resource r ON r.environment = $1 AND r.id = i.id
 LEFT JOIN resource_content c ON c.resource = r.key AND c.digest = i.digest;
 
 -- name: KeysTake :many
--- OFFSET 0: the sequence is looked up once, and not for each key.
+-- OFFSET 0 makes the planner look the sequence up once instead of for each key.
 SELECT nextval(s.name) FROM (SELECT pg_get_serial_sequence($1::text, 'key')::regclass AS name OFFSET 0) AS s, generate_series(1, $2::int);
 
 -- name: CodeLockShared :exec
@@ -122,7 +122,7 @@ INSERT INTO code (hash, document) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING;
 DELETE FROM code c WHERE NOT EXISTS (SELECT FROM version v WHERE v.code = c.hash);
 
 -- name: DiffContents :many
--- The contents that one of two versions has and the other has not.
+-- The contents that one of two versions has and the other does not have.
 WITH before AS (
     SELECT k FROM version v, unnest(v.contents) AS k WHERE v.environment = $1 AND v.number = $2
 ), after AS (

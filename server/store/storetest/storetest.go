@@ -2,10 +2,9 @@
 //
 //	one cluster per test process ─▶ one template, migrated once ─▶ a copy per test
 //
-// The cluster is a private PostgreSQL in a temporary directory. It ends, and
-// its directory goes, when the test process ends, however that ends. With a
-// connection string in ORDAIN_TEST_DATABASE (a role that may create databases)
-// that server is used instead.
+// The cluster is a private PostgreSQL in a temporary directory. It ends, and its directory is removed, when the test
+// process ends, however that ends. When ORDAIN_TEST_DATABASE holds the connection string of a role that may create
+// databases, that server is used instead.
 package storetest
 
 import (
@@ -29,7 +28,7 @@ import (
 	"ordain.dev/ordain/server/store/postgres"
 )
 
-// Open gives a store on a database of the test's own. Both go with the test.
+// Open returns a store on a database of the test's own. Both are removed with the test.
 func Open(t testing.TB) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{URL: URL(t), Logger: Logger(t)})
@@ -40,8 +39,8 @@ func Open(t testing.TB) *store.Store {
 	return s
 }
 
-// URL gives the address of a database of the test's own, with the schema and
-// nothing else in it. It goes with the test.
+// URL returns the address of a database of the test's own, which holds the schema and nothing else and is removed
+// with the test.
 func URL(t testing.TB) string {
 	t.Helper()
 	template, err := cluster()
@@ -124,7 +123,7 @@ func Logger(t testing.TB) *slog.Logger {
 
 type testWriter struct {
 	mu sync.Mutex
-	t  testing.TB // nil once the test ended
+	t  testing.TB // nil once the test has ended
 }
 
 func (w *testWriter) Write(b []byte) (int, error) {
@@ -142,7 +141,7 @@ func (w *testWriter) stop() {
 	w.t = nil
 }
 
-// source is the database that tests get copies of.
+// source is the database that the databases of tests are copies of.
 type source struct {
 	server *url.URL
 	name   string
@@ -190,19 +189,19 @@ func (s *source) admin(sql string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }() // nothing hangs on it
+	defer func() { _ = conn.Close(ctx) }() // nothing depends on it
 	_, err = conn.Exec(ctx, sql)
 	return err
 }
 
-// start runs a throw-away cluster and a janitor that outlives this process by
-// the moment that it takes to remove what is left of the cluster.
+// start runs a throw-away cluster, and a janitor that outlives this process just long enough to remove what is left
+// of the cluster.
 func start(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "ordain-storetest-")
 	if err != nil {
 		return "", err
 	}
-	// The account of the database may pass through; root's tests need that.
+	// The account that runs the database must be able to pass through; tests that run as root need that.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return "", err
 	}
@@ -230,8 +229,8 @@ func start(ctx context.Context) (string, error) {
 	return server.URL(), nil
 }
 
-// janitor waits for the end of its input, which comes with the end of this
-// process, ends the database should it still run, and removes the directory.
+// janitor starts a process that waits for the end of its input, which comes with the end of this process, then stops
+// the database should it still be running, and removes the directory.
 func janitor(dir string) error {
 	const script = `cat >/dev/null
 pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
@@ -255,5 +254,5 @@ rm -rf -- "$1"`
 	return input.Close()
 }
 
-// heldOpen has the open end of the janitor's input. Nobody writes to it; it closes with the process.
+// heldOpen holds the open end of the janitor's input. Nobody writes to it; it closes with the process.
 var heldOpen []*os.File

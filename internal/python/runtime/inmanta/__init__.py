@@ -1,15 +1,15 @@
-"""The import surface that Inmanta's modules use, as Ordain offers it.
+"""Ordain's light version of the packages that Inmanta's modules import.
 
-This package is found before an installed ``inmanta-core`` and needs none. What
-it lacks is looked for in an installed one:
+Python finds this package before an installed ``inmanta-core``, and it works
+without one. What it lacks comes from an installed ``inmanta-core``:
 
-* a missing submodule is found because the folder of an installed core is the
-  last entry of this package's ``__path__``, and likewise of each package in
-  it, see :func:`inmanta._fallback.reach`;
-* a missing name of a submodule that exists here is answered by
+* missing submodules, because the folder of the installed package is the last
+  entry of the ``__path__`` of this package and of those in it, see
+  :func:`inmanta._fallback.reach`;
+* missing names of a submodule that exists here, through
   :func:`inmanta._fallback.lacking`.
 
-Importing it must stay cheap: a worker imports it before anything else.
+The import must stay cheap, because every worker begins with it.
 """
 
 import os
@@ -22,7 +22,7 @@ __version__ = COMPILER_VERSION
 
 
 def _installed_core() -> "str | None":
-    """The folder of an installed inmanta-core, if there is one on sys.path."""
+    """The folder of an installed inmanta-core on sys.path, if there is one."""
     here = os.path.realpath(os.path.dirname(__file__))
     for entry in sys.path:
         folder = os.path.join(entry or os.curdir, "inmanta")

@@ -1,4 +1,4 @@
-"""How Python code binds arguments to a plug-in: for calls from the model the engine does it."""
+"""Binds the arguments of plug-ins that Python code calls. For calls from the model the engine does it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def bind(plugin: Plugin, args: Sequence[object], kwargs: Mapping[str, object]) -> CheckedArgs:
-    """Arguments for the function, held against its annotations."""
+    """Bind arguments to the function and check them against its annotations."""
     name = plugin.get_full_name()
     if plugin.var_args is None and len(args) > len(plugin.args):
         raise _unfit(f"{name}() takes {len(plugin.args)} positional arguments but {len(args)} were given")
@@ -45,18 +45,20 @@ def _missing(name: str, sort: str, parameters: list[Any]) -> None:
     if len(names) == 1:
         raise _unfit(f"{name}() missing 1 required {sort} argument: {names[0]}")
     if names:
-        raise _unfit(f"{name}() missing {len(names)} required {sort} arguments: {', '.join(names[:-1])} and {names[-1]}")
+        raise _unfit(
+            f"{name}() missing {len(names)} required {sort} arguments: {', '.join(names[:-1])} and {names[-1]}"
+        )
 
 
 def incompatible(plugin: Plugin, parameter: Any, value: object, why: RuntimeException) -> PluginTypeException:
-    """The error about an argument that is not what the plug-in declares."""
+    """The error about an argument that does not fit the declaration of the plug-in."""
     expected = parameter.resolved_type.type_string_internal()
     about = f"Value {value!r} for argument {parameter.arg_name} of plugin {plugin.get_full_name()}"
     return PluginTypeException(None, f"{about} has incompatible type. Expected type: {expected}", why)
 
 
 def _show(plugin: Plugin, value: object, parameter: Any) -> object:
-    """What the function sees of one argument."""
+    """Convert an argument for the function."""
     from ordain_worker.annotations import Normalizer
     from ordain_worker.converting import converter
 

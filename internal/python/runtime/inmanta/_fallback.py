@@ -1,4 +1,4 @@
-"""Answers for names that our modules lack, from an installed inmanta-core."""
+"""Takes names that our modules lack from an installed inmanta-core."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PREFIX = "_inmanta_core_fallback."
 def lacking(module: str) -> Callable[[str], object]:
     """Make the ``__getattr__`` of one of our modules.
 
-    The twin of ``module`` in an installed core is loaded, under a name of its
-    own, when a name is asked for that ours lacks.
+    When our module lacks a name, it loads the module of the same name from an
+    installed inmanta-core, under another name, and takes the name from there.
     """
     reach(module)
 
@@ -36,7 +36,7 @@ def lacking(module: str) -> Callable[[str], object]:
 
 
 def _public(module: str) -> list[str]:
-    """What ``import *`` brings of a module without ``__all__``: our names and those of its twin."""
+    """The names that ``import *`` takes from a module without ``__all__``: ours and those of the installed one."""
     twin = _twin(module)
     if twin is None:
         raise AttributeError(f"module {module!r} has no attribute '__all__'")
@@ -45,7 +45,7 @@ def _public(module: str) -> list[str]:
 
 
 def reach(package: str) -> None:
-    """Find the submodules that one of our packages lacks in an installed core, behind our own."""
+    """Let one of our packages find submodules that it lacks in an installed inmanta-core."""
     core = sys.modules["inmanta"]._core
     path = getattr(sys.modules.get(package), "__path__", None)
     if core is None or path is None:

@@ -8,7 +8,9 @@ The first name may stand without its dot: ``content``, ``data.'a b'[3]``.
 import re
 from typing import Any, Union
 
-_STEP = re.compile(r"\.?(?:'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|([^.\[\]'\"]+))|\[(-?\d+)\]|\[['\"]([^'\"]*)['\"]\]")
+_STEP = re.compile(
+    r"\.?(?:'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|([^.\[\]'\"]+))|\[(-?\d+)\]|\[['\"]([^'\"]*)['\"]\]"
+)
 
 
 def below(path: str, key: str) -> str:

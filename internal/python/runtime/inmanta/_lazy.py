@@ -1,21 +1,20 @@
-"""Modules of the model that wait to be imported until they are used.
+"""Modules of the model whose import is postponed until they are used.
 
-A compile worker imports a module when something of it is called, where it is
-known that this makes no difference. Whoever asks for what all modules have
-registered asks here first.
+A compile worker imports a module only when it is used, if that is known to make
+no difference. Code that needs what all modules have registered calls whole first.
 """
 
 _rest = None
 
 
 def when_whole(rest):  # type: ignore[no-untyped-def]
-    """Say what imports the modules that wait."""
+    """Set the function that imports the postponed modules."""
     global _rest
     _rest = rest
 
 
 def whole() -> None:
-    """Have all modules imported."""
+    """Import all modules."""
     global _rest
     if _rest is not None:
         rest, _rest = _rest, None

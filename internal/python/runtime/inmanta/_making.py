@@ -1,4 +1,4 @@
-"""How a resource is made from an instance of the model."""
+"""Makes resources from instances of the model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from inmanta.references import ResourceCollector
 
-# Fields that the exporter fills in itself, once all others are known.
+# Fields that the exporter fills in after all others.
 COLLECTED = ("references", "mutators")
 
 
 def object_to_id(cls: type[Resource], instance: Any, entity_name: str, attribute: str, agent_path: str) -> Id:
-    """The id of the resource that an instance stands for.
+    """The id of the resource for an instance.
 
-    Raises UnknownException when a part of it is not known yet.
+    Raises UnknownException if a part of it is unknown.
     """
     agent = _agent(instance, agent_path)
     try:
@@ -83,7 +83,7 @@ def map_field(
     instance: Any,
     collector: Optional[ResourceCollector] = None,
 ) -> Any:
-    """The value of one field; unknown when it depends on something that is not known."""
+    """The value of a field, which is unknown if it depends on something unknown."""
     try:
         if hasattr(cls, "get_" + field):
             value = getattr(cls, "get_" + field)(exporter, instance)
@@ -104,7 +104,7 @@ def map_field(
 
 
 def create_from_model(exporter: Any, entity_name: str, instance: Any) -> Resource:
-    """The whole resource."""
+    """Make the whole resource."""
     cls, options = resource.get_class(entity_name)
     if cls is None or options is None:
         raise TypeError(f"No resource class registered for entity {entity_name}")

@@ -1,4 +1,4 @@
-"""What the files of a project and of its modules say, for plug-ins that look at them. Few do."""
+"""Reads the files of a project and its modules, for the few plug-ins that want to know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inmanta.module import InvalidMetadata, InvalidModuleException, Module, Proj
 
 
 class ModuleGeneration(Enum):
-    """What kind of module it is: a folder on the modulepath, or a Python package."""
+    """The kind of a module: a folder on the modulepath, or a Python package."""
 
     V1 = 1
     V2 = 2
@@ -35,7 +35,7 @@ class ModuleRepoType(Enum):
 
 
 class Fields:
-    """Named values that are shown with their names."""
+    """A record that prints with the names of its fields."""
 
     def __init__(self, **fields: object) -> None:
         self.__dict__.update(fields)
@@ -70,7 +70,7 @@ class ProjectPipConfig(Fields):
 
 
 def comparable(version: str) -> Any:
-    """A version as one to compare, where the environment has what compares versions; else its text."""
+    """A version that can be compared, if the environment has the package for it, or else its text."""
     try:
         from packaging.version import InvalidVersion, Version
     except ImportError:
@@ -170,7 +170,7 @@ def project_metadata(project: Project) -> ProjectMetadata:
 
 
 def metadata_of(module: Module) -> Any:
-    with open(module.get_metadata_file_path(), "rb"):  # here, so that it is known what an import depends on
+    with open(module.get_metadata_file_path(), "rb"):  # read here, so that a recorded load depends on the file
         pass
     told = runtime.model().about_module(module._path)
     if told is None:
@@ -179,7 +179,7 @@ def metadata_of(module: Module) -> Any:
 
 
 def requirements(folder: str) -> list[str]:
-    """The lines of requirements.txt that name something."""
+    """The requirements in requirements.txt."""
     try:
         with open(os.path.join(folder, "requirements.txt"), encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -222,10 +222,12 @@ def imports_of(module: Module, name: str) -> list[DefineImport]:
 
 
 def read_imports(project: Project, file: str, implied: bool) -> list[DefineImport]:
-    """The imports of a file; std among them where every file has it."""
-    with open(file, "rb"):  # here, so that it is known what an import depends on
+    """The imports of a file, including std if every file imports it."""
+    with open(file, "rb"):  # read here, so that a recorded load depends on the file
         pass
-    found = [DefineImport(name, toname, Location(file, line)) for name, toname, line in runtime.model().imports_in(file)]
+    found = [
+        DefineImport(name, toname, Location(file, line)) for name, toname, line in runtime.model().imports_in(file)
+    ]
     if implied and project.autostd:
         found.insert(0, DefineImport("std", "std", Range("__internal__", 1, 1, 1, 1)))
     return found
@@ -247,7 +249,11 @@ def frozen(module: Module, namespace: str, recursive: bool, mode: str) -> dict[s
 
 def all_requires(module: Module) -> list[Requirement]:
     wanted = {each.name: each for each in module.requires()}
-    names = {each.name.partition("::")[0] for name in sorted(module.get_all_submodules()) for each in module.get_imports(name)}
+    names = {
+        each.name.partition("::")[0]
+        for name in sorted(module.get_all_submodules())
+        for each in module.get_imports(name)
+    }
     return [wanted.get(name) or Requirement(name) for name in sorted(names)]
 
 
@@ -259,10 +265,16 @@ def plugin_files(module: Module) -> list[tuple[str, str]]:
         raise InvalidModuleException(f"Directory {folder} should be a valid python package with a __init__.py file")
     found = []
     for base, below, files in os.walk(folder):
-        below[:] = sorted(each for each in below if each != "__pycache__" and not (base == folder and each in ("model", "files", "templates")))
+        below[:] = sorted(
+            each
+            for each in below
+            if each != "__pycache__" and not (base == folder and each in ("model", "files", "templates"))
+        )
         names = [each for each in files if each.endswith(".py") or (each.endswith(".pyc") and each[:-1] not in files)]
         for name in sorted(names, key=lambda each: (not each.startswith("__init__."), each)):
-            parts = [each for each in os.path.relpath(base, folder).split(os.sep) if each != "."] + [name.partition(".")[0]]
+            parts = [each for each in os.path.relpath(base, folder).split(os.sep) if each != "."] + [
+                name.partition(".")[0]
+            ]
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             found.append((os.path.join(base, name), ".".join(["inmanta_plugins", module.name, *parts])))
     return found

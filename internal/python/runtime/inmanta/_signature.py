@@ -1,7 +1,7 @@
-"""What a plug-in takes and gives, for code that looks at plug-ins.
+"""The signatures of plug-ins, for Python code that inspects them.
 
-The engine checks arguments itself, from annotations as ordain_worker.annotations
-tells them: here they become types that Python code can ask.
+The engine checks arguments itself, with the annotations that
+ordain_worker.annotations translates. Here they become types for Python code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PluginValue:
         return self._resolved_type
 
     def validate(self, value: object) -> bool:
-        """Whether the value is known; one that is and does not fit is an error."""
+        """Whether the value is known. Raises if it is and does not fit."""
         from inmanta.execute.util import Unknown
 
         return not isinstance(value, Unknown) and self.resolved_type.validate(value)
@@ -53,7 +53,7 @@ class PluginValue:
 
 
 class PluginArgument(PluginValue):
-    """What a plug-in takes by one name."""
+    """A parameter of a plug-in."""
 
     VALUE_TYPE = "argument value"
     NO_DEFAULT_VALUE_SET = _NONE
@@ -90,7 +90,7 @@ class PluginArgument(PluginValue):
 
 
 class PluginReturn(PluginValue):
-    """What a plug-in gives."""
+    """The result of a plug-in."""
 
     VALUE_TYPE = "returned value"
     VALUE_NAME = "return value"
@@ -100,7 +100,7 @@ class PluginReturn(PluginValue):
 
 
 def of(plugin: Plugin) -> dict[str, Any]:
-    """The attributes of a plug-in that tell of its arguments and its result. Its context is no argument."""
+    """The attributes of a plug-in for its parameters, without the context, and its result."""
     found = inspect.getfullargspec(plugin.__function__)
     said = found.annotations
 
@@ -143,7 +143,7 @@ def show(plugin: Plugin, use_dsl_types: bool) -> str:
 
 
 def place(function: Any) -> Location:
-    """Where a plug-in stands: below its decorator."""
+    """The place of a plug-in: the line below its decorator."""
     file = inspect.getsourcefile(function) or ""
     try:
         return Location(file, inspect.getsourcelines(function)[1] + 1)
@@ -179,7 +179,7 @@ def _type(told: dict[str, Any], namespace: str) -> types.Type:
 
 
 def _written(name: str, namespace: str) -> types.Type:
-    """The type that a model in this namespace writes so."""
+    """The type that this text means in a namespace of the model."""
     if name.endswith("?"):
         return types.NullableType(_written(name[:-1], namespace))
     if name.endswith("[]"):

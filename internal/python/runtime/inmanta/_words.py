@@ -1,4 +1,4 @@
-"""The words of inmanta.const that every compile needs, without what that module imports."""
+"""The constants of inmanta.const that every compile needs, without the imports of that module."""
 
 RESOURCE_ATTRIBUTE_SEND_EVENTS = "send_event"
 RESOURCE_ATTRIBUTE_RECEIVE_EVENTS = "receive_events"

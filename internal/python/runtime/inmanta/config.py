@@ -7,7 +7,7 @@ from inmanta._fallback import lacking
 
 GenericAlias = type(list[int])
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     import uuid
@@ -19,14 +19,14 @@ def _key(section: str, name: str) -> tuple[str, str]:
 
 
 class Config:
-    """The configuration of this process. Environment variables ``INMANTA_<SECTION>_<NAME>`` win."""
+    """The configuration of this process. Environment variables ``INMANTA_<SECTION>_<NAME>`` take precedence."""
 
     _values: ClassVar[dict[tuple[str, str], object]] = {}
     _declared: ClassVar[dict[tuple[str, str], Option]] = {}
 
     @classmethod
     def load_config(cls, *args: object, **kwargs: object) -> None:
-        """Nothing: the program that started this process hands the configuration over."""
+        """Does nothing, because the program that started this process passes the configuration."""
 
     @classmethod
     def load_config_from_dict(cls, input_config: Mapping[str, Mapping[str, Any]]) -> None:
@@ -103,7 +103,7 @@ def is_int_opt(value: Union[str, int, None]) -> Optional[int]:
 
 
 def is_lower_bounded_int(lower_bound: int) -> Callable[[Union[str, int]], int]:
-    """A validator for whole numbers that are not below a bound."""
+    """A validator for whole numbers with a lower bound."""
 
     def validate(value: Union[str, int]) -> int:
         number = int(value)
@@ -153,7 +153,7 @@ def is_uuid_opt(value: Any) -> Optional[uuid.UUID]:
 
 
 class Option:
-    """An option that some code knows: where it stands, its default, its type."""
+    """An option: its section and name, default and type."""
 
     __class_getitem__ = classmethod(GenericAlias)  # for annotations
 
@@ -191,7 +191,7 @@ class Option:
 
 
 def _environment(value: Any) -> Any:
-    """The id of an environment; a name where it is called by one."""
+    """The id of an environment, or a name if the option holds one."""
     try:
         return is_uuid_opt(value)
     except ValueError:

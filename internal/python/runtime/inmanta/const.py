@@ -1,4 +1,4 @@
-"""Words and numbers that are the same everywhere."""
+"""Constants."""
 
 import datetime
 import enum
@@ -16,7 +16,7 @@ from inmanta._words import (  # noqa: F401
 
 
 class _Word(str, enum.Enum):
-    """Base of enumerations whose members are words, each the same as its name."""
+    """Base of enumerations whose values are equal to their names."""
 
     @staticmethod
     def _generate_next_value_(name: str, *_: object) -> str:
@@ -24,14 +24,14 @@ class _Word(str, enum.Enum):
 
 
 class _Bare(_Word):
-    """Words that are shown without the name of their enumeration."""
+    """An enumeration whose members print as their values."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class _Level(_Word):
-    """Words that have a number in Python's logging."""
+    """An enumeration of the levels of Python's logging."""
 
     @property
     def to_int(self) -> int:
@@ -42,7 +42,7 @@ def _enum(base: type[_Word], name: str, words: str) -> Any:
     return base(name, words, module=__name__)
 
 
-# What a handler may report, and what else the state of a resource can be.
+# The states that a handler may report, and the other states of a resource.
 _HANDLED = "skipped deployed failed dry unavailable non_compliant"
 HandlerResourceState = _enum(_Bare, "HandlerResourceState", f"{_HANDLED} skipped_for_dependency")
 ResourceState = _enum(

@@ -1,4 +1,4 @@
-"""Exporting: what modules register for it and what they are handed."""
+"""Exporting: what modules register for it, and what their functions get."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Union
@@ -15,7 +15,7 @@ ModelDict = dict[str, Entity]
 ResourceDict = dict[Id, Resource]
 ProxiedType = dict[str, Any]
 
-# Parameters that plug-ins asked for in vain: {"resource": id, "parameter": name, "source": "fact"}.
+# Parameters that plug-ins requested and that are unknown: {"resource": id, "parameter": name, "source": "fact"}.
 unknown_parameters: list[dict[str, str]] = []
 
 
@@ -31,12 +31,12 @@ class DependencyCycleException(Exception):
 
 
 class Exporter:
-    """What the methods of resource classes are handed."""
+    """The exporter that methods of resource classes get."""
 
     _dependency_managers: ClassVar[list[Callable[[ModelDict, ResourceDict], None]]] = []
     _export_functions: ClassVar[dict[str, tuple[tuple[str, ...], Callable[..., None]]]] = {}
 
-    # All resources by id, once they are made: for export functions, and for what dependency managers call.
+    # All resources by id, for export functions and dependency managers.
     _resources: ResourceDict
 
     def __init__(self, options: object = None) -> None:
@@ -53,7 +53,7 @@ class Exporter:
         return SyncClient("compiler")
 
     def add_resource(self, resource: Resource) -> None:
-        """Export one more."""
+        """Add a resource to the export."""
         if resource.id in self._resources:
             from inmanta.ast import CompilerException
 
@@ -75,7 +75,7 @@ class Exporter:
         cls._dependency_managers.append(function)
 
     def upload_file(self, content: Union[str, bytes]) -> str:
-        """Keep a content for the server's file store; gives its name there."""
+        """Keep a content for the server's file store, and return its name there."""
         if not isinstance(content, bytes):
             content = content.encode("utf-8")
         name = hash_file(content)
@@ -85,11 +85,11 @@ class Exporter:
     def get_environment_id(self) -> str:
         from inmanta.config import Config
 
-        return str(Config.get("config", "environment", None))  # "None" where the compile is for no environment
+        return str(Config.get("config", "environment", None))  # "None" if the compile is not for an environment
 
 
 class dependency_manager:
-    """Decorator: the function may add requirements between resources. Its name is no function any more."""
+    """Decorator: the function may add requirements between resources. The decorated name is not a function any more."""
 
     def __init__(self, function: Callable[[ModelDict, ResourceDict], None]) -> None:
         Exporter.add_dependency_manager(function)

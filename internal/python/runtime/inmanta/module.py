@@ -1,4 +1,4 @@
-"""The project and its modules, as far as plug-ins look at them."""
+"""The project and its modules, for plug-ins that inspect them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ModuleNotFoundException(ModuleException):
 
 
 class InvalidMetadata(ModuleException):
-    """project.yml, or what describes a module, is wrong."""
+    """project.yml, or the file that describes a module, is wrong."""
 
 
 class ModuleLike:
-    """What projects and modules have in common: a folder, and a file that says what it is."""
+    """Base of projects and modules: a folder with a file that describes it."""
 
     name: str
     _path: str
@@ -45,7 +45,7 @@ class ModuleLike:
 
     @property
     def metadata(self) -> Any:
-        """What project.yml or the file of the module says."""
+        """The content of project.yml or the file of the module."""
         if self._metadata is None:
             self._metadata = self._read_metadata()
         return self._metadata
@@ -62,7 +62,7 @@ class ModuleLike:
         return _modulefiles.requirements(self._path)
 
     def get_strict_python_requirements_as_list(self) -> list[str]:
-        """Those that are no modules."""
+        """The requirements that are not modules."""
         return [each for each in self.get_all_python_requirements_as_list() if not each.startswith(_DISTRIBUTION)]
 
     def get_module_v2_requirements(self) -> list[Any]:
@@ -75,7 +75,7 @@ class ModuleLike:
         return [*getattr(self.metadata, "requires", ()), *map(str, self.get_module_v2_requirements())]
 
     def requires(self) -> list[Any]:
-        """The modules that it names, with what it wants of their versions."""
+        """The required modules, with the constraints on their versions."""
         from inmanta import _modulefiles
 
         return [_modulefiles.Requirement(each) for each in self.get_module_requirements()]
@@ -93,7 +93,7 @@ class ModuleLike:
 
     @classmethod
     def get_first_directory_containing_file(cls, cur_dir: str, filename: str) -> str:
-        """The folder with a file of that name: this one, or the nearest above it."""
+        """The nearest folder, from this one upwards, with a file of that name."""
         while not os.path.exists(os.path.join(cur_dir, filename)):
             above = os.path.abspath(os.path.join(cur_dir, os.pardir))
             if above == cur_dir:
@@ -164,7 +164,7 @@ class Module(ModuleLike):
         return os.path.join(self._path, self.MODULE_FILE)
 
     def get_version(self) -> Any:
-        """The version as one to compare, where the environment has what compares versions; else its text."""
+        """The version, comparable if the environment has the package for it, or else as text."""
         from inmanta import _modulefiles
 
         return _modulefiles.comparable(self._version)
@@ -182,13 +182,13 @@ class Module(ModuleLike):
         return iter(_modulefiles.plugin_files(self))
 
     def get_all_submodules(self) -> list[str]:
-        """The names of all namespaces that have a file, whether the model loads them or not."""
+        """The names of all namespaces with a file, whether the model loads them or not."""
         from inmanta import _modulefiles
 
         return _modulefiles.submodules(self)
 
     def get_imports(self, name: str) -> list[Any]:
-        """What the file of a namespace imports."""
+        """The imports of the file of a namespace."""
         from inmanta import _modulefiles
 
         return _modulefiles.imports_of(self, name)
@@ -199,7 +199,7 @@ class Module(ModuleLike):
         return _modulefiles.frozen(self, submodule, recursive, mode)
 
     def ensure_versioned(self) -> None:
-        """Nothing: whether a module lies in a repository is no matter of a compile."""
+        """Does nothing, because a compile does not care whether a module is in a repository."""
 
 
 class ModuleV1(Module):
@@ -249,7 +249,7 @@ def loaded_module(project: Project, described: dict[str, Any]) -> Module:
 
 
 class Project(ModuleLike):
-    """The project that is compiled. There is one; :meth:`get` gives it."""
+    """The project that is compiled. :meth:`get` returns it."""
 
     PROJECT_FILE = "project.yml"
 
@@ -320,10 +320,10 @@ class Project(ModuleLike):
         return Namespace("__root__")
 
     def load(self, install: bool = False) -> None:
-        """Nothing: it is loaded."""
+        """Does nothing, because the project is loaded already."""
 
     def get_imports(self) -> list[Any]:
-        """What main.cf imports."""
+        """The imports of main.cf."""
         from inmanta import _modulefiles
 
         return _modulefiles.read_imports(self, os.path.join(self._path, self.main_file), True)
@@ -336,7 +336,7 @@ class Project(ModuleLike):
         return [*super().get_all_python_requirements_as_list(), *([_DISTRIBUTION + "std"] if self.autostd else [])]
 
     def collect_requirements(self) -> dict[str, list[Any]]:
-        """What the project and its modules want of modules, by their names."""
+        """The requirements of the project and its modules on modules, by module."""
         found: dict[str, list[Any]] = {}
         for each in (self, *self.modules.values()):
             for wish in each.requires():
@@ -344,7 +344,7 @@ class Project(ModuleLike):
         return found
 
     def collect_imported_requirements(self) -> dict[str, list[Any]]:
-        """The same for the modules that are imported; of one that nobody wants anything of, just its name."""
+        """The requirements on imported modules, by module. A module without any has just its name."""
         from inmanta import _modulefiles
 
         wanted = self.collect_requirements()

@@ -14,7 +14,7 @@ from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.runtime import QueueScheduler, Resolver, ResultVariable
 from inmanta.execute.util import ReferenceBase, Unknown
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing, inspect and dataclasses
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing, inspect and dataclasses
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from typing import Any, Optional, TypeVar, Union
@@ -52,7 +52,7 @@ class ModelType:
 
 
 class CheckedArgs:
-    """Arguments in the shape in which the function takes them."""
+    """Arguments that are ready for the function."""
 
     def __init__(self, args: list[object], kwargs: Mapping[str, object], unknowns: bool) -> None:
         self.args, self.kwargs, self.unknowns = args, kwargs, unknowns
@@ -64,7 +64,7 @@ class CheckedArgs:
 
 
 class Owner:
-    """The place of a call in the model."""
+    """A call in the model, with its place."""
 
     def __init__(self, namespace: str, location: Range, name: str) -> None:
         self.namespace = Namespace.of(namespace)
@@ -79,13 +79,13 @@ class Owner:
 
     @property
     def _written(self) -> Any:
-        """The call as the model has it. The engine knows, while it runs; few ask."""
+        """The call as the model has it, which the engine knows while the call runs."""
         if "_told" not in self.__dict__:
             self._told = runtime.model().owner() if runtime.is_installed() else None
         return self._told
 
     def __getattr__(self, name: str) -> Any:
-        """What its text says: arguments, kwargs and the like."""
+        """The attributes of a call that are made of its text, such as arguments and kwargs."""
         if name.startswith("_") or self._written is None:
             raise AttributeError(f"the call of {self.name} has no attribute {name!r}")
         return getattr(self._written, name)
@@ -97,7 +97,7 @@ class Owner:
 
 
 class Context:
-    """What a plug-in may know of its call: annotate a parameter with this class to get it."""
+    """The context of a call. A plug-in gets it in a parameter that is annotated with this class."""
 
     def __init__(
         self, resolver: Resolver, queue: QueueScheduler, owner: Any, plugin: Plugin, result: ResultVariable
@@ -118,7 +118,7 @@ class Context:
         return self.resolver
 
     def get_type(self, name: Any) -> Any:
-        """The type that a model names so."""
+        """The type of this name in the model."""
         from inmanta.ast import TypeNotFoundException
 
         text = str(name)
@@ -136,7 +136,7 @@ class Context:
         return str(Config.get("config", "environment", None))
 
     def get_data_dir(self) -> str:
-        """A folder in the project for the plug-in's module; it exists."""
+        """A folder of the project for the data of the plug-in's module, which is made if need be."""
         folder = os.path.join("data", self.plugin.get_full_name().partition("::")[0])
         os.makedirs(folder, exist_ok=True)
         return folder
@@ -281,23 +281,23 @@ class Plugin(NamedType, metaclass=PluginMeta):
         return bool(self.opts.get("allow_unknown"))
 
     def check_requirements(self) -> None:
-        """Find the programs that the plug-in says it runs."""
+        """Check that the programs exist that the plug-in declares."""
         import shutil
 
         for program in self.opts.get("bin") or ():
             if shutil.which(program) is None:
-                raise Exception(f"The plug-in {self.get_full_name()} runs {program}, which is not installed here (not in PATH)")
+                raise Exception(
+                    f"The plug-in {self.get_full_name()} runs {program}, which is not installed here (not in PATH)"
+                )
 
     def check_args(self, args: Sequence[object], kwargs: Mapping[str, object]) -> CheckedArgs:
-        """The arguments as the function gets them. Raises RuntimeException when they do not fit; the context is none of them."""
+        """The arguments for the function, without the context. Raises RuntimeException if they do not fit."""
         from inmanta import _binding
 
         return _binding.bind(self, args, kwargs)
 
-    def call_in_context(
-        self, processed_args: CheckedArgs, resolver: Any, queue: Any, location: Any
-    ) -> object:
-        """Call it as the model would, and give the value of the model that comes out."""
+    def call_in_context(self, processed_args: CheckedArgs, resolver: Any, queue: Any, location: Any) -> object:
+        """Call it as the model would, and return the resulting value of the model."""
         self._warn()
         value = self._run(*processed_args.args, **processed_args.kwargs)
         value = DynamicProxy.unwrap(value, dynamic_context=self)
@@ -310,13 +310,13 @@ class Plugin(NamedType, metaclass=PluginMeta):
         return self.__function__(*args, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it with arguments that the engine checked; the engine looks at what comes out, too."""
+        """Call it with arguments that the engine has checked. The engine checks the result, too."""
         if self.opts["bin"]:
             self.check_requirements()
         return self.call(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it from Python, as filters of templates do: it sees views of the arguments, and gives a value of the model."""
+        """Call it from Python code, such as a template. It gets views of the arguments and returns a value of the model."""
         self._warn()
         shown = [self._show(each) for each in args]
         named = {name: self._show(each) for name, each in kwargs.items()}
@@ -329,7 +329,7 @@ class Plugin(NamedType, metaclass=PluginMeta):
             runtime.model().check_result(self.get_full_name(), value)
 
     def _is_patched(self) -> bool:
-        """Whether a module replaced what runs a call from the model."""
+        """Whether a module has replaced the methods that run a call from the model."""
         cls = type(self)
         return cls.call_in_context is not _CALL or cls.check_args is not _CHECK or "call_in_context" in self.__dict__
 
@@ -339,7 +339,7 @@ class Plugin(NamedType, metaclass=PluginMeta):
         return DynamicProxy.return_value(arg)
 
     def _obviously_gives(self, value: object) -> bool:
-        """Whether a result is what the function declares, as far as that can be told without the engine."""
+        """Whether a result certainly has the declared type, without asking the engine."""
         kind = type(value)
         if kind is Unknown:
             return True
@@ -369,7 +369,7 @@ _CALL, _CHECK = Plugin.call_in_context, Plugin.check_args
 
 
 def _stands_for_instances(value: object) -> bool:
-    """Whether there are objects of dataclasses in it."""
+    """Whether a value contains objects of dataclasses."""
     if isinstance(value, list):
         return any(map(_stands_for_instances, value))
     if isinstance(value, dict):
@@ -378,8 +378,10 @@ def _stands_for_instances(value: object) -> bool:
 
 
 def plugin(
-    function: Union[T_FUNC, str, None] = None, commands: Optional[list[str]] = None,
-    emits_statements: bool = False, allow_unknown: bool = False,
+    function: Union[T_FUNC, str, None] = None,
+    commands: Optional[list[str]] = None,
+    emits_statements: bool = False,
+    allow_unknown: bool = False,
 ) -> Any:
     """Decorator: a model may call the function as ``module::name``.
 
@@ -438,14 +440,14 @@ def deprecated(function: Optional[Callable[..., Any]] = None, *, replaced_by: Op
 
 
 def allow_reference_values(instance: T) -> T:
-    """The same value, where reading an attribute or element may give a reference."""
+    """The same value, of which references may be read."""
     if isinstance(instance, DynamicProxy):
         return instance._allow_references()
     return instance
 
 
 def all_plugins(loaded: Callable[[str], bool]) -> dict[str, Plugin]:
-    """One object for each plug-in, made once: those of the Python modules that count as loaded."""
+    """The plug-ins of the Python modules that count as loaded, always the same object for each."""
     return {name: one_plugin(name) for name, cls in PluginMeta.get_functions().items() if loaded(cls.__module__)}
 
 

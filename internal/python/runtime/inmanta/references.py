@@ -1,12 +1,12 @@
-"""References: values that are only known when they are deployed.
+"""References: values that are only known at deployment.
 
-In the compiler a module makes a :class:`Reference`; in the exported resource
-it is a description (type name and arguments) in the field ``references``, and
-a mutator that puts its value in place is in ``mutators``. The executor makes
-both again from the descriptions and runs the mutators (:class:`Resolver`).
+In the compiler a module makes a :class:`Reference`. The exported resource has its
+description (type name and arguments) in the field ``references``, and in
+``mutators`` a mutator that puts the value in place. The executor makes both again
+from the descriptions and runs the mutators (:class:`Resolver`).
 
-A description is a plain dict-like value, so this module needs no third party
-library and the handler side can work on the JSON as it came.
+Descriptions are plain dict-like values, so this module needs no third-party
+library and the executor can use the JSON as it is.
 """
 
 import builtins
@@ -125,7 +125,7 @@ class ReferenceArgument(Argument):
 
 @dataclasses.dataclass
 class MutatedJsonArgument(Argument):
-    """A list or a dict with references in it: null stands where their values go, a path says which."""
+    """A list or dict with references, as null in place of their values and the paths of these."""
 
     type: ClassVar[str] = "mjson"
     value: Any = None
@@ -145,7 +145,7 @@ class MutatedJsonArgument(Argument):
 
 @dataclasses.dataclass
 class GetArgument(Argument):
-    """A value out of the resource itself."""
+    """A value of the resource itself."""
 
     type: ClassVar[str] = "get"
     dict_path_expression: str = ""
@@ -174,7 +174,9 @@ class ResourceArgument(Argument):
 
     def get_arg_value(self, resource: Any, logger: Any) -> object:
         if resource.id.resource_str() != self.id:
-            raise Exception(f"A mutator of {resource.id.resource_str()} cannot work on {self.id}: only on its own resource")
+            raise Exception(
+                f"A mutator of {resource.id.resource_str()} cannot work on {self.id}: only on its own resource"
+            )
         return resource
 
 
@@ -218,13 +220,11 @@ def _argument(described: Any) -> Argument:
 
 
 def compute_reference_or_mutator_id(reference_type: str, args: list[Any]) -> uuid.UUID:
-    """The id of a description: equal descriptions, equal ids."""
+    """The id of a description. Equal descriptions have equal ids."""
     text = json.dumps({"type": reference_type, "args": [each.dump() for each in args]}, sort_keys=True)
     name = hashlib.md5(text.encode(), usedforsecurity=False).digest()
     # uuid.uuid3 takes bytes only since Python 3.12.
-    return uuid.UUID(
-        bytes=hashlib.md5(uuid.NAMESPACE_OID.bytes + name, usedforsecurity=False).digest(), version=3
-    )
+    return uuid.UUID(bytes=hashlib.md5(uuid.NAMESPACE_OID.bytes + name, usedforsecurity=False).digest(), version=3)
 
 
 @dataclasses.dataclass
@@ -269,12 +269,12 @@ class MutatorModel(SerializedReferenceLike):
 
 _SERIALIZING = object()
 
-# Names of references and mutators that were found to be good ones.
+# Names of references and mutators that were checked.
 _well_named: set[str] = set()
 
 
 class ReferenceLike:
-    """What references and mutators have in common: the attributes without a leading underscore are their arguments."""
+    """Base of references and mutators. Their arguments are the attributes without a leading underscore."""
 
     type: ClassVar[str]
 
@@ -286,7 +286,7 @@ class ReferenceLike:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def resolve_other(self, value: Any, logger: Any) -> Any:
-        """The value itself, or what it resolves to when it is a reference."""
+        """The value itself or, for a reference, the value to which it resolves."""
         return value.get(logger) if isinstance(value, Reference) else value
 
     @classmethod
@@ -305,7 +305,9 @@ class ReferenceLike:
 
     def _check_name(self) -> None:
         if not re.fullmatch("([a-z0-9_]+::)+[A-Z][A-z0-9_-]*", self.type):
-            raise ValueError(f"{self.type!r} is no name for a {type(self).__name__}: an export knows it as module::Name")
+            raise ValueError(
+                f"{self.type!r} is no name for a {type(self).__name__}: an export knows it as module::Name"
+            )
         _well_named.add(self.type)
 
     def _describe(self, name: str, value: object) -> Argument:
@@ -336,7 +338,9 @@ class ReferenceLike:
             return ResourceArgument(name, value.resource_str())
         if value in _PYTHON_TYPES:
             return PythonTypeArgument(name, value.__name__)  # type: ignore[attr-defined]
-        raise TypeError(f"Argument {name} of {self!r} is {value!r}, and an export cannot carry a {type(value).__name__}")
+        raise TypeError(
+            f"Argument {name} of {self!r} is {value!r}, and an export cannot carry a {type(value).__name__}"
+        )
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.arguments == other.arguments  # type: ignore[attr-defined]
@@ -357,7 +361,7 @@ class _NoJson(Exception):
 
 
 def _as_json(value: Any) -> Any:
-    """A value in a list or a dict as JSON: upstream takes much for text, a number, a list or a dict that is none."""
+    """A value in a list or dict as JSON. Like inmanta-core, it accepts many objects as strings, numbers, lists or dicts."""
     if type(value) in _LITERALS:
         return value
     if isinstance(value, str):
@@ -421,11 +425,11 @@ class Reference(ReferenceLike, ReferenceBase, Generic[T]):
         return gives is not None and dataclasses.is_dataclass(gives)
 
     def resolve(self, logger: Any) -> Any:
-        """Find the value; subclasses do it."""
+        """Find the value. Subclasses implement it."""
         raise NotImplementedError()
 
     def get(self, logger: Any) -> Any:
-        """The value, found once."""
+        """Return the value, which is found only once."""
         if self._found:
             logger.debug("%(reference)s was resolved before; its value is used again", reference=repr(self))
         else:
@@ -452,14 +456,14 @@ class Reference(ReferenceLike, ReferenceBase, Generic[T]):
 
 
 class Collector:
-    """Takes the references out of a value and remembers which were where."""
+    """Replaces the references in a value and remembers their places."""
 
     def __init__(self) -> None:
         self.references: dict[uuid.UUID, ReferenceModel] = {}
         self.replacements: dict[str, ReferenceModel] = {}
 
     def clean(self, value: Any, path: str, viewed: bool = False) -> Any:
-        """The value with null in place of references. Values that are not JSON are errors.
+        """Return the value with null in place of references. A value without JSON is an error.
 
         :param viewed: the value is the model's: when it is unknown so is the whole, while an Unknown that Python
             code puts somewhere itself is an error.
@@ -502,7 +506,7 @@ class Collector:
 
 
 class ResourceCollector(Collector):
-    """A collector for the fields of one resource: each reference needs a mutator that puts its value back.
+    """A collector for the fields of a resource, where each reference gets a mutator that puts its value back.
 
     :param resource: the resource, or its id.
     """
@@ -533,7 +537,7 @@ class Resolver:
         self._done = False
 
     def shared(self) -> "Resolver":
-        """A resolver for a copy of the resource: it knows all that this one knows."""
+        """A resolver for a copy of the resource, with all values that this one has found."""
         twin = Resolver()
         twin._models, twin._made, twin._done = self._models, self._made, self._done
         return twin
@@ -565,7 +569,7 @@ def _model(kind: Any, described: Any) -> Any:
 
 
 class _Register(dict[str, type]):
-    """Classes by the names that exports give them."""
+    """Classes by their names in exports."""
 
     def __init__(self, what: str, missing: type[TypeError]) -> None:
         super().__init__()
@@ -637,7 +641,7 @@ class mutator(_Named):
 
 @reference("core::AttributeReference")
 class AttributeReference(Reference[T]):
-    """The value of one attribute of a dataclass, which is itself known only when deployed."""
+    """The value of an attribute of a dataclass that is itself only known at deployment."""
 
     attribute_name: str
     reference: Any
@@ -673,7 +677,7 @@ def is_reference_of(instance: Optional[object], type_class: type) -> bool:
 
 
 def unwrap_reference(value: object) -> Optional[Reference[Any]]:
-    """The reference that a value is or stands for."""
+    """The reference that a value is, or for which it stands."""
     if hasattr(type(value), "_get_instance"):  # a view
         value = value._get_instance()  # type: ignore[attr-defined]
     return value if isinstance(value, Reference) else None

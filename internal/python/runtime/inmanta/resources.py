@@ -1,10 +1,10 @@
 """Resources: units of desired state, and the ids that name them.
 
-A class below :class:`Resource` says which fields a resource type has and where
-their values come from; the decorator :class:`resource` ties it to an entity of
-the model. The compiler makes resources from instances of that entity
-(:mod:`inmanta.export` drives it), the executor makes them again from the
-exported attributes (:meth:`Resource.deserialize`).
+A subclass of :class:`Resource` says which fields a resource type has and where
+their values come from. The decorator :class:`resource` ties it to an entity of
+the model. The compiler makes resources from instances of that entity (driven by
+:mod:`inmanta.export`), and the executor makes them again from the exported
+attributes (:meth:`Resource.deserialize`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from inmanta import _lazy, _words
 from inmanta._fallback import lacking
 from inmanta.execute.util import Unknown
 
-TYPE_CHECKING = False  # every module with resources imports this: it has to do without typing, logging and re
+TYPE_CHECKING = False  # every module with resources imports this module, so it does without typing, logging and re
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,15 +39,15 @@ class ResourceException(Exception):
 
 
 class ResourceNotFoundExcpetion(Exception):
-    """A resource that was asked for does not exist. (The name is upstream's.)"""
+    """A resource does not exist. (The name is that of inmanta-core.)"""
 
 
 class IgnoreResourceException(Exception):
-    """Raised while a resource is made: it shall not be exported."""
+    """Raised to leave out a resource from the export."""
 
 
 class HostNotFoundException(Exception):
-    """The machine that a resource lives on cannot be reached."""
+    """The machine of a resource cannot be reached."""
 
     def __init__(self, hostname: str, user: str, error: str) -> None:
         super().__init__(f"{user}@{hostname}: {error}")
@@ -60,11 +60,11 @@ class resource:
     """Decorator: the class describes resources of one entity.
 
     :param name: the entity, such as ``fs::File``.
-    :param id_attribute: the field that tells resources of one agent apart.
+    :param id_attribute: the field that identifies a resource of an agent.
     :param agent: path from the instance to the name of the agent: ``host.name``.
     """
 
-    # Entity to its class and what was said of it. Tools that document modules read this.
+    # By entity, the class and its options. Tools that document modules read this.
     _resources: ClassVar[dict[str, tuple[type["Resource"], dict[str, str]]]] = {}
 
     def __init__(self, name: str, id_attribute: str, agent: str) -> None:
@@ -133,7 +133,7 @@ class _Name(tuple):  # type: ignore[type-arg]
     def _asdict(self) -> dict[str, str]:
         return dict(zip(self._fields, self))
 
-    # What would end a part too early, where the text of an id is read again.
+    # Characters that would end a part too early when an id is parsed.
     ENDS = {"agent_name": ",", "attribute": ",=", "attribute_value": "]"}
 
     def check(self) -> "_Name":
@@ -172,7 +172,7 @@ def _match(resource_id: str) -> Optional[re.Match[str]]:
 
 
 _parsed: dict[str, tuple[_Name, int]] = {}
-"""Names and versions of ids that were read lately: a handler's run reads the same few again and again."""
+"""Cache of parsed ids, because a handler parses the same few again and again."""
 
 
 def _parse(resource_id: str) -> tuple[_Name, int]:
@@ -195,7 +195,7 @@ def _parse(resource_id: str) -> tuple[_Name, int]:
 
 
 class Id:
-    """The name of a resource: ``module::Type[agent,attribute=value]``, with ``,v=N`` in one version.
+    """The name of a resource: ``module::Type[agent,attribute=value]``, with ``,v=N`` for a version.
 
     Its parts can be read as properties and with getters, which are made below.
     """
@@ -320,7 +320,7 @@ _give_parts()
 
 
 def to_id(entity: Any) -> Optional[str]:
-    """The id of the resource that an instance of the model stands for, or None when it stands for none."""
+    """The id of the resource for an instance of the model, or None if there is none."""
     kind = entity._type()
     for name in [str(kind), *kind.get_all_parent_names()]:
         cls, options = resource.get_class(name)
@@ -341,7 +341,7 @@ _COMMON = frozenset(_common())
 
 
 def _registered(resource_id: Id) -> Optional[type["Resource"]]:
-    """The class of resources of the type that an id names."""
+    """The class of the resource type of an id."""
     if _lazy._rest is not None:
         _lazy.whole()
     known = resource._resources.get(resource_id._name[0])
@@ -361,7 +361,7 @@ def _resolver() -> Any:
 
 
 class _Lazily:
-    """The resolver of a resource, made when somebody asks for it: most have no references."""
+    """The resolver of a resource, made on first use, because most resources have no references."""
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
@@ -371,7 +371,7 @@ class _Lazily:
 
 
 def _fields_of(bases: tuple[type, ...]) -> list[str]:
-    """What bases call their fields, also mix-ins and the bases of those."""
+    """The fields of the bases, including mix-ins and their bases."""
     found: list[str] = []
     for base in bases:
         own = base.__dict__.get("fields", ())
@@ -383,7 +383,7 @@ def _fields_of(bases: tuple[type, ...]) -> list[str]:
 
 
 class ResourceMeta(type):
-    """Gives every class the fields of its bases, in their order, and then its own."""
+    """Gives every class the fields of its bases, in order, and then its own."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
         merged = _fields_of(bases)
@@ -398,14 +398,15 @@ class ResourceMeta(type):
         )
         made._plain = made._plain and made.__getattribute__ is object.__getattribute__
         made._ordinary = made._plain and all(
-            getattr(getattr(made, method), "__func__", getattr(made, method)) is own for method, own in _copying().items()
+            getattr(getattr(made, method), "__func__", getattr(made, method)) is own
+            for method, own in _copying().items()
         )
         return made
 
     _plain: bool
-    """Setting and reading a field is nothing but an entry in the instance's dict."""
+    """The classes whose fields are plain entries of the instance's dict."""
     _ordinary: bool
-    """A plain one that is made, written and read as all are."""
+    """The plain classes that also use the default way to make, serialise and deserialise resources."""
 
 
 def _setter() -> object:
@@ -413,7 +414,7 @@ def _setter() -> object:
 
 
 def _copying() -> dict[str, object]:
-    """What takes part in copying a resource, as Resource has it."""
+    """The methods of Resource that take part in copying."""
     base = globals().get("Resource")
     return {name: vars(base).get(name) for name in ("__init__", "populate", "serialize")} if base else {}
 
@@ -421,8 +422,8 @@ def _copying() -> dict[str, object]:
 class Resource(metaclass=ResourceMeta):
     """Base of all resource classes.
 
-    The value of a field comes from a static or class method ``get_<field>(exporter, instance)``, else from
-    ``map[field](exporter, instance)``, else from the instance's attribute of that name.
+    The value of a field comes from a static or class method ``get_<field>(exporter, instance)``, or else from
+    ``map[field](exporter, instance)``, or else from the instance's attribute of that name.
     """
 
     fields: Sequence[str] = tuple(_common())
@@ -450,7 +451,7 @@ class Resource(metaclass=ResourceMeta):
         self._references: dict[Any, Any] = {}
         self._resolved = False
 
-    # What the compiler calls, in export.
+    # Called by the compiler, in the export.
 
     @staticmethod
     def get_send_event(_exporter: Any, obj: Any) -> bool:
@@ -493,7 +494,7 @@ class Resource(metaclass=ResourceMeta):
 
     @classmethod
     def validate(cls) -> None:
-        """Raise when a field has a name that no field can have."""
+        """Raise if a field has a forbidden name."""
         for wrong in (name for name in cls.fields if name.startswith("_") or name in RESERVED_FOR_RESOURCE):
             if wrong.startswith("_"):
                 raise ResourceException(f"Resource field names can not start with _, reported in {cls.__name__}")
@@ -501,13 +502,13 @@ class Resource(metaclass=ResourceMeta):
                 f"Resource {wrong} is a reserved keyword and not a valid field name, reported in {cls.__name__}"
             )
 
-    # What the executor calls.
+    # Called by the executor.
 
     @classmethod
     def deserialize(cls, obj_map: JsonType, force_fields: bool = False) -> "Resource":
-        """Make a resource from its exported attributes, with ``id`` and ``requires`` among them.
+        """Make a resource from its exported attributes, including ``id`` and ``requires``.
 
-        :param force_fields: a field that is not there is an error even where it has a default.
+        :param force_fields: a missing field is an error even if it has a default.
         """
         resource_id = Id.parse_id(obj_map["id"])
         registered = _registered(resource_id)
@@ -525,7 +526,7 @@ class Resource(metaclass=ResourceMeta):
 
     @classmethod
     def of_json(cls, resource_id: Id, obj_map: JsonType) -> "Resource":
-        """The same for attributes that were JSON: nothing in them is unknown."""
+        """Like deserialize, for attributes from JSON, in which nothing is unknown."""
         registered = _registered(resource_id)
         if registered is None or not registered._ordinary:
             return Resource.deserialize(obj_map)
@@ -533,7 +534,7 @@ class Resource(metaclass=ResourceMeta):
 
     @classmethod
     def _filled(cls, resource_id: Id, values: JsonType) -> "Resource":
-        """What __init__ and populate make of values without unknown ones, in one step."""
+        """Does in one step what __init__ and populate do, for values without unknowns."""
         made = cls.__new__(cls)
         fields = made.__dict__
         fields["id"] = resource_id
@@ -569,7 +570,7 @@ class Resource(metaclass=ResourceMeta):
         return attributes
 
     def _copied(self) -> Optional["Resource"]:
-        """What deserialize makes of serialize, in one step; None where that may be something of its own."""
+        """Does in one step what serialize and deserialize do, or returns None if the class may override them."""
         made = type(self)
         if not made._ordinary or self.unknowns or _registered(self.id) is not made:
             return None
@@ -588,7 +589,7 @@ class Resource(metaclass=ResourceMeta):
         return copy
 
     def clone(self, **kwargs: Any) -> "Resource":
-        """A copy, with some fields replaced. References that were resolved stay so."""
+        """Return a copy with some fields replaced. References stay resolved."""
         copy = self._copied() or type(self).deserialize(self.serialize())
         for field, value in kwargs.items():
             setattr(copy, field, value)
@@ -597,13 +598,13 @@ class Resource(metaclass=ResourceMeta):
         return copy
 
     def resolve_all_references(self, logger: Any) -> None:
-        """Put the values of references where they belong; a second call does nothing."""
+        """Put the values of references in place. A second call does nothing."""
         self._resolver.resolve(self, logger)
 
     def get_reference_value(self, id: Any, logger: Any) -> object:
         return self._resolver.value(self, id, logger)
 
-    # Reading a resource like a dict of its fields.
+    # A resource can be read like a dict of its fields.
 
     def __contains__(self, item: str) -> bool:
         return item in type(self).fields
@@ -669,7 +670,7 @@ class DiscoveryResource(Resource):
 
 
 class ManagedResource(Resource):
-    """A resource that can be left alone."""
+    """A resource that can be unmanaged."""
 
     fields = ("managed",)
     managed: bool
@@ -693,5 +694,6 @@ def __getattr__(name: str) -> object:
         return logging.getLogger(__name__)
     return _lacking(name)
 
-# How resources are made knows these classes, which call it.
+
+# Imported last, because inmanta._making imports these classes.
 from inmanta import _making

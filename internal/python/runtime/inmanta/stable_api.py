@@ -1,4 +1,4 @@
-"""Marks for what modules may rely on; they change nothing."""
+"""Decorators that mark a stable API. They do nothing."""
 
 from typing import TypeVar
 

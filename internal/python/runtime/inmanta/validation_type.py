@@ -23,7 +23,9 @@ class Regex:
 
         def match(value: str) -> str:  # pydantic's messages name it
             if self._compiled.match(value) is None:
-                raise PydanticCustomError("string_pattern_mismatch", "String should match pattern '{pattern}'", {"pattern": self.pattern})
+                raise PydanticCustomError(
+                    "string_pattern_mismatch", "String should match pattern '{pattern}'", {"pattern": self.pattern}
+                )
             return value
 
         return core_schema.no_info_after_validator_function(match, handler(source))
@@ -43,12 +45,14 @@ def regex_string(regex: str) -> Any:
 _MODULES = ("pydantic.", "datetime.", "ipaddress.", "uuid.")
 
 
-def parametrize_type(base_type: Any, validation_parameters: Optional[Mapping[str, Any]] = None, *, type_name: Optional[str] = None) -> Any:
-    """The type with its parameters: pydantic's functions such as conint make one, classes take none."""
+def parametrize_type(
+    base_type: Any, validation_parameters: Optional[Mapping[str, Any]] = None, *, type_name: Optional[str] = None
+) -> Any:
+    """The type with its parameters. Functions of pydantic such as conint take some, classes take none."""
     options = dict(validation_parameters or {})
     patterns = []
     if "regex" in options and getattr(base_type, "__name__", "") == "constr":
-        # Patterns mean what Python means by them, not what pydantic does.
+        # Patterns have the meaning of Python's re, not of pydantic.
         pattern = options.pop("regex")
         if pattern is not None:
             patterns.append(Regex(str(pattern)))
@@ -68,14 +72,16 @@ def _adapter(fq_type_name: str, parameters: tuple[tuple[str, Any], ...]) -> Any:
     import pydantic
 
     if not fq_type_name.startswith(_MODULES):
-        raise ValueError(f"Unknown type {fq_type_name}: types of {', '.join(each[:-1] for each in _MODULES)} can be validated")
+        raise ValueError(
+            f"Unknown type {fq_type_name}: types of {', '.join(each[:-1] for each in _MODULES)} can be validated"
+        )
     module, _, name = fq_type_name.partition(".")
     kind = getattr(importlib.import_module(module), name)
     return pydantic.TypeAdapter(parametrize_type(kind, dict(parameters), type_name=fq_type_name))
 
 
 def validate_type(fq_type_name: str, value: Any, validation_parameters: Optional[Mapping[str, Any]] = None) -> None:
-    """Raise ValueError or pydantic.ValidationError when value does not belong to the type."""
+    """Raise ValueError or pydantic.ValidationError if value does not belong to the type."""
     if isinstance(validation_parameters, DictProxy):
         validation_parameters = DictProxy.unwrap(validation_parameters)  # type: ignore[assignment]
     parameters = tuple(sorted(validation_parameters.items())) if validation_parameters else ()

@@ -1,4 +1,1 @@
-"""The Python half of Ordain: a worker process that speaks frames with the server.
-
-PROTOCOL.md, beside the Go package pyworker, is the contract.
-"""
+"""The Python end of the worker protocol, which ../../worker/PROTOCOL.md describes."""

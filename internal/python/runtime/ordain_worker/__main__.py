@@ -1,7 +1,7 @@
-"""Start of every worker: python -I -X utf8 …/ordain_worker/__main__.py ROLE [OPTIONS]
+"""Starts a worker: python -I -X utf8 …/ordain_worker/__main__.py ROLE [OPTIONS]
 
-The interpreter is isolated (-I), so nothing of the caller's environment
-decides what is imported: sys.path is set here, the runtime first.
+The interpreter is isolated (-I), so the environment of the caller does not
+affect imports. sys.path is set here, with the runtime first.
 OPTIONS is a JSON object: {"path": [folders], "memory": bytes, "data": bytes,
 "file_size": bytes, "tasks": number}; see limits.py.
 """
@@ -21,13 +21,13 @@ def main() -> None:
     front = [runtime, *(options.get("path") or ())]
     foreign = [entry for entry in front[1:] if entry not in sys.path]
     sys.path[:] = front + [entry for entry in sys.path if entry not in front]
-    for folder in foreign:  # the packages of another environment: what its .pth files say goes for them too
+    for folder in foreign:  # packages of another environment, whose .pth files count too
         site.addsitedir(folder)
-    if foreign:  # and for the programs that modules start with this interpreter
+    if foreign:  # for programs that modules start with this interpreter
         os.environ["PYTHONPATH"] = os.pathsep.join(foreign)
     sys.argv[:] = ["ordain-worker"]
 
-    # The pipes are ours alone: a program that the code starts must not hold them.
+    # Programs that the code starts must not inherit the pipes.
     os.set_inheritable(3, False)
     os.set_inheritable(4, False)
     from ordain_worker import limits
@@ -37,7 +37,7 @@ def main() -> None:
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     import faulthandler
 
-    faulthandler.enable(all_threads=False)  # the last words of a process that crashes inside C code
+    faulthandler.enable(all_threads=False)  # prints the stack if the process crashes in C code
 
     from ordain_worker import bytecode
     from ordain_worker.frames import Channel

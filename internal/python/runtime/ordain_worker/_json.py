@@ -1,6 +1,6 @@
-"""JSON as frames carry it, without the package json: importing that, and what
-it imports, takes longer than most plug-ins run. Where the interpreter lacks
-the accelerators it is used all the same.
+"""JSON of frames, from the accelerators of the package json, because importing the
+package takes longer than most plug-ins run. If the interpreter lacks the
+accelerators, the package is used.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Annotations of plug-ins in a form that needs no Python.
+"""Translates annotations of plug-ins into JSON for the engine.
 
     {"k": "dsl", "name": "mod::Entity?"}   a type as a model writes it
     {"k": "prim", "name": "string"}        string, int, float, bool, number
@@ -6,7 +6,7 @@
     {"k": "union", "of": [T, …]}
     {"k": "any"}, {"k": "null"}            {"k": "dataclass", "name": "mod::Name", "of": [those it is derived from]}
 
-``text`` is the annotation as Python shows it.
+``text`` is the annotation as Python prints it.
 """
 
 import collections.abc
@@ -28,14 +28,14 @@ _LISTS = (list, collections.abc.Sequence)
 _DICTS = (dict, collections.abc.Mapping)
 
 
-#: the kind of error of a parameter without annotation, which no other error of annotations has
+#: the kind of the error about a parameter without annotation, which no other error has
 UNANNOTATED = "RuntimeException"
 
 
 class AnnotationError(Exception):
-    """An annotation that has no counterpart in the model.
+    """An annotation without a counterpart in the model.
 
-    :param error: the kind of error that modules know it as.
+    :param error: the kind of error by which modules know it.
     """
 
     def __init__(self, message: str, error: str = "TypingException") -> None:
@@ -45,14 +45,14 @@ class AnnotationError(Exception):
 
 
 def _no_class(note: str) -> BaseException:
-    """What Python says upstream of an annotation that is no class where one has to be, with the reason."""
+    """The message that inmanta-core gives, with the reason, for an annotation that has to be a class and is not."""
     from inmanta._noted import noted
 
     return noted(AnnotationError("issubclass() arg 1 must be a class", "TypeError"), note)
 
 
 def dataclass_entity(cls: Optional[type]) -> Optional[str]:
-    """The name of a dataclass in a plug-in package, written like that of an entity: by default the one it stands for."""
+    """The name of a dataclass in a plug-in package in the form of an entity's name, by default that of its entity."""
     if cls is None or not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
         return None
     parts = cls.__module__.split(".")
@@ -65,9 +65,9 @@ _entities: dict[type, list[str]] = {}
 
 
 def entities_of(cls: type) -> list[str]:
-    """The names of the dataclasses that a class is or is derived from, nearest first.
+    """The names of a dataclass and of the dataclasses from which it is derived, nearest first.
 
-    A class that its module knows no more, because another one took its name, is none of them.
+    Without classes whose name in their module now stands for another class.
     """
     known = _entities.get(cls)
     if known is None:
@@ -81,12 +81,14 @@ def _is_bound(cls: type) -> bool:
     holder = getattr(sys.modules.get(cls.__module__), cls.__name__, None)
     if holder is not None:
         return holder is cls
-    modules = [each for name, each in list(sys.modules.items()) if name.startswith("inmanta_plugins.") and each is not None]
+    modules = [
+        each for name, each in list(sys.modules.items()) if name.startswith("inmanta_plugins.") and each is not None
+    ]
     return any(each is cls for module in modules for each in list(vars(module).values()))
 
 
 def model_name(annotation: Any) -> str:
-    """The type that a value of this annotation has in a model, as a model writes it."""
+    """The type in a model of a value with this annotation, as a model writes it."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Union or origin is types.UnionType:
         parts = [each for each in arguments if each is not type(None)]
@@ -99,14 +101,14 @@ def model_name(annotation: Any) -> str:
 
 
 class Normalizer:
-    """Translates annotations and collects what it has to say about them."""
+    """Translates annotations and collects warnings about them."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.warnings: list[str] = []
 
     def parameter(self, annotation: Any, of: str) -> dict[str, Any]:
-        """The annotation of a parameter, or of the return value: a text is a type as a model writes it."""
+        """The annotation of a parameter or the return value. A string is a type as a model writes it."""
         if isinstance(annotation, str):
             return {"k": "dsl", "name": annotation, "text": repr(annotation)}
         known = annotation is None or isinstance(annotation, type) or typing.get_origin(annotation) is not None
@@ -136,7 +138,7 @@ class Normalizer:
         if origin is typing.Annotated:
             for extra in reversed(arguments[1:]):
                 if isinstance(extra, ModelType):
-                    # Who asks for a view gets a view, also of an instance that is a dataclass in Python.
+                    # A parameter of this type gets a view, even of an instance that has a dataclass in Python.
                     return {"k": "dsl", "name": extra.model_type, "view": arguments[0] is DynamicProxy}
             return self._translate(arguments[0])
         if origin is typing.Union or origin is types.UnionType:
@@ -198,7 +200,11 @@ class Normalizer:
         if dataclasses.is_dataclass(cls) or cls is ModelType:  # upstream that is one
             # One below the class that an entity is paired with stands for that entity too.
             name, *bases = [dataclass_entity(base) for base in cls.__mro__]
-            return {"k": "dataclass", "name": name or "", "of": [{"k": "dataclass", "name": each} for each in bases if each]}
+            return {
+                "k": "dataclass",
+                "name": name or "",
+                "of": [{"k": "dataclass", "name": each} for each in bases if each],
+            }
         return self._unknown(cls)
 
     def _unknown(self, annotation: Any) -> dict[str, Any]:
@@ -217,7 +223,7 @@ def _text(annotation: Any) -> str:
 
 
 def _parameters(found: inspect.FullArgSpec) -> list[tuple[str, str, bool]]:
-    """Name, kind and whether there is a default, of each parameter. A wrapper has to declare what it takes."""
+    """Name, kind and presence of a default, for each parameter. A wrapper must declare its parameters."""
     required = len(found.args) - len(found.defaults or ())
     params = [(name, "positional", position >= required) for position, name in enumerate(found.args)]
     if found.varargs:
@@ -236,7 +242,7 @@ def _argspec(function: Callable[..., Any]) -> inspect.FullArgSpec:
 
 
 def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
-    """A plug-in as the engine wants to know it, and warnings about it."""
+    """The description of a plug-in for the engine, and warnings about it."""
     function = plugin.__function__
     name = plugin.get_full_name()
     normalizer = Normalizer(name)
@@ -252,7 +258,12 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
     except TypeError as exc:  # an object that can be called, and has no place of its own
         raise AnnotationError(str(exc), "TypeError") from None
     params = [
-        {"name": parameter, "kind": kind, "type": normalizer.parameter(annotations[parameter], parameter), "default": default}
+        {
+            "name": parameter,
+            "kind": kind,
+            "type": normalizer.parameter(annotations[parameter], parameter),
+            "default": default,
+        }
         for parameter, kind, default in found
         if kind != "positional" or annotations[parameter] is not Context
     ]
@@ -273,6 +284,6 @@ def signature(plugin: Plugin) -> tuple[dict[str, Any], list[str]]:
 
 
 def place(function: Callable[..., Any]) -> tuple[str, int]:
-    """File and line of a function, below its decorators' wrappers."""
+    """File and line of the function that decorators have wrapped."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)

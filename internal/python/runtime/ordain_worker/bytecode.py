@@ -1,10 +1,10 @@
-"""Bytecode of packages whose own folder takes none: of somebody else, or read-only.
+"""Keeps the bytecode of packages whose folder cannot be written.
 
-Python compiles such packages anew on every start. Here what could not be
-written beside the source goes to a folder of the cache, and is looked for there
-when there is none beside the source. Python checks it against the source, by
-time and size, as ever. What is used has its time set anew once a day: the
-compiler removes what was not used for long.
+Python would compile such packages on every start. Bytecode that cannot be
+written beside its source goes to a folder of the cache instead, and is read from
+there if there is none beside the source. Python checks it against time and size
+of the source, as usual. Once a day the time of a used file is updated, because
+old ones are removed (bytecode.go).
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import time
 import _imp
 from _frozen_importlib_external import SourceFileLoader
 
-_KEY = 0x6F726461696E0001  # of the hash that names files
+_KEY = 0x6F726461696E0001  # key of the hash that names files
 _DAY = 86400.0
 
 
 def _mark(kept: str) -> None:
-    """Say that a file was used."""
+    """Record that a file was used."""
     try:
         if time.time() - os.stat(kept).st_mtime > _DAY:
             os.utime(kept)
     except OSError:
-        pass  # somebody else's, or gone meanwhile
+        pass  # it belongs to another user, or was removed meanwhile
 
 
 def keep_in(folder: str) -> None:
-    """Use the folder, called __pycache__ like any other of its kind; it is made when something goes there."""
+    """Keep bytecode in this folder, which is made when it is needed."""
     read, write = SourceFileLoader.get_data, SourceFileLoader.set_data
 
     def elsewhere(path: str) -> str:
@@ -53,7 +53,7 @@ def keep_in(folder: str) -> None:
             try:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
             except OSError:
-                return  # it takes longer the next time too
+                return  # the package is compiled again the next time
             write(self, elsewhere(path), data, _mode=0o600)
 
     SourceFileLoader.get_data = get_data  # type: ignore[method-assign]

@@ -1,11 +1,10 @@
-"""What handlers may ask of the server with a client.
+"""Calls to the server that handlers make with a client.
 
     handler ─ SyncClient("agent").get_file(id=…)  ─▶ answer ─ the task's Files ─▶ Go
             ─ SyncClient("agent").get_param(id=…) ─▶ answer ─ the task's ask   ─▶ Go: the API, in this environment
 
-A call belongs to the task that its thread works on, and goes with it into the
-coroutines that this thread waits for. Calls that the server does not answer to
-handlers are refused, and so is what would store a secret.
+A call belongs to the task of its thread, also in coroutines for which the thread
+waits. Calls that handlers may not make, or that would store a secret, are refused.
 """
 
 import base64
@@ -20,11 +19,11 @@ from ordain_worker.reach import NotAnswered
 from ordain_worker.tasks import Files, Task, at_work
 
 READS = ("get_", "list_", "is_", "resource_", "stat_", "environment_", "versioned_", "discovered_resources_")
-"""How the names of calls begin that store nothing."""
+"""Beginnings of the names of calls that store nothing."""
 
 
 def answer(method: str, kwargs: dict[str, Any]) -> Optional[Result]:
-    """The answer to a call, in the shape of the API; None for what handlers cannot ask."""
+    """The answer to a call, as the API gives it, or None for a call that handlers may not make."""
     task = at_work.get()
     files = task.files if task is not None else None
     if task is None or files is None:
@@ -49,8 +48,8 @@ def _other(task: Task, files: Files, method: str, kwargs: dict[str, Any]) -> Opt
     positional = [jsonable(value) for value in kwargs.get("", ())]
     if not method.startswith(READS) and task.secret([positional, named]):
         return _refused(403, _SECRET % method)
-    told = files.ask("call", {"name": method, "positional": positional, "named": named})
-    return Result(told["code"], told["body"]) if told["code"] else None
+    answered = files.ask("call", {"name": method, "positional": positional, "named": named})
+    return Result(answered["code"], answered["body"]) if answered["code"] else None
 
 
 _SECRET = "%s: what a reference resolved to is not stored by the server, and this holds some of it"
@@ -72,7 +71,7 @@ def _upload(files: Files, name: str, content: str) -> Result:
         files.put(name, base64.b64decode(content, validate=True))
     except binascii.Error as problem:
         return _refused(400, f"the content of {name} is not base64: {problem}")
-    except ValueError as problem:  # the hash does not fit, or it holds a secret
+    except ValueError as problem:  # the hash is wrong, or the content holds a secret
         return _refused(400, str(problem))
     return Result(200)
 

@@ -1,7 +1,7 @@
 """The compile role: runs plug-ins for the engine, and makes resources for the exporter.
 
-Go asks ``start``, ``load``, ``call``, ``finalize`` and those of exporting.py; while it waits for
-an answer it is asked for what the code reads (enginemodel.py). PROTOCOL.md has the details.
+Go sends ``start``, ``load``, ``call``, ``finalize`` and the requests of exporting.py. While it waits for a
+reply, it answers requests for what the code reads of the model (enginemodel.py). PROTOCOL.md has the details.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CompileRole:
-    """Answers what Go asks."""
+    """Answers the requests of Go."""
 
     def __init__(self, channel: Channel) -> None:
         self.talk = Dialogue(channel, self.answer)
@@ -38,9 +38,9 @@ class CompileRole:
         self.output = Output(self.talk.notify)
         self.plugins: dict[int, tuple[Any, Converters]] = {}
         self.modules: Optional[loading.Modules] = None
-        self._stopped: Optional[BaseException] = None  # a load that failed
+        self._stopped: Optional[BaseException] = None  # the last load, if it failed
         self.finder: Optional[loading.Finder] = None
-        self.prepared: Optional[dict[str, Any]] = None  # the load that the template of this worker did
+        self.prepared: Optional[dict[str, Any]] = None  # the load of the template from which this worker was copied
         self._exporting: Any = None
         self._compiler: Any = None
 
@@ -71,10 +71,10 @@ class CompileRole:
             self._exporting = Exporting(self.talk, self.codec, self.modules, describe)
         return self._exporting
 
-    # Before the model runs.
+    # Requests before the model runs.
 
     def start(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Import what every compile needs, while Go still parses."""
+        """Import what every compile needs, while Go is still parsing."""
         from inmanta.config import Config
         from inmanta.protocol import endpoints
 
@@ -82,7 +82,7 @@ class CompileRole:
         import _signal  # signal itself imports enum
 
         if hasattr(_signal, "SIGUSR1"):
-            # Go sends it when a call takes too long, to learn where it hangs.
+            # Go sends this signal when a call takes too long, to learn where it hangs.
             faulthandler.register(_signal.SIGUSR1, file=sys.__stderr__, all_threads=True, chain=False)
         Config.load_config_from_dict(args.get("settings") or {})
         known = args.get("known")
@@ -133,13 +133,13 @@ class CompileRole:
             return {"error": told, "output": self.output.take()}
         finally:
             gc.enable()
-        # What is loaded stays; and a compile is short, so rubbish in circles may wait.
+        # What is loaded stays, and a compile is short, so no collection of reference cycles is needed.
         gc.freeze()
         gc.set_threshold(200_000, 20, 20)
         return {**reply, "output": self.output.take()}
 
     def load_further(self, args: Any) -> dict[str, Any]:
-        """What else is wrong after a load that failed."""
+        """Find further errors after a load that failed."""
         assert self.modules is not None and self._stopped is not None
         found: list[BaseException] = []
         if isinstance(self._stopped, loading.ImportStopped):
@@ -152,7 +152,7 @@ class CompileRole:
         return {"errors": [describe(exc) for exc in found]}
 
     def twin(self, args: dict[str, Any]) -> dict[str, Any]:
-        """What Python has for an entity that is to be a dataclass."""
+        """Return what Python has for an entity that should be a dataclass."""
         assert self.modules is not None
         self.modules.need(args["namespace"].partition("::")[0])
 
@@ -163,7 +163,7 @@ class CompileRole:
         return self.guarded(look)
 
     def _load_more(self, args: dict[str, Any]) -> dict[str, Any]:
-        """What the template of this worker did not load."""
+        """Load what the template of this worker has not loaded."""
         assert self.modules is not None and self.prepared is not None
         if {**self.prepared, "expect": None} != {**args, "expect": None}:
             raise Failure("a warm worker was asked for another load than its template's", kind="protocol")
@@ -175,7 +175,7 @@ class CompileRole:
         return {"output": self.output.take()}
 
     def _load_all(self, names: list[str], record: bool) -> dict[str, Any]:
-        """Import all modules and tell what they bring; with ``record`` also what the compiler needs to keep that."""
+        """Import all modules and describe them, with ``record`` also what the compiler needs to keep the description."""
         import contextlib
 
         table: dict[str, Any] = {}
@@ -199,10 +199,10 @@ class CompileRole:
             reply["table"] = table
         return reply
 
-    # While the model runs.
+    # Requests while the model runs.
 
     def call(self, args: dict[str, Any]) -> dict[str, Any]:
-        """A call whose arguments are decoded."""
+        """Call a plug-in."""
         reply = self._call(args)
         lines = self.output.take()
         if lines:
@@ -213,7 +213,7 @@ class CompileRole:
         return reply
 
     def calls(self, calls: list[dict[str, Any]]) -> None:
-        """Calls one after the other, until one does not give what it declares: each outcome is told at once."""
+        """Run calls in order until one returns something else than it declares. Each result is sent at once."""
         for each in calls:  # what is introduced by a call that will not run is known all the same
             self._decode_arguments(each)
         for each in calls:
@@ -257,12 +257,14 @@ class CompileRole:
             slots = sorted({each.slot for each in exc.result_variables if getattr(each, "slot", None) is not None})
             return {"unset": slots} if slots else {"err": describe(exc)}
         except UnknownException as exc:
-            return {"err": describe(exc)} if plugin.opts.get("emits_statements") else {"v": self.codec.encode(exc.unknown)}
+            return (
+                {"err": describe(exc)} if plugin.opts.get("emits_statements") else {"v": self.codec.encode(exc.unknown)}
+            )
         except BaseException as exc:
             return {"err": describe(exc)}
 
     def _through_methods(self, plugin: Any, convert: Converters, args: dict[str, Any]) -> dict[str, Any]:
-        """A call of a plug-in whose methods a module replaced: it takes their way, and what they give is not looked at again."""
+        """Call a plug-in whose methods a module has replaced, through these methods. Their result is not checked again."""
         from inmanta import plugins
 
         named = args.get("k") or {}
@@ -270,7 +272,9 @@ class CompileRole:
             checked = plugin.check_args(args["a"], named)
         else:
             shown = [convert.at(index)(each) for index, each in enumerate(args["a"])]
-            checked = plugins.CheckedArgs(shown, {name: convert.named(name)(each) for name, each in named.items()}, False)
+            checked = plugins.CheckedArgs(
+                shown, {name: convert.named(name)(each) for name, each in named.items()}, False
+            )
         context = self._context(plugin, args)
         if plugin._context >= 0 and plugin.context_keyword_only:
             checked.kwargs[plugin.context_name] = context
@@ -280,7 +284,7 @@ class CompileRole:
         return {"v": self.codec.encode(result), "checked": True}
 
     def _introduced(self, args: dict[str, Any]) -> tuple[Any, "Converters"]:
-        """A plug-in that is called for the first time: its module is imported now if it was not before."""
+        """Return a plug-in that is called for the first time, importing its module if need be."""
         from inmanta.plugins import one_plugin
 
         signature = args["sig"]
@@ -304,7 +308,7 @@ class CompileRole:
         )
 
     def finalize(self, args: Any) -> dict[str, Any]:
-        """Run what is to run after the compile; plug-ins that it calls are part of it."""
+        """Run the finalizers, which may call plug-ins."""
         from inmanta.compiler import Finalizers
 
         for module in args["modules"]:
@@ -313,7 +317,7 @@ class CompileRole:
         return self.guarded(lambda: {"errors": [describe(exc) for exc in Finalizers.run()]})
 
     def guarded(self, work: Any) -> dict[str, Any]:
-        """Run code of modules; what it raises and prints goes into the answer."""
+        """Run code of modules. What it raises and prints goes into the answer."""
         try:
             reply = work()
         except Failure:
@@ -329,7 +333,7 @@ class CompileRole:
 
 
 def _nothing_to_wait_for(exc: UnsetException) -> dict[str, Any]:
-    """About an UnsetException that a plug-in made itself: upstream it ends the compile with this."""
+    """The error about an UnsetException that a plug-in made itself, with which inmanta-core ends the compile."""
     return {
         **describe(exc),
         "kind": "exit",
@@ -341,7 +345,7 @@ def _nothing_to_wait_for(exc: UnsetException) -> dict[str, Any]:
 
 
 def _answer(known: dict[str, Any], method: str, kwargs: dict[str, Any]) -> Any:
-    """What the server gave along: all that a compile may learn from the outside."""
+    """The answer to a call to the server. A compile knows only what the server sent with it."""
     from inmanta.protocol.common import Result
 
     facts: dict[str, dict[str, str]] = known.get("facts") or {}

@@ -1,4 +1,4 @@
-"""How a plug-in gets its arguments: views of the model, and dataclasses where it asks for these."""
+"""Converts the arguments of plug-ins to views of the model, or to dataclasses where they are declared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Converters:
-    """How each argument of a plug-in is shown to it."""
+    """Converts each argument of a plug-in."""
 
     def __init__(self, positional: list[Any], rest: Any, named: dict[str, Any], extra: Any, result: Any) -> None:
         self._result = result
@@ -23,7 +23,7 @@ class Converters:
         self._extra = extra
 
     def gives(self, value: Any) -> bool:
-        """Whether the value of an answer is what a plug-in that gives a plain value declares."""
+        """Whether a result is certainly of the plain type that the plug-in declares."""
         return self._result is None or type(value) is self._result
 
     def at(self, index: int) -> Any:
@@ -57,20 +57,20 @@ _PLAIN = {"string": str, "int": int, "float": float, "bool": bool}
 
 
 def converter(name: str, annotation: dict[str, Any], plugin: str = "") -> Any:
-    """What shows the value of a parameter with this annotation to the plug-in."""
+    """Return the converter for a parameter with this annotation."""
     if _mentions_dataclass(annotation):
         return lambda value: _made(value, annotation, name, plugin)
-    context = ProxyContext(path=name)  # Go held it against the annotation
+    context = ProxyContext(path=name)  # Go has checked it against the annotation
 
     def show(value: Any) -> Any:
-        # Only a plug-in that takes unknown values is called with one.
+        # Only plug-ins that accept unknown values are called with one.
         return value if isinstance(value, Unknown) else DynamicProxy.return_value(value, context=context)
 
     return show
 
 
 def _with_twins(annotation: dict[str, Any], namespace: str, twins: set[str]) -> dict[str, Any]:
-    """The annotation, where entities that are dataclasses in Python are named as such."""
+    """The annotation with the entities marked that are dataclasses in Python."""
     if annotation.get("of"):
         return {**annotation, "of": [_with_twins(each, namespace, twins) for each in annotation["of"]]}
     if annotation["k"] != "dsl" or not twins:
@@ -113,7 +113,7 @@ def _made(value: Any, annotation: dict[str, Any], name: str, plugin: str) -> Any
 
 
 def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
-    """A value for an annotation with dataclasses in it: their instances become objects of those classes."""
+    """Convert a value for an annotation with dataclasses, so that their instances become objects of these classes."""
     from ordain_worker.annotations import dataclass_entity
 
     kind = annotation["k"]
@@ -131,7 +131,11 @@ def _to_python(value: Any, annotation: dict[str, Any], path: str) -> Any:
             if "std::Dataclass" in names:
                 names += [dataclass_entity(_class_of(each)) for each in names if each.count("::")]
             for each in wanted:
-                if each["k"] == "dataclass" and "std::Dataclass" in names and any(one["name"] in names for one in (each, *each.get("of", ()))):
+                if (
+                    each["k"] == "dataclass"
+                    and "std::Dataclass" in names
+                    and any(one["name"] in names for one in (each, *each.get("of", ())))
+                ):
                     return _dataclass_self(value)
         for each in wanted:
             if each["k"] in ("list", "dict", "nullable", "union") and isinstance(value, (list, dict, Instance)):
@@ -144,7 +148,7 @@ def _lineage(instance: Instance) -> list[str]:
 
 
 def _class_of(entity: str) -> Any:
-    """The class that an entity is paired with: what its module binds to its name; None where it has none."""
+    """The dataclass of an entity, which has its name in the Python module, or None."""
     import importlib
 
     module, _, name = entity.rpartition("::")
@@ -155,11 +159,11 @@ def _class_of(entity: str) -> Any:
 
 
 class PassesBy(Exception):
-    """What its cause is passes the plug-in by, which has not been called yet: upstream it is not blamed."""
+    """Wraps an exception for which the plug-in, which has not been called yet, is not to blame."""
 
 
 def _dataclass_self(instance: Instance) -> Any:
-    """The object of an instance: always the same one, but for an instance that stands for a reference."""
+    """The object of an instance, always the same one unless the instance stands for a reference."""
     if instance.dataclass_self is None:
         instance.dataclass_self = _make_dataclass(instance)
     elif isinstance(instance.dataclass_self, ReferenceBase):
@@ -180,7 +184,7 @@ def _make_dataclass(instance: Instance) -> Any:
 
 
 def _deep(value: Any) -> Any:
-    """Lists and dicts of their own for a dataclass, not views."""
+    """Make lists and dicts of views, for a dataclass."""
     if isinstance(value, DynamicProxy):
         inner = value._get_instance()
         if isinstance(inner, list):

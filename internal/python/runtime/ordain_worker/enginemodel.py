@@ -1,4 +1,4 @@
-"""The model as plug-ins see it: Go holds it, and is asked for what is not known here."""
+"""The model as plug-ins see it. Go has the model and answers requests for what is not known here."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ if TYPE_CHECKING:
 
 
 class EngineModel:
-    """The model, which the engine holds: what is not known here is asked for."""
+    """Reads the model of the engine."""
 
     def __init__(self, talk: Dialogue, codec: Codec) -> None:
         self._talk = talk
         self._codec = codec
         self._missing: set[tuple[str, str]] = set()
         self._types: dict[str, Any] = {}
-        # Whether there is a namespace of the model for a Python module.
+        # Whether the model has a namespace for a Python module.
         self.loaded: Callable[[str], bool] = bool
-        # Variables without a value, one object for each, for as long as a call runs.
+        # One object for each variable without a value, as long as a call runs.
         self.unset: dict[Any, ResultVariable] = {}
-        # Warnings that Go was not told of yet.
+        # Warnings that were not sent to Go yet.
         self.warned: list[str] = []
 
     def read(self, instance: Instance, name: str) -> object:
         if (instance.entity_name, name) in self._missing:
             raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
         also = [each.id for each in instance.siblings or () if each is not instance and name not in each.known]
-        reply = self._talk.ask("read", {"i": instance.id, "n": name, "also": also} if also else {"i": instance.id, "n": name})
-        # In the order in which Go wrote them: what comes first introduces an instance to what follows.
+        reply = self._talk.ask(
+            "read", {"i": instance.id, "n": name, "also": also} if also else {"i": instance.id, "n": name}
+        )
+        # In the order in which Go wrote them, because the first mention of an instance introduces it.
         value = self._codec.decode(reply["v"]) if "v" in reply else None
         for each in reply.get("know") or ():
             self._codec.decode(each)
@@ -54,7 +56,7 @@ class EngineModel:
         raise NotFoundException(None, name, f"attribute {name} not found on {instance.entity_name}")
 
     def _relate(self, siblings: Any, name: str) -> None:
-        """Where a loop follows a relation, what is read of one end will be read of all."""
+        """Remember the instances of a list together: a loop will read the same attributes of all."""
         ends = {end.id: end for each in siblings if type(end := each.known.get(name)) is Instance}
         if len(ends) > 1:
             together = list(ends.values())
@@ -108,7 +110,9 @@ class EngineModel:
     def defaults_of(self, entity: str) -> list[Any]:
         from inmanta.ast.statements import told
 
-        return [(name, each and told(each, self._codec.decode)) for name, each in self._talk.ask("defaults", {"n": entity})]
+        return [
+            (name, each and told(each, self._codec.decode)) for name, each in self._talk.ask("defaults", {"n": entity})
+        ]
 
     def owner(self) -> Any:
         from inmanta.ast.statements import WrittenCall
@@ -133,7 +137,7 @@ class EngineModel:
     def plugins(self) -> dict[str, Any]:
         from inmanta.plugins import all_plugins
 
-        # Modules that waited to be imported registered theirs in another order.
+        # Modules that were imported late have registered theirs in another order.
         order = {name: place for place, name in enumerate(self._talk.ask("plugins", {}))}
         found = all_plugins(self.loaded)
         return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, len(order)))}
@@ -146,7 +150,9 @@ class EngineModel:
         if wrong is not None:
             from ordain_worker.failures import told
 
-            raise told(wrong, f"Return value {value} of plugin {plugin} has incompatible type. Expected type: {wrong['type']}")
+            raise told(
+                wrong, f"Return value {value} of plugin {plugin} has incompatible type. Expected type: {wrong['type']}"
+            )
 
     def entity_of(self, cls: type) -> Optional[str]:
         from ordain_worker.annotations import dataclass_entity

@@ -1,13 +1,13 @@
 """The export half of the compile role.
 
-Go knows the instances and writes plain fields itself. It asks here, for many
-instances at a time, for the fields that a class computes, and for what
-dependency managers add. Values in answers are plain JSON, not the tagged form.
+Go has the instances and writes plain fields itself. For many instances at a time,
+it requests the fields that a class computes and the requirements that dependency
+managers add. Values in answers are plain JSON, not the tagged form.
 
-Resources are objects only for dependency managers and export functions, which
-get all of them. A class that has ways of its own (a ``serialize``, a property
-for a field …) is *held* instead: its objects are made as soon as their fields
-are, stay here, and write themselves at the end:
+Resource objects are usually made only for dependency managers and export
+functions, which get all of them. Classes with special behaviour (a ``serialize``,
+a property for a field …) are *held* instead: their objects are made with their
+fields, stay here, and serialise themselves at the end:
 
     export_fields ─▶ export_dependencies ─▶ export_functions ─▶ export_written
 """
@@ -57,7 +57,7 @@ class Exporting:
         return getattr(self, op)(args)
 
     def export_types(self, args: Any) -> dict[str, Any]:
-        """Which entities are resources, and how their fields get their values."""
+        """Describe which entities are resources, and how their fields get their values."""
         return declared()
 
     def export_fields(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Exporting:
         for a resource that is held: it has no values yet). reads has, by field, the [instance, attribute] that its value
         was made from.
 
-        After the first error the others are still looked for; nobody is to see what that prints.
+        After the first error it goes on to find the others, but drops their output.
         """
         self._need(args["module"])
         with contextlib.ExitStack() as until_done:
@@ -100,7 +100,7 @@ class Exporting:
                 rows.append({"ignored": True})
             except Failure:
                 raise
-            except Exception as exc:  # the others are looked at all the same
+            except Exception as exc:  # goes on with the other fields
                 rows.append({"errors": [self._describe(exc)]})
                 self._fail()
             finally:
@@ -120,7 +120,7 @@ class Exporting:
             except UnknownException:
                 return {"unknown_id": True}
         else:
-            # The parts are what Go read of the model; the check of the characters is the same for all.
+            # Go has read the parts from the model. The check of their characters is the same for all.
             made_id = Id(kind, *known)
         reply: dict[str, Any] = {}
         if known is None:
@@ -130,7 +130,7 @@ class Exporting:
         undefined: list[str] = []
         reads: dict[str, list[tuple[int, str]]] = {}
         errors: list[dict[str, Any]] = []
-        with ExportContext():  # the id is made without: it is no place for references
+        with ExportContext():  # references are not allowed in the id
             for name in names:
                 noted: list[tuple[int, str]] = []
                 note_reads(noted)
@@ -170,7 +170,7 @@ class Exporting:
         return reply
 
     def _hold(self, cls: type[Resource], options: dict[str, str], kind: str, instance: Instance) -> dict[str, Any]:
-        """Make a resource step by step as modules know it, and keep it."""
+        """Make a resource in the steps that modules know, and keep it."""
         proxy = view(instance)
         reads: dict[str, list[tuple[int, str]]] = {}
         try:
@@ -219,16 +219,16 @@ class Exporting:
             try:
                 manager(all_types(), by_id)
             except UnknownException:
-                pass  # what it wanted to know is not known in this compile
+                pass  # it depends on something unknown in this compile
         return self._all.graph()
 
     def export_written(self, args: Any) -> dict[str, Any]:
-        """What became of the resources: the answer of ResourceGraph.written, and, where export functions ran, that of graph again."""
+        """The final resources: the answer of ResourceGraph.written and, after export functions, that of graph again."""
         assert self._all is not None
         return {**(self._all.graph(clean=False) if args["again"] else {}), **self._all.written()}
 
     def export_functions(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run export functions, by the names that they were registered with."""
+        """Run export functions by their registered names."""
         self._modules.rest()
         types = self._exporter.types
         for name in args["names"]:
@@ -243,7 +243,7 @@ class Exporting:
         return {}
 
     def export_files(self, args: Any) -> dict[str, Any]:
-        """Contents that were uploaded and not handed over yet: some now, more on the next request."""
+        """Uploaded contents that were not sent yet. The next request gets more of them."""
         files, size = {}, 0
         for name in sorted(self._exporter._file_store):
             if name in self._sent:
@@ -265,7 +265,7 @@ class Exporting:
 
 
 def _shown(types: Any, name: str) -> list[Any]:
-    """The instances of a type, as export functions get them; none of one that the model does not have."""
+    """The instances of a type as export functions get them, or none if the model lacks the type."""
     entity = types.get(name)
     if not isinstance(entity, Entity):
         return []

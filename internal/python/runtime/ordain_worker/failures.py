@@ -1,4 +1,4 @@
-"""Exceptions of modules, told to the author of a model."""
+"""Describes exceptions of modules for the author of a model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
-    """An exception for the author of a model: with the frames of modules only.
+    """Describe an exception with the frames of modules only.
 
-    :param importing: the file that was imported, when it arose there: that has the place.
+    :param importing: the file that was being imported, which is the place of the error.
     """
     if isinstance(exc, PassesBy) and exc.__cause__ is not None:
         return {**describe(exc.__cause__), "kind": "exit"}
@@ -29,7 +29,7 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
 
     frames = _module_frames(exc)
     if not frames and isinstance(exc, CompilerException) and exc.__cause__ is not None:
-        frames = _module_frames(exc.__cause__)  # our words for what a module raised
+        frames = _module_frames(exc.__cause__)  # our own exception about the one that a module raised
     importers = [frame for frame in frames if frame.filename == importing]
     unread = exc if isinstance(exc, SyntaxError) and exc.filename and not exc.filename.startswith("<") else None
     if unread is not None and unread.filename:
@@ -49,7 +49,7 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
     if importers or not importing:
         innermost = _innermost(importers or frames)
     elif unread is not None or importing.endswith(".pyc"):
-        # Nothing of the file ran, so no line of it did; or its lines are those of a source that may be elsewhere.
+        # Nothing of the file has run, or its line numbers are those of a source that may be elsewhere.
         innermost = traceback.FrameSummary(importing, 0, "<module>", line="")
     else:
         innermost = _innermost(frames)
@@ -65,7 +65,7 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
         described["file"], described["line"] = exc.place  # type: ignore[attr-defined]
     if isinstance(exc, CompilerException):
         place, about = exc.get_location(), getattr(exc, "stmt", None)
-        # The place of what it is about gives way to that of the call, as upstream.
+        # The place of the call replaces that of the subject, as in inmanta-core.
         if place is not None and (about is None or place != about.get_location()):
             described["at"] = [place.file, place.lnr, getattr(place, "start_char", 0)]
         described["causes"] = [describe(each) for each in exc.get_causes()]
@@ -82,12 +82,12 @@ def describe(exc: BaseException, importing: str = "") -> dict[str, Any]:
 
 
 def told(wrong: dict[str, Any], message: str) -> BaseException:
-    """The exception for what the engine says is wrong with a result."""
+    """The exception for an error that the engine found in a result."""
     import builtins
 
     from inmanta.ast import PluginTypeException
 
-    if wrong["foreign"]:  # Python's own, which the condition of a typedef ended with
+    if wrong["foreign"]:  # an exception of Python that the condition of a typedef raised
         cls = getattr(builtins, wrong["class"], None)
         raised = isinstance(cls, type) and issubclass(cls, Exception)
         return cls(wrong["message"]) if raised else Exception(f"{wrong['class']}: {wrong['message']}")  # type: ignore[misc]
@@ -95,11 +95,11 @@ def told(wrong: dict[str, Any], message: str) -> BaseException:
 
 
 def _rebuilt(wrong: dict[str, Any]) -> CompilerException:
-    """A compiler exception of the engine, with its causes."""
+    """A compiler exception of the engine as a Python exception, with its causes."""
     from inmanta import ast
 
     cls = getattr(ast, wrong["class"], RuntimeException)
-    made = cls.__new__(cls)  # they are made from different things
+    made = cls.__new__(cls)  # their constructors differ
     RuntimeException.__init__(made, None, wrong["message"])
     for cause in wrong["causes"] or ():
         made.__cause__ = _rebuilt(cause)
@@ -131,4 +131,6 @@ def _innermost(frames: list[Any]) -> Any:
 
 
 def _is_module_frame(filename: str) -> bool:
-    return not (filename.startswith(_RUNTIME) or filename.startswith("<frozen") or f"{os.sep}importlib{os.sep}" in filename)
+    return not (
+        filename.startswith(_RUNTIME) or filename.startswith("<frozen") or f"{os.sep}importlib{os.sep}" in filename
+    )

@@ -1,8 +1,8 @@
 """Frames: a 4-byte big-endian length and that many bytes of JSON.
 
-Channel reads and writes single frames. Dialogue is the single-threaded
-conversation of the compile role, nested to any depth; switchboard.py has that
-of the handler role.
+Channel reads and writes single frames. Dialogue is the conversation of the
+compile role: single-threaded, and nested to any depth. The conversation of the
+handler role is in switchboard.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from _thread import allocate_lock
 from ordain_worker._json import decode, encode
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Optional
@@ -24,10 +24,10 @@ MAX_FRAME = 64 << 20
 
 
 class Failure(Exception):
-    """What travels as ``err`` in a reply, in either direction.
+    """The ``err`` of a reply, in either direction.
 
-    Raise it in an answer to choose the fields; it is raised by ``ask`` with the
-    fields that the other side sent.
+    An answer raises it to choose the fields. ``ask`` raises it with the fields
+    that the other side sent.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Failure(Exception):
 
     @classmethod
     def of(cls, exc: BaseException, kind: str = "exception") -> "Failure":
-        """Describe an exception: class, message, trace, and the innermost place."""
+        """Describe an exception: its class, message, traceback and innermost place."""
         import traceback
 
         if isinstance(exc, Failure):
@@ -85,14 +85,14 @@ class Failure(Exception):
 
 
 def class_name(cls: type) -> str:
-    """The full name, without the module for built-in classes."""
+    """The full name of a class, without the module if it is built in."""
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 class Channel:
-    """One frame at a time over two file descriptors. Writing is thread-safe."""
+    """Reads and writes frames over two file descriptors. Writing is thread-safe."""
 
     def __init__(self, fd_in: int, fd_out: int) -> None:
         self._in = io.BufferedReader(io.FileIO(fd_in, "r", closefd=False), 1 << 16)
@@ -102,7 +102,7 @@ class Channel:
         self._held = b""
 
     def read(self) -> Optional[dict[str, Any]]:
-        """The next frame; None when the other side closed the pipe."""
+        """Return the next frame, or None if the other side closed the pipe."""
         head = self._in.read(4)
         if len(head) < 4:
             return None
@@ -115,11 +115,11 @@ class Channel:
         return decode(body)
 
     def write(self, frame: dict[str, Any], most: int = MAX_FRAME) -> int:
-        """Send a frame of so many bytes at most; gives how many it has."""
+        """Send a frame of at most so many bytes, and return its size."""
         return self.write_text(encode(frame), most)
 
     def write_text(self, text: str, most: int = MAX_FRAME) -> int:
-        """The same for JSON as it is."""
+        """Like write, for JSON text."""
         body = text.encode("ascii")
         size = len(body)
         if size > most:
@@ -129,7 +129,7 @@ class Channel:
         return size
 
     def hold(self, text: str) -> int:
-        """Have a small frame sent before the next, in one write."""
+        """Keep a small frame, to be sent in one write with the next."""
         body = text.encode("ascii")
         size = len(body)
         with self._writing:
@@ -148,7 +148,7 @@ class Channel:
             sent += os.write(self._out, memoryview(packet)[sent:])
 
     def reply(self, request: int, value: Any) -> None:
-        """Answer a request; a value that is not JSON becomes a failure."""
+        """Answer a request. A value that has no JSON becomes a failure."""
         try:
             self.write({"re": request, "ok": value})
         except (TypeError, ValueError, RecursionError, Failure) as exc:
@@ -169,7 +169,7 @@ class Channel:
 
 
 def end_now() -> None:
-    """End this process and everything in its group. Nothing is flushed."""
+    """Kill this process and its group, without flushing anything."""
     import signal
 
     if os.getpgrp() == os.getpid():
@@ -178,7 +178,7 @@ def end_now() -> None:
 
 
 def leave() -> None:
-    """End this process as was asked. Streams that the code has closed hold nothing back."""
+    """End this process in an orderly way, even if the code has closed its output."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -190,7 +190,7 @@ def leave() -> None:
 class Dialogue:
     """A strictly nested conversation (compile role), for one thread.
 
-    ``answer(op, args)`` gives the value of a reply, or raises.
+    ``answer(op, args)`` returns the value of a reply, or raises.
     """
 
     def __init__(self, channel: Channel, answer: Callable[[str, Any], Any]) -> None:
@@ -199,14 +199,14 @@ class Dialogue:
         self._last = 0
 
     def continue_on(self, channel: Channel) -> None:
-        """Speak with somebody else from now on."""
+        """Use another channel from now on."""
         self._channel = channel
         self._last = 0
 
     def ask(self, op: str, args: Any) -> Any:
-        """Send a request, answer what the other side asks meanwhile, give the reply's value.
+        """Send a request and return the value of its reply, answering the other side's requests meanwhile.
 
-        Raises Failure when the other side refuses.
+        Raises Failure if the other side refuses.
         """
         self._last += 1
         request = self._last

@@ -1,16 +1,16 @@
-"""Role ``handler``: runs handlers on resources, many at a time, a thread per agent.
+"""The handler role: runs handlers on resources, each agent in a thread of its own.
 
-An agent that may do several things at once has a thread for each lane, with a cache and connections of its own.
+An agent that may do several things at once has a thread for each lane, each with its own cache and connections.
 
-    load {"modules", "secrets"} imports handler code; the secrets are names of variables to mask
-    run  {"action", "id", …}    deploys, dry-runs or gets the facts of one resource
+    load {"modules", "secrets"} imports handler code; secrets are the names of variables whose values are masked
+    run  {"action", "id", …}    deploys, dry-runs or gets the facts of a resource
          ─ notices back: log {level, msg, kwargs, timestamp}
          ─ requests back: file, stat_file, put_file, call {name, positional, named}
-    retract {"requests"}        takes back runs that are behind another and have not begun
-    leave {"agent"}             gives back what an agent holds here
+    retract {"requests"}        takes back runs with ``behind`` that have not begun
+    leave {"agent"}             releases what an agent holds here
 
-Log lines leave at once, so that they survive the end of this process. What a
-reference resolved to never leaves it: see Masks in tasks.py.
+Log lines are sent at once, so that they survive the end of the process. The values of references never leave it:
+see Masks in tasks.py.
 """
 
 import gc
@@ -40,19 +40,19 @@ from ordain_worker.tasks import Masks, Task, capture_output
 from ordain_worker.tidy import Tidy
 
 CLEAN_INTERVAL = 15.0
-AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are given back, if nobody asked before
+AGENT_IDLE = 900.0  # seconds without a task after which an agent's thread and cache are released in any case
 
 
 class HandlerRole:
-    """The state of the process: what was loaded, and the agents that it has seen."""
+    """The state of the process: the loaded modules, and the agents."""
 
     def __init__(self, tidy: Tidy) -> None:
         self._lock = threading.Lock()
         self._tidy = tidy
         self._running: set[Task] = set()
-        self._agents: dict[tuple[str, int], Placed] = {}  # by name and lane: tasks in other lanes run beside
-        self._masks = Masks()  # of values in the environment, which are masked like those of references
-        self._failed: dict[str, str] = {}  # module to what its import said
+        self._agents: dict[tuple[str, int], Placed] = {}  # by name and lane
+        self._masks = Masks()  # of secret variables of the environment
+        self._failed: dict[str, str] = {}  # by module, why its import failed
 
     def answer(self, talk: Conversation, op: str, args: Any) -> Any:
         if op == "run":
@@ -64,7 +64,7 @@ class HandlerRole:
         raise Failure(f"the handler role has no operation {op!r}", kind="protocol")
 
     def load(self, modules: list[str], secrets: Iterable[str] = ()) -> dict[str, Any]:
-        """Import modules; one that fails does not keep the others from working."""
+        """Import modules. If one fails, the others work all the same."""
         for name in secrets:
             self._masks.learn(os.environ[name])
         importlib.invalidate_caches()
@@ -73,10 +73,10 @@ class HandlerRole:
             try:
                 importlib.import_module(name)
                 self._failed.pop(name, None)
-            except BaseException as exc:  # a module may do anything, even exit
+            except BaseException as exc:  # including SystemExit: a module may do anything
                 failed[name] = Failure.of(exc).as_dict()
                 self._failed[name] = f"{type(exc).__name__}: {exc}"
-        gc.freeze()  # what was imported stays: no collection need look at it
+        gc.freeze()  # what was imported stays, so collections need not look at it
         return {"failed": failed}
 
     def agent(self, name: str, lane: int, environment: str) -> "Placed":
@@ -90,10 +90,12 @@ class HandlerRole:
             return placed
 
     def clean(self) -> None:
-        """Drop what is stale from the caches, and agents that are not used any more."""
+        """Drop stale entries of the caches, and agents that were not used for long."""
         now = time.monotonic()
         with self._lock:
-            gone = [seat for seat, it in self._agents.items() if now - it.agent.last_used > AGENT_IDLE and it.agent.idle]
+            gone = [
+                seat for seat, it in self._agents.items() if now - it.agent.last_used > AGENT_IDLE and it.agent.idle
+            ]
             closing = [self._agents.pop(seat) for seat in gone]
             for placed in self._agents.values():
                 placed.agent.tend()
@@ -107,7 +109,7 @@ class HandlerRole:
             placed.agent.close()
 
     def leave(self, name: str) -> bool:
-        """Give back what an agent holds here, unless it is at work again."""
+        """Release what an agent holds here, unless it is working again."""
         with self._lock:
             seats = [seat for seat in self._agents if seat[0] == name]
             if not seats or not all(self._agents[seat].agent.idle for seat in seats):
@@ -120,14 +122,14 @@ class HandlerRole:
     # One task.
 
     def place(self, op: str, args: Any) -> Optional[Seat]:
-        """Tasks wait for each other in the thread of their agent and lane."""
+        """The seat of a task: the thread of its agent and lane, in which tasks wait for each other."""
         if op != "run":
             return None
         placed = self.agent(args["agent"], args.get("lane", 0), args["environment"])
         try:
             if not placed.thread.begun:
                 placed.thread.begin()
-        except RuntimeError:  # there can be no more threads
+        except RuntimeError:  # no further thread can be started
             self.done(placed)
             raise
         return placed
@@ -137,8 +139,8 @@ class HandlerRole:
             placed.agent.release()
 
     def run(self, talk: Conversation, args: dict[str, Any]) -> Any:
-        """Do a task; the thread is its agent's."""
-        agent = self._agents[args["agent"], args.get("lane", 0)].agent  # it stays: it was claimed
+        """Do a task, in the thread of its agent."""
+        agent = self._agents[args["agent"], args.get("lane", 0)].agent  # it exists, because place has claimed it
         task = agent.task = Task(talk, args, self._masks)
         self._running.add(task)
         try:
@@ -154,7 +156,7 @@ class HandlerRole:
         if result is None:
             result = task.result()
             if "unreachable" in result:
-                talk.give_back_own()  # it would only fail to reach the target too: who sent it decides
+                talk.give_back_own()  # they would not reach the target either, so the server decides about them
         if why:
             task.ctx.warning("The executor is replaced before its next task: %(why)s", why=why)
             result["retire"] = why
@@ -173,9 +175,9 @@ class HandlerRole:
                         self._work(task, handler, resource, args)
                     finally:
                         handler.close()
-        except BaseException as exc:  # also SystemExit: it must end the task, not the process
+        except BaseException as exc:  # including SystemExit, which must end the task and not the process
             if isinstance(exc, MemoryError):
-                traceback.clear_frames(exc.__traceback__)  # what they hold is needed to say so
+                traceback.clear_frames(exc.__traceback__)  # the memory that they hold is needed to report it
             ctx.set_resource_state(const.HandlerResourceState.failed)
             if lost := unreachable(exc):
                 ctx.set("_unreachable", lost)
@@ -190,7 +192,7 @@ class HandlerRole:
             task.settle()
 
     def _resource(self, task: Task, args: dict[str, Any]) -> Optional[Resource]:
-        """The resource from its exported form, its references resolved; None when there is none to work on."""
+        """The resource with its references resolved, or None if it cannot be made."""
         name = Id.parse_id(args["id"])
         kind, attributes = name.entity_type, args["attributes"]
         attributes["id"], attributes["requires"] = args["id"], args.get("requires") or ()
@@ -229,7 +231,7 @@ class HandlerRole:
         return resource
 
     def _why(self, kind: str) -> str:
-        """What the imports of the type's module said, or else of all; each trouble once."""
+        """Why the import of the type's module failed or, if it did not, that of any module. Each message once."""
         own = "inmanta_plugins." + kind.partition("::")[0]
         said = {name: text for name, text in self._failed.items() if name == own or name.startswith(own + ".")}
         first = {text: name for name, text in reversed(list((said or self._failed).items()))}
@@ -265,7 +267,7 @@ class HandlerRole:
 
 
 class Placed(Seat):
-    """An agent, or one lane of it, and its thread."""
+    """A lane of an agent, and its thread."""
 
     def __init__(self, agent: AgentInstance) -> None:
         super().__init__(agent.thread)
@@ -273,7 +275,7 @@ class Placed(Seat):
 
 
 def _states(dependencies: dict[str, str]) -> dict[str, const.HandlerResourceState]:
-    """The states of dependencies in the words of handlers, which are fewer."""
+    """The states of dependencies. Handlers know fewer states than the server."""
     states = {}
     for name, status in dependencies.items():
         try:

@@ -1,22 +1,22 @@
-"""What the kernel holds this process, and the programs that it starts, to."""
+"""Limits that the kernel enforces on this process and the programs that it starts."""
 
 from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from typing import Any
 
-STACK = 8 << 20  # what a thread's stack counts for, which is more than it uses
-BASE = 16  # threads that are always allowed for
+STACK = 8 << 20  # what a thread's stack counts, which is more than it uses
+BASE = 16  # threads for which there is always room
 
-_statm = -1  # what the kernel says of our memory
+_statm = -1  # the kernel's figures about our memory
 _data = 0  # bytes of data beside the stacks; 0: no limit
 
 
 def apply(options: dict[str, Any]) -> None:
-    """Set the limits of the options of __main__."""
+    """Set the limits that the options of __main__ name."""
     wanted = {name: options.get(name) or 0 for name in ("memory", "data", "file_size", "tasks")}
     if not any(wanted.values()):
         return
@@ -39,7 +39,7 @@ def _lower(resource: Any, kind: int, limit: int) -> None:
 
 
 def allow_threads(count: int) -> None:
-    """Make room for the stacks of so many threads: to the kernel they are data like any other."""
+    """Make room for the stacks of so many threads, which the kernel counts as data."""
     if not _data:
         return
     import resource
@@ -52,7 +52,7 @@ def allow_threads(count: int) -> None:
 
 
 def nearly_full() -> str:
-    """How much of its data the process has, when that is nearly all it may have; empty when not."""
+    """How much data the process has, if that is nearly all that it may have, or an empty string."""
     if not _data:
         return ""
     import resource
@@ -63,7 +63,7 @@ def nearly_full() -> str:
 
 
 def _data_pages() -> int:
-    """Pages of data that the process has; 0 where that cannot be told. The file stays open: this is asked after every task."""
+    """Pages of data of the process, or 0 if unknown. The file stays open, because this is called after every task."""
     global _statm
     for _ in range(2):
         try:
@@ -79,7 +79,7 @@ def _data_pages() -> int:
 
 
 def no_core_files() -> None:
-    """A process that crashes leaves its last words, not its memory: there are secrets in it."""
+    """Let a crash leave no core file, which would contain secrets."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

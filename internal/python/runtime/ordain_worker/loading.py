@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-# What importlib.machinery and importlib.util hand on, without what they import beside.
+# From the frozen modules, because importlib.machinery and importlib.util import more.
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import (
     SourceFileLoader,
@@ -27,13 +27,13 @@ FRESH = 2.0  # seconds
 
 
 def top(python: str) -> str:
-    """The module of the model that a Python module belongs to; empty for others."""
+    """The module of the model to which a Python module belongs, or an empty string."""
     parts = python.split(".")
     return parts[1] if len(parts) > 1 and parts[0] == PACKAGE else ""
 
 
 class ImportStopped(Exception):
-    """A file of a module raised what is this exception's cause."""
+    """A file of a module raised the cause of this exception."""
 
     def __init__(self, module: str, importing: str, file: str) -> None:
         super().__init__(module, importing, file)
@@ -43,8 +43,8 @@ class ImportStopped(Exception):
 
 
 class Finder:
-    """Finds the packages of the modules of the second generation that the model loads, wherever their folders are: an
-    editable one lies in its own tree, where the interpreter would not look.
+    """Finds the packages of loaded modules of the second generation, including editable ones, whose folders the
+    interpreter would not search.
     """
 
     def __init__(self) -> None:
@@ -54,9 +54,7 @@ class Finder:
     def add(self, module: str, folder: str) -> None:
         self._folders[f"{PACKAGE}.{module}"] = folder
 
-    def find_spec(
-        self, fullname: str, path: Any = None, target: Optional[ModuleType] = None
-    ) -> Optional[ModuleSpec]:
+    def find_spec(self, fullname: str, path: Any = None, target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
         if fullname == PACKAGE:
             spec = ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [
@@ -76,21 +74,19 @@ class Finder:
 
 
 class ModulePath:
-    """Finds the packages of modules of the first generation, which lie in folders of the module path, loaded by the
-    model or not. It comes last, as upstream: ``inmanta_plugins.a.b`` is the first of a/plugins/b.pyc,
-    a/plugins/b/__init__.pyc, a/plugins/b.py and a/plugins/b/__init__.py that the Python of the package itself did not
-    find. So plugins.py, and bytecode beside its source, go before a package ``plugins``.
+    """Finds the packages of modules of the first generation in the folders of the module path, whether the model
+    loads them or not. It is the last finder, as in inmanta-core: ``inmanta_plugins.a.b`` is the first of
+    a/plugins/b.pyc, a/plugins/b/__init__.pyc, a/plugins/b.py and a/plugins/b/__init__.py, if other finders found
+    nothing. So plugins.py, and bytecode beside its source, take precedence over a package ``plugins``.
     """
 
     def __init__(self) -> None:
         self.folders: list[str] = []
-        self.looked: set[str] = set()  # folders in which something was looked for
-        # Told of the end of the import of a module's package, in a load that imports modules when they are used.
+        self.looked: set[str] = set()  # folders that were searched
+        # Called after the import of a module's package, in a load that imports modules when they are used.
         self.imported: Optional[Callable[[str, ModuleType], None]] = None
 
-    def find_spec(
-        self, fullname: str, path: Any = None, target: Optional[ModuleType] = None
-    ) -> Optional[ModuleSpec]:
+    def find_spec(self, fullname: str, path: Any = None, target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
         package, *parts = fullname.split(".")
         if package != PACKAGE or not parts:
             return None
@@ -117,7 +113,7 @@ class ModulePath:
 
 
 class _Tells:
-    """A loader that tells when the import of a module's package is done."""
+    """A loader that reports the end of the import of a module's package."""
 
     def __init__(self, fullname: str, path: str, imported: Callable[[str, ModuleType], None]) -> None:
         super().__init__(fullname, path)  # type: ignore[call-arg]
@@ -144,12 +140,12 @@ def install() -> Finder:
 
 
 def _first_generation(module: dict[str, Any]) -> bool:
-    """Whether the Python files of a module lie in its folder ``plugins``."""
+    """Whether the Python files of a module are in its folder ``plugins``."""
     return bool(module["dir"] == os.path.join(module["root"], "plugins"))
 
 
 def _named(module: str, folder: str, files: list[str]) -> Iterator[tuple[str, str]]:
-    """The files of a module with the names that Python has for them, in the order in which they are imported."""
+    """The files of a module with the names of their Python modules, in the order of their imports."""
     for file in sorted(files, key=lambda path: (not os.path.basename(path).startswith("__init__."), path)):
         inner = os.path.splitext(os.path.relpath(file, folder))[0].split(os.sep)
         if inner[-1] == "__init__":
@@ -158,7 +154,7 @@ def _named(module: str, folder: str, files: list[str]) -> Iterator[tuple[str, st
 
 
 def import_files(module: str, folder: str, files: list[str]) -> None:
-    """Import the files of one module; those that others imported already are there."""
+    """Import those files of a module that were not imported yet."""
     for name, file in _named(module, folder, files):
         try:
             __import__(name)
@@ -168,10 +164,10 @@ def import_files(module: str, folder: str, files: list[str]) -> None:
 
 
 def _distrust(files: Iterable[str]) -> None:
-    """Keep bytecode of files that were just written out of the way.
+    """Remove bytecode of files that were written just now.
 
-    Python tells bytecode from its source by a time in whole seconds and the size: what is written twice in a
-    second would go by what it was before.
+    Python compares bytecode with time, in whole seconds, and size of its source. For a file that was written twice
+    in a second it could use the old bytecode.
     """
     from time import time
 
@@ -186,7 +182,7 @@ def _distrust(files: Iterable[str]) -> None:
 
 
 def _files_of(exc: Optional[BaseException]) -> set[str]:
-    """The files that an exception came through."""
+    """The files in the traceback of an exception."""
     files = {exc.filename} if isinstance(exc, SyntaxError) and exc.filename else set()
     at = exc.__traceback__ if exc is not None else None
     while at is not None:
@@ -196,11 +192,10 @@ def _files_of(exc: Optional[BaseException]) -> set[str]:
 
 
 class Modules:
-    """The modules of the model. All are imported at once or, when it is known what that would do, each when
-    something of it is used.
+    """The modules of the model. They are imported all at once or, after a recorded load, each when it is used.
 
-    :param modules: as the request ``load`` has them, in their order.
-    :param lazy: what a recorded load said: ``shared``, modules that changed more than themselves and cannot wait,
+    :param modules: the modules of the request ``load``, in order.
+    :param lazy: from the recorded load: ``shared``, modules that changed more than themselves and are imported first,
         and ``early``, modules that another one imported before their turn.
     """
 
@@ -225,7 +220,7 @@ class Modules:
             _lazy.when_whole(self.rest)
 
     def has_space(self, python: str) -> bool:
-        """Whether the model loads the namespace of a Python module. Its plug-ins are none where it does not."""
+        """Whether the model loads the namespace of a Python module. Otherwise it has no plug-ins."""
         return python.replace(".", "::").removeprefix(PACKAGE + "::") in self._spaces
 
     def all(self, turn: Callable[[str], Any]) -> None:
@@ -234,26 +229,26 @@ class Modules:
                 self._import(name)
 
     def shared(self) -> None:
-        """Import what cannot wait."""
+        """Import the modules that cannot wait."""
         for name in sorted(self._shared, key=self.position):
             self.need(name)
 
     def need(self, name: str) -> None:
-        """Import a module, if that is still to do."""
+        """Import a module if it was not imported yet."""
         if name in self._waiting:
             self._import(name)
         while self._begun:
             self._import(self._begun.pop(0))
 
     def rest(self) -> None:
-        """Import all that is left."""
+        """Import all remaining modules."""
         for name in list(self._waiting):
             self.need(name)
 
     def further(self, first: ImportStopped) -> list[ImportStopped]:
-        """What else cannot be imported after the first that could not, without what only follows from it.
+        """Find further modules that cannot be imported, except those that fail only because of the first.
 
-        Of a package that failed the other files are compiled only: to import them would run it again.
+        The other files of a package that failed are only compiled, because importing them would run it again.
         """
         found: list[ImportStopped] = []
         ours = {file for each in self._modules for file in each.get("files") or ()}
@@ -292,7 +287,7 @@ class Modules:
             import_files(name, module["dir"], module["files"])
 
     def _follow(self, name: str, package: ModuleType) -> None:
-        """Python code imported the package of a module that waits: its other files follow."""
+        """Import the other files of a module whose package was imported by Python code."""
         if name not in self._waiting:
             return
         if name in self._early:  # as it was recorded: those follow once the one that imported it is done
@@ -319,12 +314,12 @@ def _about(name: str, plugin: Any, exc: Any) -> Exception:
 def signatures(
     loaded: Callable[[str], bool], wrong: Optional[list[Exception]] = None
 ) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    """The plug-ins of the Python modules that count as loaded, what the engine has to know of each, and warnings.
+    """The plug-ins of the Python modules that count as loaded, their descriptions for the engine, and warnings.
 
-    What is wrong with an annotation is raised, or else put into ``wrong``: a parameter without one before all others.
+    Errors in annotations are raised or, if given, appended to ``wrong``. A missing annotation comes before the others.
 
-    Modules that Python code imported beside have plug-ins too, and so do files of a module whose namespace the model
-    does not load: those are none, and nobody looks at their annotations.
+    Functions in modules that only Python code imported, or in files whose namespace the model does not load, are not
+    plug-ins, and their annotations are not checked.
     """
     from inmanta.plugins import all_plugins
     from ordain_worker.annotations import UNANNOTATED, AnnotationError, signature
@@ -377,7 +372,7 @@ def dataclasses_of(modules: list[str]) -> list[dict[str, Any]]:
 
 
 def twin_of(namespace: str, name: str) -> dict[str, Any]:
-    """What has the name of an entity that wants to be a dataclass, where that is none of the classes of the module.
+    """What has the name of an entity that should be a dataclass, if it is not a class of the module.
 
     Upstream gives whatever it is an attribute, to know it again, and asks it for its name when it turns out to be no
     dataclass. Both may fail: ``refused`` and ``nameless`` are the exceptions.
@@ -422,7 +417,7 @@ def _forget(value: Any) -> None:
 
 
 def _plain(cls: type) -> dict[str, Any]:
-    """A class that is no dataclass: the compiler says so where an entity wants it to be one."""
+    """The description of a class that is not a dataclass, for the error about its entity."""
     return {
         "name": "::".join([*cls.__module__.split(".")[1:], cls.__qualname__]),
         "plain": True,
@@ -441,7 +436,7 @@ def _dataclass(entity: str, cls: type) -> dict[str, Any]:
     normalizer = Normalizer(entity)
     try:
         hints = typing.get_type_hints(cls)  # what Annotated adds does not count
-    except Exception:  # names that only a type checker knows
+    except Exception:  # names that exist only for type checkers
         hints = {}
     fields = []
     for field in dataclasses.fields(cls):

@@ -1,9 +1,9 @@
-"""Which dependency managers have nothing to do for a set of resource types.
+"""Finds dependency managers that have nothing to do for a set of resource types.
 
-A manager that only looks at resources of certain types, as that of std which
-orders files after their folders, does nothing when there are none of them.
-Then its module need not be imported, nor all resources be sent to it. The
-source is read for that, and only one shape is believed:
+A manager that handles only resources of certain types, such as the one of std
+that orders files after their folders, does nothing if there are none. Then its
+module need not be imported and no resources need to be sent to it. To find out,
+its source is analysed. Only this form is recognised:
 
     found = defaultdict(list)                         # an empty container of its own
     for id, resource in resources.items():
@@ -12,8 +12,8 @@ source is read for that, and only one shape is believed:
     for each in found.values():                       # empty when no body ran
         …
 
-No name has two meanings: one that a loop binds is no container from then on,
-and all of them are local to the function. Anything else counts as a manager
+No name may have two meanings: a name that a loop binds is not a container any
+more, and all names are local to the function. Any other function counts as one
 that may always have something to do.
 """
 
@@ -27,7 +27,7 @@ _EMPTY_CALLS = {"defaultdict", "dict", "list", "set"}
 
 
 def types_of(function: Callable[..., Any]) -> Optional[list[str]]:
-    """The resource types without which the function does nothing; None when that cannot be told."""
+    """The resource types without which the function does nothing, or None if that is unknown."""
     if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):  # the source would be that of another one
         return None
     try:
@@ -86,7 +86,11 @@ class _Reader:
 
     def _loop(self, node: ast.For) -> tuple[str, str]:
         """The names of the id and of the resource in a loop over the resources."""
-        how = node.iter.func.attr if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Attribute) else "keys"
+        how = (
+            node.iter.func.attr
+            if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Attribute)
+            else "keys"
+        )
         if how == "items":
             target = node.target
             if isinstance(target, ast.Tuple) and len(target.elts) == 2 == len(_bound(target) or ()):
@@ -144,7 +148,12 @@ def _is_empty(node: ast.expr) -> bool:
         return not node.elts
     if isinstance(node, ast.Dict):
         return not node.keys
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EMPTY_CALLS and not node.keywords:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _EMPTY_CALLS
+        and not node.keywords
+    ):
         if node.func.id == "defaultdict":
             return len(node.args) == 1 and isinstance(node.args[0], ast.Name) and node.args[0].id in _EMPTY_CALLS
         return not node.args
@@ -154,7 +163,12 @@ def _is_empty(node: ast.expr) -> bool:
 def _iterated(node: ast.expr) -> str:
     """The name of the container that a loop goes over; empty for anything else."""
     if isinstance(node, ast.Call):
-        if node.args or node.keywords or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("items", "values", "keys"):
+        if (
+            node.args
+            or node.keywords
+            or not isinstance(node.func, ast.Attribute)
+            or node.func.attr not in ("items", "values", "keys")
+        ):
             return ""
         node = node.func.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -163,7 +177,12 @@ def _iterated(node: ast.expr) -> str:
 def _is_type_of(node: ast.expr, key: str, value: str) -> bool:
     """resource.id.get_entity_type(), id.get_entity_type() or the property of that name."""
     if isinstance(node, ast.Call):
-        if node.args or node.keywords or not isinstance(node.func, ast.Attribute) or node.func.attr != "get_entity_type":
+        if (
+            node.args
+            or node.keywords
+            or not isinstance(node.func, ast.Attribute)
+            or node.func.attr != "get_entity_type"
+        ):
             return False
         node = node.func.value
     elif isinstance(node, ast.Attribute) and node.attr == "entity_type":
@@ -172,4 +191,10 @@ def _is_type_of(node: ast.expr, key: str, value: str) -> bool:
         return False
     if isinstance(node, ast.Name):
         return bool(key) and node.id == key
-    return isinstance(node, ast.Attribute) and node.attr == "id" and isinstance(node.value, ast.Name) and bool(value) and node.value.id == value
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "id"
+        and isinstance(node.value, ast.Name)
+        and bool(value)
+        and node.value.id == value
+    )

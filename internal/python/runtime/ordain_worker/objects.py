@@ -1,4 +1,4 @@
-"""What the model may do with an object of Python that is no value of its own: its class decides."""
+"""Operations of the model on Python objects that are not values of the language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ordain_worker.values import Codec
 
-# What each operation takes of a class to be its own.
+# The methods by which a class has an operation of its own.
 _METHODS = {
     "int": ("__int__", "__index__", "__trunc__", "__buffer__", "fromhex"),  # bytes have the last
     "float": ("__float__", "__index__", "__buffer__", "fromhex"),
@@ -29,7 +29,7 @@ _DO = {
 
 
 def describe(value: object, base: type) -> dict[str, Any]:
-    """Whether it counts as a number, and what its class does in another way than the class it is based on."""
+    """Whether an object counts as a number, and which operations its class defines."""
     kind = type(value)
     own = []
     if base is object:
@@ -47,7 +47,7 @@ def describe(value: object, base: type) -> dict[str, Any]:
 
 
 def do(codec: Codec, args: dict[str, Any]) -> dict[str, Any]:
-    """Answer the request "do". A cast that cannot be has no value."""
+    """Answer the request ``do``. An impossible conversion has no value."""
     operation = args["do"]
     operands = [codec.decode(args["o"])]
     if "with" in args:

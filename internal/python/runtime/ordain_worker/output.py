@@ -1,4 +1,4 @@
-"""What the code prints, told to Go."""
+"""Sends to Go what the code prints."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Output(io.TextIOBase):
-    """Standard output of the code: whole lines, in order.
+    """Standard output of the code, as whole lines in order.
 
-    They go with the reply that they belong to; each is told at once too, so
-    that what was printed is known of code that ends the process.
+    Lines are part of the reply to which they belong. They are also sent at once,
+    so that Go knows them if the code ends the process.
     """
 
     def __init__(self, tell: Callable[[str, Any], None]) -> None:

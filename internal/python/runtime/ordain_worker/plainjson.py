@@ -1,4 +1,4 @@
-"""Values as the plain JSON that a server would see of them."""
+"""Values as plain JSON, as a server would get them."""
 
 import json
 from math import isfinite
@@ -9,11 +9,11 @@ from inmanta.util import api_boundary_json_encoder
 
 
 def plain(value: Any, name: str, id: Id) -> Any:
-    """The value as plain JSON; what is none is an error that names the place."""
+    """The value as plain JSON. For a value that has none, the error names the place."""
     if _is_plain(value):
         return value
     try:
-        # Through text: this is what the server would see.
+        # By way of text, because that is what the server would get.
         return json.loads(json.dumps(value, default=api_boundary_json_encoder, allow_nan=False))
     except (TypeError, ValueError) as exc:
         from inmanta._noted import noted

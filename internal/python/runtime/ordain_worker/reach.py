@@ -1,24 +1,24 @@
-"""Whether an exception says that the target of a handler could not be reached.
+"""Tells whether an exception means that the target of a handler could not be reached.
 
-A resource whose handler could not reach its target did not fail: nothing is
-known of it. It ends as ``unavailable``, and many of them in a row keep the
-server from trying every other resource of that target too. What counts:
+When a handler cannot reach its target, nothing is known about the resource, so
+it is ``unavailable`` rather than failed. After several of them in a row, the
+server does not try the other resources of that target. These exceptions count:
 
-* the connection errors and timeouts of Python's own sockets, and names that do
-  not resolve;
-* the same of the libraries that handlers use. Whatever is not built in is known
-  by name, since it is not imported here;
-* an exception that was raised ``from`` one of those.
+* connection errors and timeouts of Python's sockets, and names that do not
+  resolve;
+* similar exceptions of libraries that handlers use, by name, since the
+  libraries are not imported here;
+* exceptions that were raised ``from`` one of these.
 
-A broken pipe does not count (it may be that of a child process), nor does a
-certificate that is not trusted (the target answered).
+A broken pipe does not count, because it may be that of a child process, nor
+does an untrusted certificate, because the target has answered.
 """
 
 from __future__ import annotations
 
 import errno
 
-TYPE_CHECKING = False  # compiles import this: it has to do without typing, and without socket
+TYPE_CHECKING = False  # compiles import this module, so it does without typing and socket
 if TYPE_CHECKING:
     from typing import Optional
 
@@ -62,14 +62,14 @@ _REACHED = {
 
 
 class NotAnswered(ConnectionRefusedError):
-    """A call to the server that handlers cannot make: no target was even tried."""
+    """A call to the server that handlers cannot make. No target was involved."""
 
 
-_DEEPEST = 10  # exceptions that were raised from one another
+_DEEPEST = 10  # how many exceptions of a chain are examined
 
 
 def unreachable(exc: Optional[BaseException]) -> str:
-    """What could not be reached, in the words of the exception; empty when it is something else."""
+    """The text of the exception that says what could not be reached, or an empty string."""
     for _ in range(_DEEPEST):
         if exc is None:
             return ""

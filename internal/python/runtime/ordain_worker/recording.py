@@ -1,22 +1,22 @@
-"""What importing the modules depends on, and what it changes besides.
+"""Records on what the import of the modules depends, and what else it changes.
 
     with recording() as record:
         with record.turn("mod"):     # the imports of one module, in their order
             …
     record.table()
 
-The compiler keeps the answers of a load, and need not start Python for them
-again while what the load read is the same. And a module that changed nothing
-but itself is imported only when something of it is used. Both need to know
-what the imports did:
+The compiler keeps the result of a load and does not start Python for it again as
+long as everything that the load has read is unchanged. Then it also imports a
+module only when it is used, if the module changed nothing but itself. For both
+it must know what the imports did:
 
-* an audit hook notes the files and folders that are read, and everything that
-  reaches outside of the process, which makes the load one that is not kept;
-* ``os.environ`` notes the variables that are asked for;
-* names and classes of all Python modules are compared before and after each
-  turn, and those of a Python module with what they were at the end of its own
-  import: what is different then was patched by somebody else. Of the modules of
-  the model that a turn can come to, all objects are compared.
+* An audit hook records the files and folders that are read. A load that does
+  anything outside of the process is not kept.
+* ``os.environ`` records the variables that are read.
+* Names and classes of all Python modules are compared before and after each
+  turn, and with their state at the end of their own import, to find what other
+  code has patched. For the modules of the model that a turn can reach, all
+  objects are compared.
 """
 
 import importlib
@@ -48,7 +48,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class _Watched(os._Environ):  # type: ignore[type-arg]
-    """os.environ while modules are imported: it knows what was asked for."""
+    """os.environ that records which variables are read."""
 
     def __getitem__(self, key: Any) -> str:
         if _current is not None and isinstance(key, str):
@@ -67,14 +67,14 @@ class _Watched(os._Environ):  # type: ignore[type-arg]
 
 
 class Record:
-    """One load."""
+    """The record of a load."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.variables: set[str] = set()
         self.all_variables = False
         self.problems: list[str] = []  # why this load cannot be kept
-        self.shared: set[str] = set()  # modules whose import did more than define themselves
+        self.shared: set[str] = set()  # modules whose import changed more than themselves
         self.early: set[str] = set()  # modules that another one imported before their turn
         self._turn = ""
         self._environ = dict(os.environ)
@@ -82,7 +82,7 @@ class Record:
         self._seen: dict[str, _State] = {}
         self._libraries: dict[str, Optional[dict[str, int]]] = {}
         self._standard: tuple[Any, ...] = ()
-        self._within = False  # an import of a library, which may do to others what it likes
+        self._within = False  # a library is being imported, whose changes elsewhere are its own business
         self._registered = False  # code of the turn registered something with a library
         self._turns: list[str] = []
         self._all_shared = False
@@ -108,25 +108,25 @@ class Record:
         text = _text(name)
         if re.search(r"\bcodecs\.register", text):
             touched.add("")
-        if re.search(r"\bsys\.modules\b", text):  # it may ask which others are there
+        if re.search(r"\bsys\.modules\b", text):  # it may look at the others
             self._all_shared = True
         self._turns.append(name)
         if touched or any(_names(each, own) for each in brought):
             self.shared |= {name, *brought, *filter(None, map(top, touched))}
-        for each, module in list(sys.modules.items()):  # where this turn leaves things is where the next one begins
+        for each, module in list(sys.modules.items()):  # the state after this turn is the state before the next
             if each not in self._seen or each in touched or top(each) == name:
                 self._seen[each] = _State(module, self._registries)
 
     def imported(self, name: str) -> None:
-        """The end of the import of one Python module."""
+        """Called at the end of the import of a Python module."""
         module = sys.modules.get(name)
         if module is not None and name not in self._seen:
             self._seen[name] = _State(module, self._registries)
 
     @contextmanager
     def importing(self, name: str) -> Iterator[None]:
-        """The import of a Python module. What changes while a library is imported is the library's own doing: who
-        needs that imports it too.
+        """Called at the beginning of the import of a Python module. Changes during the import of a library do not count,
+        because every module that needs the library imports it too.
         """
         if self._within or top(name) or name == PACKAGE:
             yield
@@ -144,7 +144,7 @@ class Record:
         self._libraries = {each: statewalk.library(module) for each, module in list(sys.modules.items())}
 
     def _library_changed(self) -> bool:
-        """Whether a library, or the standard one, keeps more or less than after the last import of one."""
+        """Whether registries of libraries have grown or shrunk since the last import of a library."""
         if statewalk.standard() != self._standard:
             return True
         return any(
@@ -153,7 +153,7 @@ class Record:
         )
 
     def _touched(self, own: str) -> set[str]:
-        """Python modules that are not as they were left."""
+        """Python modules that have changed since the end of their import."""
         found = set()
         reached = _reached(top(own))
         for name, state in list(self._seen.items()):
@@ -181,7 +181,7 @@ class Record:
                 self.problems.append(f"{self._turn}: {event}")
 
     def table(self) -> dict[str, Any]:
-        """What Go has to know to keep the load and to repeat parts of it."""
+        """What Go needs to keep the load and to repeat parts of it."""
         if (sys.stdout, sys.stderr) != self._streams:  # by modules that print elsewhere
             self.problems.append("standard output or error was replaced")
         folders = set(each or os.curdir for each in sys.path)
@@ -201,12 +201,18 @@ class Record:
 
         def foreign(path: str) -> bool:
             # The runtime and the standard library belong to the identity of the worker itself.
-            return not path.startswith(own) or f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path
+            return (
+                not path.startswith(own)
+                or f"{os.sep}site-packages{os.sep}" in path
+                or f"{os.sep}dist-packages{os.sep}" in path
+            )
 
         return {
             "files": sorted(filter(foreign, files)),
             "folders": sorted(each for each in folders if foreign(each + os.sep)),
-            "variables": None if self.all_variables else {each: self._environ.get(each) for each in sorted(self.variables)},
+            "variables": None
+            if self.all_variables
+            else {each: self._environ.get(each) for each in sorted(self.variables)},
             "problems": self.problems[:10],
             "shared": sorted(self._turns if self._all_shared else self.shared),
             "early": sorted(self.early),
@@ -277,7 +283,8 @@ def _attributes(part: Any) -> dict[str, Any]:
 
 _ABSENT = object()
 _METHODS = frozenset(
-    f"__{each}__" for each in "init new call str repr eq hash getattr getattribute setattr getitem iter len enter exit plugin".split()
+    f"__{each}__"
+    for each in "init new call str repr eq hash getattr getattribute setattr getitem iter len enter exit plugin".split()
 )
 
 
@@ -303,7 +310,7 @@ def _registries() -> set[int]:
 
 
 def _process() -> tuple[Any, ...]:
-    """What all modules of a process share."""
+    """State that all modules of the process share."""
     socket = sys.modules.get("socket")
     return (
         dict(os.environ._data),  # type: ignore[attr-defined]
@@ -335,7 +342,7 @@ def _text(module: str) -> str:
 
 
 def _names(module: str, other: str) -> bool:
-    """Whether the code of a module names another one: the two may import each other, in an order that matters."""
+    """Whether the code of a module mentions another one. They may import each other, in an order that matters."""
     return re.search(rf"\b{re.escape(other.rpartition('.')[2])}\b", _text(module)) is not None
 
 
@@ -344,9 +351,9 @@ def _walk(module: ModuleType, of: str) -> statewalk.Walk:
 
 
 def _reached(module: str) -> set[str]:
-    """The modules of the model that the code of one can come to: those that it names, those that these name, and so on.
+    """The modules of the model that the code of one can reach: those that it mentions, those that these mention, and so on.
 
-    Code that looks Python modules up by itself can come to all of them.
+    Code that looks up Python modules by itself can reach all of them.
     """
     loaded = {each for each in map(top, list(sys.modules)) if each}
     found: set[str] = set()
@@ -366,7 +373,7 @@ _current: Optional[Record] = None
 
 @contextmanager
 def recording() -> Iterator[Record]:
-    """While it is entered, imports are recorded."""
+    """A context in which imports are recorded."""
     global _current
     record = Record()
     bootstrap: Any = importlib._bootstrap  # type: ignore[attr-defined]

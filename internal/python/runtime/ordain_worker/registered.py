@@ -1,7 +1,7 @@
-"""What the modules registered for an export, told to Go: resource classes, references, dependency managers.
+"""Describes to Go what the modules registered for an export: resource classes, references, dependency managers.
 
 Most classes only say where their fields come from, and Go serialises these
-itself. A class that has ways of its own is *held*, see exporting.py.
+itself. Classes with special behaviour are *held*, see exporting.py.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,23 +13,32 @@ from inmanta.export import Exporter
 from inmanta.resources import ManagedResource, Resource, ResourceMeta, resource
 from ordain_worker import managers
 
-# How Go gets the value of a field without us.
+# How Go gets the value of a field without Python.
 _BUILT_IN = {
     "send_event": (Resource, "flag_false"),
     "receive_events": (Resource, "flag_true"),
     "report_only": (Resource, "flag_false"),
     "managed": (ManagedResource, "managed"),
 }
-# What makes, fills and writes a resource: a class with another one of these is held.
-_MAKING = ("__new__", "__init__", "__setattr__", "__getattribute__", "populate", "serialize", "get_references", "get_mutators")
-# What a resource has besides its fields.
+# Methods that make, fill and serialise a resource. A class that overrides one of them is held.
+_MAKING = (
+    "__new__",
+    "__init__",
+    "__setattr__",
+    "__getattribute__",
+    "populate",
+    "serialize",
+    "get_references",
+    "get_mutators",
+)
+# Attributes of a resource that are not fields.
 _OWN = ("id", "requires", "resource_requires", "unknowns", "model", "is_undefined")
 
 
 def described() -> dict[str, Any]:
-    """What the modules registered for an export, in the form of the answer to ``export_types``.
+    """The answer to ``export_types``.
 
-    It fails where a class has its own way to be validated: that has to run in the export, and once.
+    It fails for a class with a validation of its own, which must run once, in the export.
     """
     if any(cls.validate.__func__ is not Resource.validate.__func__ for cls, _ in resource._resources.values()):  # type: ignore[attr-defined]
         raise TypeError("a resource class has its own validate")
@@ -80,14 +89,16 @@ def _declare(name: str, cls: type[Resource], options: dict[str, str]) -> dict[st
 
 
 def is_held(cls: type[Resource]) -> bool:
-    """Whether resources of the class have ways of their own to be made, filled or written."""
+    """Whether the class has its own way to make, fill or serialise resources."""
     if type(cls) is not ResourceMeta or hasattr(cls, "__getattr__"):
         return True
     if cls.map_field.__func__ is not Resource.map_field.__func__:  # type: ignore[attr-defined]
         return True
-    if any(getattr(cls, name) is not getattr(Resource, name) for name in _MAKING) or not set(COLLECTED).issubset(cls.fields):
+    if any(getattr(cls, name) is not getattr(Resource, name) for name in _MAKING) or not set(COLLECTED).issubset(
+        cls.fields
+    ):
         return True
-    # One that takes part when an attribute is set or read.
+    # A descriptor, which takes part when an attribute is set or read.
     return any(hasattr(type(_static(cls, str(name))), "__set__") for name in (*cls.fields, *_OWN))
 
 
@@ -107,13 +118,13 @@ def _how(cls: type[Resource], field: str) -> str:
 
 
 def name_of(manager: Callable[..., Any]) -> str:
-    """What tells a dependency manager from the others, in any process."""
+    """A name for a dependency manager that is the same in every process."""
     line = manager.__code__.co_firstlineno if hasattr(manager, "__code__") else 0
     return f"{manager.__module__}.{getattr(manager, '__qualname__', '')}:{line}"
 
 
 def _written(cls: type[Resource], field: str) -> list[Any]:
-    """File, line and name of the function that computes a field; empty and 0 where it is none of Python's."""
+    """File, line and name of the function that computes a field, or empty and 0 if it is not written in Python."""
     mapped = getattr(cls, "map", None)
     function = getattr(cls, "get_" + field, None) or (isinstance(mapped, dict) and mapped.get(field)) or cls.map_field
     while hasattr(function, "__wrapped__"):

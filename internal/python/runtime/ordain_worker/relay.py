@@ -1,17 +1,18 @@
-"""Who reads the requests and who runs next, among the threads of all agents.
+"""Decides which of the agents' threads reads requests and which runs next.
 
-Only one thread of Python runs at a time, and to hand over costs more than a
-short task does. So there is one *lead*, and who has it reads what comes, runs
-what is for his own agent and hands the lead on with what is for another:
+Python runs only one thread at a time, and switching between threads takes longer
+than a short task. So one thread has the *lead*: it reads requests, runs those of
+its own agent, and passes the lead on with a request of another agent:
 
     main ─ work for a ─▶ a runs, reads on ─ work for b ─▶ b runs, reads on ─ …
       ▲                                                            │
-      └── nothing comes for a moment, a task asks the server, or ──┘
-          main takes the lead back: a task takes its time
+      └── no request for a moment, a task asks the server, or ─────┘
+          main takes the lead back because a task takes long
 
-Short tasks follow each other so, without a thread that only reads and without
-two that want to run. What takes its time mostly waits for something itself:
-then others run beside it, each in the thread of its agent, without the lead.
+So short tasks follow each other without a thread that only reads, and without
+two threads that compete for the interpreter. A task that takes long mostly waits
+for something. Others then run beside it without the lead, each in the thread of
+its agent.
 """
 
 import os
@@ -27,27 +28,29 @@ from inmanta.agent.executor import Worker
 
 Work = Callable[[], object]
 
-PATIENCE = 0.002  # seconds between two looks at who has the lead: a task that is seen twice loses it
-QUIET = 0.003  # seconds without a request after which the lead goes back
-TURN = 50  # tasks that an agent does before it lets another one begin
-OPEN = 0.1  # seconds for which nobody waits for others, after a task took its time
+PATIENCE = 0.002  # seconds between two checks of the lead; a task that has it at both loses it
+QUIET = 0.003  # seconds without a request after which main gets the lead back
+TURN = 50  # tasks that an agent runs in a row while others wait
+OPEN = 0.1  # seconds after a long task during which tasks run without the lead
 
 
 class Seat:
-    """The thread of an agent, and what is for it."""
+    """The thread of an agent, and the work for it."""
 
     def __init__(self, thread: Worker) -> None:
         self.thread = thread
         self.todo: deque[Work] = deque()
-        self.named = False  # somebody knows that there is something to do
-        self.apart = 0  # tasks that it does or will do without the lead
+        self.queued = False  # it is in the relay's queue of seats with work
+        self.apart = 0  # its tasks that run, or will run, without the lead
 
 
 class Relay:
-    """Hands the lead on.
+    """Passes the lead on.
 
-    ``read(seconds)`` waits for requests, without end for None, and gives each to ``give``; False when none came.
-    ``slow`` is called when a task takes its time, ``look`` before each that has the lead.
+    :param read: ``read(seconds)`` waits for requests, forever for None, and calls ``give`` with each. It returns
+        False if there was none.
+    :param slow: called when a task takes long.
+    :param look: called before each task that runs with the lead.
     """
 
     def __init__(
@@ -61,30 +64,30 @@ class Relay:
         self._look = look
         self._process = os.getpid()
         self._lock = allocate_lock()
-        self._back = allocate_lock()  # free when the lead came back to main
+        self._back = allocate_lock()  # released when main gets the lead back
         self._back.acquire()
-        self._leader: Optional[Seat] = None  # None: main
-        self._runs = 0  # the thread that has the lead and runs a task; 0: there is none
-        self._count = 0  # tasks that were run with the lead
-        self._waiting: deque[Seat] = deque()  # seats with something to do, in the order in which that came
+        self._leader: Optional[Seat] = None  # None for main
+        self._runs = 0  # id of the thread that runs a task with the lead, or 0
+        self._count = 0  # tasks that have begun with the lead
+        self._waiting: deque[Seat] = deque()  # seats with work, in the order in which it came
         self._open_until = 0.0
 
     def give(self, seat: Seat, work: Work) -> None:
-        """Have work done in the thread of a seat, after what it has to do already. Only who reads calls this."""
+        """Add work for the thread of a seat. Only the thread that reads calls this."""
         if seat.apart:
             self._give_apart(seat, work)
             return
         seat.todo.append(work)
-        if not seat.named:
-            seat.named = True
+        if not seat.queued:
+            seat.queued = True
             self._waiting.append(seat)
 
     def leads(self) -> bool:
-        """Whether this thread runs a task and has the lead."""
+        """Whether this thread runs a task with the lead."""
         return self._runs == get_ident()
 
     def step_aside(self) -> None:
-        """Give the lead back, where this thread has it: it is about to wait for a reply, which somebody has to read."""
+        """Give up the lead if this thread has it. It is about to wait for a reply, which another thread must read."""
         if self._runs == get_ident():
             with self._lock:
                 if self._runs == get_ident():
@@ -92,7 +95,7 @@ class Relay:
                     self._back.release()
 
     def run(self) -> None:
-        """What the main thread does. It does not end."""
+        """The main thread's loop, which does not end."""
         while True:
             if not self._waiting:
                 self._read(None)
@@ -100,14 +103,14 @@ class Relay:
                 seat = self._next()
                 if time.monotonic() < self._open_until:
                     with self._lock:
-                        self._part(seat)
+                        self._run_apart(seat)
                 elif seat.todo:
                     self._hand(seat)
                     self._watch()
 
     def _next(self) -> Seat:
         seat = self._waiting.popleft()
-        seat.named = False
+        seat.queued = False
         return seat
 
     def _hand(self, seat: Seat) -> None:
@@ -115,7 +118,7 @@ class Relay:
         seat.thread.put(partial(self._lead, seat))
 
     def _lead(self, me: Seat) -> None:
-        """Run and read on, in the thread of a seat, until the lead goes elsewhere."""
+        """Run tasks and read requests in the thread of a seat, as long as it has the lead."""
         ident = get_ident()
         while True:
             for _ in range(TURN):
@@ -124,21 +127,21 @@ class Relay:
                 self._look()
                 work = me.todo.popleft()
                 self._count += 1
-                self._runs = ident  # from here on the lead can be taken
+                self._runs = ident  # from here on main can take the lead
                 try:
                     work()
-                except BaseException:  # the thread is for what comes next too
+                except BaseException:  # the thread must survive for the next task
                     traceback.print_exc()
-                del work  # what it holds is not to wait for the next one
+                del work  # frees what it holds before the next one arrives
                 if os.getpid() != self._process:
-                    return  # a copy of the process that a handler made: the requests are for the other one
+                    return  # a handler has forked; the requests are for the parent
                 with self._lock:
                     if self._runs != ident:
                         me.apart -= 1
                         return
                     self._runs = 0
-            if me.todo and not me.named:  # it had its turn
-                me.named = True
+            if me.todo and not me.queued:  # its turn is over
+                me.queued = True
                 self._waiting.append(me)
             if self._waiting:
                 seat = self._next()
@@ -152,7 +155,7 @@ class Relay:
                 return
 
     def _watch(self) -> None:
-        """Wait until the lead comes back, or take it from a task that takes its time."""
+        """Wait until main gets the lead back, or take it from a task that takes long."""
         seen = 0
         while True:
             self._back.acquire(timeout=PATIENCE)
@@ -170,14 +173,17 @@ class Relay:
                 return
 
     def _take(self) -> None:
-        """Take the lead from the task that runs; what else is for its thread follows it there. The caller holds the lock."""
+        """Take the lead from the running task. The other work of its seat will run without the lead too.
+
+        The caller holds the lock.
+        """
         seat, self._leader, self._runs = self._leader, None, 0
         assert seat is not None
         seat.apart += 1
-        self._part(seat)
+        self._run_apart(seat)
 
-    def _part(self, seat: Seat) -> None:
-        """Leave it to a thread to do without the lead what is for it. The caller holds the lock."""
+    def _run_apart(self, seat: Seat) -> None:
+        """Have the thread of a seat do its work without the lead. The caller holds the lock."""
         while seat.todo:
             seat.apart += 1
             seat.thread.put(partial(self._apart, seat, seat.todo.popleft()))

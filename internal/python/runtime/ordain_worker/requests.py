@@ -1,4 +1,4 @@
-"""The frames that come to the handler role: all that are there are read at once."""
+"""Reads the frames of the handler role, as many at a time as have arrived."""
 
 import fcntl
 import os
@@ -9,20 +9,20 @@ from ordain_worker._json import decode
 from ordain_worker.frames import MAX_FRAME, Failure
 
 PIECE = 64 << 10
-ASIDE = 100  # the least number of the descriptor that is read from
+ASIDE = 100  # lowest number for the descriptor that is read from
 
 
 class Requests:
-    """Reads through a descriptor of its own: a handler that closes the other one does not keep the end from being seen."""
+    """Reads from a copy of the descriptor, so that the end is noticed even if a handler closes the original."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, ASIDE)
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLIN)
-        self._rest = b""  # the beginning of a frame
+        self._rest = b""  # the beginning of an incomplete frame
 
     def read(self, seconds: Optional[float] = None) -> Optional[list[dict[str, Any]]]:
-        """What is there; waits so long for something to come. None: the other side closed the pipe."""
+        """Return the frames that have arrived, waiting so many seconds for the first. None: the server closed the pipe."""
         if seconds is not None and not self._poll.poll(seconds * 1000):
             return []
         data = os.read(self._fd, PIECE)
@@ -51,7 +51,7 @@ class Requests:
         return frames  # type: ignore[return-value]
 
     def _whole(self, begun: bytes, size: int) -> Optional[bytes]:
-        """The rest of a frame."""
+        """Read the rest of a frame."""
         parts, missing = [begun], size - len(begun)
         while missing:
             part = os.read(self._fd, min(missing, 1 << 20))

@@ -13,7 +13,7 @@ from ordain_worker.plainjson import plain
 class ResourceGraph:
     """All resources of an export, as objects.
 
-    Go knows them by their places: first the rows that it sent, then those that modules added.
+    Go identifies them by position: first the rows that it sent, then those that modules added.
     """
 
     def __init__(self, rows: list[Any], instances: list[Instance], held: list[Resource]) -> None:
@@ -49,7 +49,7 @@ class ResourceGraph:
         self.by_id = dict(zip(self._ids, self._made))
 
     def graph(self, clean: bool = True) -> dict[str, Any]:
-        """Which resources there are, and what requires what.
+        """Return which resources there are, and their requirements.
 
         The answer has: required, the places of all that is required now, by place, where that is not as it was; new, the ids
         of resources at the places after the known ones; removed, places; and, as [id, lost], a requirement that leads
@@ -74,11 +74,13 @@ class ResourceGraph:
                     return reply
                 each.resource_requires = {self.by_id[other] for other in each.requires}
             if place >= self._given or each.requires != self._before[place]:
-                reply["required"][str(place)] = [places[id(self.by_id[other])] for other in each.requires if other in self.by_id]
+                reply["required"][str(place)] = [
+                    places[id(self.by_id[other])] for other in each.requires if other in self.by_id
+                ]
         return reply
 
     def written(self) -> dict[str, Any]:
-        """What resources say at the end.
+        """Return the final state of the resources.
 
         The answer has, by place, changed: the fields that are not as they were; and whole: [id, requires, attributes, names
         of undefined ones] of each that has to be asked for all of that.
@@ -112,7 +114,7 @@ def _whole(each: Resource) -> list[Any]:
 
 
 class _Path:
-    """The path of what a view on an instance leads to: it is long, and only errors show it."""
+    """The path of a value below an instance. Only errors show it, so it is built when needed."""
 
     def __init__(self, instance: Instance, below: str = "") -> None:
         self._instance, self._below = instance, below
@@ -125,22 +127,22 @@ class _Path:
 
 
 def view(instance: Instance) -> DynamicProxy:
-    """A view on the instance of a resource: references may be read of it where the whole export context allows it."""
+    """A view on the instance of a resource, of which references may be read if the export context allows it."""
     return DynamicProxy(instance, context=ProxyContext(path=_Path(instance), validated=False))  # type: ignore[arg-type]
 
 
 def parts(name: Id) -> list[str]:
-    """The parts of an id as its text shows them: a class may have made it of anything."""
+    """The parts of an id as text, because a class may have made it of any objects."""
     return list(map(str, (name.entity_type, name.agent_name, name.attribute, name.attribute_value)))
 
 
 def _watch(value: Any) -> Any:
-    """What tells whether a field was changed, also in place."""
+    """A value that differs after a field was changed, even in place."""
     return repr(value) if value and isinstance(value, (list, dict)) else (type(value), value)
 
 
 def _resource(cls: type[Resource], id: Id, fields: dict[str, Any]) -> Resource:
-    """A resource with all its fields, of a class that is not held: made without a detour over empty ones."""
+    """Make a resource of a class that is not held, with all its fields at once."""
     made = cls.__new__(cls)
     made.__dict__.update(fields)
     made.__dict__.update(

@@ -1,13 +1,13 @@
-"""What the modules of the model hold, object by object.
+"""Compares the state of the modules of the model, object by object.
 
-A module that another one changes while that is imported cannot be imported
-later, or not at all. Names of a module say little: what is changed is a list in
-an attribute of an object, the dispatch of a function, a class that registers
-itself. So a :class:`Walk` follows everything that a Python module of ours
-holds, and knows later whether one of these objects refers to something else.
+If the import of one module changes another one, it cannot be postponed. The names
+of the other module do not show that: the change may be in a list in an attribute
+of an object, in the dispatch of a function, or in a class that registers itself.
+So a :class:`Walk` follows everything that a Python module of the model holds, and
+can tell later whether one of these objects refers to something else.
 
-Not followed: other Python modules and what they define, loggers, and texts and
-numbers, which do not change.
+It does not follow other Python modules and what they define, loggers, and strings
+and numbers, which do not change.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 LIMIT = 50_000
-"""How many objects are followed; a module that holds more counts as changed."""
+"""How many objects are followed. A module with more counts as changed."""
 
 _CONSTANT = (str, int, float, complex, bool, bytes, type(None), BuiltinFunctionType, ModuleType)
 
 
 class Walk:
-    """The objects that a Python module holds, and what they refer to.
+    """The objects that a Python module holds, and their references.
 
     :param package: the package whose classes and functions are followed, such as ``inmanta_plugins.std``.
-    :param subclasses: whether a class counts as changed that gets another subclass.
+    :param subclasses: whether a new subclass counts as a change of a class.
     """
 
     __slots__ = ("_package", "_subclasses", "_held", "_whole")
@@ -58,8 +58,10 @@ class Walk:
             waiting.extend(parts)
 
     def changed(self) -> bool:
-        """Whether one of the objects refers to something else by now."""
-        return not self._whole or any(_mark(one, self._parts(one), self._subclasses) != mark for one, mark in self._held.values())
+        """Whether one of the objects refers to something else now."""
+        return not self._whole or any(
+            _mark(one, self._parts(one), self._subclasses) != mark for one, mark in self._held.values()
+        )
 
     def _parts(self, one: Any) -> list[Any]:
         if isinstance(one, type):
@@ -79,7 +81,14 @@ class Walk:
         if isinstance(one, MethodType):
             return [one.__self__, one.__func__]
         kind = type(one)
-        if isinstance(one, logging.Logger) or kind.__module__ in ("logging", "_frozen_importlib", "_frozen_importlib_external", "re", "code", "_thread"):
+        if isinstance(one, logging.Logger) or kind.__module__ in (
+            "logging",
+            "_frozen_importlib",
+            "_frozen_importlib_external",
+            "re",
+            "code",
+            "_thread",
+        ):
             return []
         if kind is dict and "__name__" in one and "__spec__" in one:  # of a Python module
             if one["__name__"] != self._package and not str(one["__name__"]).startswith(self._package + "."):
@@ -96,9 +105,9 @@ _LOCK = type(threading.Lock())
 
 
 def _mark(one: Any, parts: Iterable[Any], subclasses: bool) -> tuple[Any, ...]:
-    """What tells an object from what it was: the identities of what it refers to, and what its class says of it.
+    """A value that differs after an object was changed, made of the identities of the objects to which it refers.
 
-    What moves on and does not tell how far it is, such as a generator, is never the same.
+    For objects that advance without showing it, such as generators, it always differs.
     """
     mark: list[Any] = [id(each) for each in parts]
     if isinstance(one, type):
@@ -135,10 +144,9 @@ class _Never:
 
 
 def library(module: ModuleType) -> Optional[dict[str, int]]:
-    """How many entries there are in what a library keeps on a module of its and on the classes there, without caches;
-    nothing for what is no library.
+    """The sizes of the containers in a module of a library and in its classes, without caches; nothing for other modules.
 
-    What registers itself with a library, a constructor of YAML or a filter of Jinja, makes one of them longer.
+    Code that registers something with a library, such as a constructor of YAML or a filter of Jinja, enlarges one.
     """
     names = getattr(module, "__dict__", None)
     if not isinstance(names, dict) or not isinstance(names.get("__name__"), str):
@@ -163,7 +171,7 @@ def _sizes(names: Mapping[str, Any], prefix: str) -> dict[str, int]:
 
 
 def standard() -> tuple[Any, ...]:
-    """What the standard library keeps for all of a process, as far as it is loaded."""
+    """The registries of the standard library that are loaded."""
     loaded = sys.modules.get
     decimal, copyreg, mimetypes = loaded("decimal"), loaded("copyreg"), loaded("mimetypes")
     atexit, builtins = loaded("atexit"), loaded("builtins")

@@ -1,4 +1,4 @@
-"""The conversation of the handler role: many requests at once."""
+"""The conversation of the handler role, with many requests at a time."""
 
 import faulthandler
 import sys
@@ -13,16 +13,16 @@ from ordain_worker.frames import MAX_FRAME, Channel, Failure, end_now, leave
 from ordain_worker.relay import Relay, Seat
 from ordain_worker.requests import Requests
 
-LOOK = 0.0002  # seconds between two looks for requests while tasks run that can be taken back
+LOOK = 0.0002  # seconds between two checks for a request to retract, while there are tasks that can be
 STUCK = 90.0  # seconds without a heartbeat after which the process ends itself
 
 
 class Verbatim(str):
-    """The value of a reply that is JSON already."""
+    """The value of a reply as JSON text."""
 
 
 class Conversation:
-    """One request of the other side, as the thread that works on it sees it."""
+    """A request of the server, for the thread that works on it."""
 
     def __init__(self, board: "Switchboard", request: int, seat: Optional[Seat] = None) -> None:
         self._board = board
@@ -30,35 +30,36 @@ class Conversation:
         self._seat = seat
 
     def ask(self, op: str, args: Any) -> Any:
-        """Send a request back on behalf of this one. Raises Failure when refused."""
+        """Send a request to the server on behalf of this one. Raises Failure if it is refused."""
         return self._board.ask(op, args, self._request)
 
     def notify(self, op: str, args: Any, most: int = MAX_FRAME) -> int:
-        """Tell the other side something about this request; gives how many bytes that took."""
+        """Send a notice about this request. Returns its size in bytes."""
         return self._board.channel.notify(op, args, self._request, most)
 
     def notify_later(self, op: str, args: str) -> int:
-        """The same for what need not be soon, and is JSON already: it goes with the next frame, or in a moment."""
+        """Like notify, for arguments as JSON text. The notice leaves with the next frame, or after a moment."""
         return self._board.hold(f'{{"op":"{op}","args":{args},"for":{self._request}}}')
 
     def give_back(self) -> None:
-        """Give back what is behind: this process should begin none of it."""
+        """Give back all requests with ``behind``, because this process should not begin any more."""
         self._board.give_back(lambda seat: True)
 
     def give_back_own(self) -> None:
-        """Give back what is behind this request."""
+        """Give back the requests behind this one."""
         self._board.give_back(lambda seat: seat is self._seat)
 
 
 class Switchboard:
-    """Many requests at a time (handler role).
+    """Serves many requests at a time.
 
-    ``answer(conversation, op, args)`` gives the value of a reply, or raises. It runs in a thread of its own, or
-    in that of the seat that ``place(op, args)`` gives; then ``done(seat)`` is called after it.
-    ``at_end`` is called when the other side says bye.
+    :param answer: ``answer(conversation, op, args)`` returns the value of a reply, or raises. It runs in the thread
+        of the seat that ``place(op, args)`` returns, or in a new thread if that is None.
+    :param done: called with the seat after ``answer``.
+    :param at_end: called when the server says bye.
 
-    A request that says ``behind`` can be taken back until it begins: whoever takes its number out of
-    ``_behind`` is who begins it, or gives it back.
+    A request with ``behind`` can be taken back until it begins. Whoever removes its number from ``_behind`` either
+    begins it or gives it back.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Switchboard:
 
     def hold(self, text: str) -> int:
         size = self.channel.hold(text)
-        # Somebody looks after a task that has the lead, and sends what it holds when it takes its time.
+        # While a task has the lead, the relay watches it and sends the held frame if the task takes long.
         if not self._relay.leads():
             self.channel.send_held()
         return size
@@ -107,12 +108,12 @@ class Switchboard:
         return reply.frame.get("ok")
 
     def serve(self, beat: float = 5.0) -> None:
-        """Dispatch until the other side says bye or goes away; ends the process."""
+        """Serve requests until the server says bye or goes away. Then the process ends."""
         threading.Thread(target=self._beat, args=(beat,), name="ordain-beat", daemon=True).start()
         self._relay.run()
 
     def _look(self) -> None:
-        """See now and then whether something is taken back, before it begins."""
+        """Read requests now and then, so that a task can be taken back before it begins."""
         if self._behind and time.monotonic() >= self._next_look:
             self._read(0)
             self._next_look = time.monotonic() + LOOK
@@ -125,7 +126,7 @@ class Switchboard:
             self.channel.write_text(f'{{"re":{each},"ok":{{"withdrawn":true}}}}')
 
     def _read(self, seconds: Optional[float]) -> bool:
-        """Dispatch what comes in so many seconds; False when that is nothing."""
+        """Dispatch the frames that arrive within this time. Returns False if there were none."""
         try:
             frames = self._requests.read(seconds)
             if frames is None:
@@ -134,7 +135,7 @@ class Switchboard:
             for frame in frames:
                 self._dispatch(frame)
             return bool(frames)
-        except BaseException:  # nobody else would read on
+        except BaseException:  # no other thread would read on
             traceback.print_exc(file=sys.__stderr__)
             end_now()
             raise
@@ -194,7 +195,7 @@ class Switchboard:
                 self._refuse(request, exc)
 
     def _refuse(self, request: int, exc: BaseException) -> None:
-        """Refuse, or end: a request that is never answered would hold up its agent until its time is over."""
+        """Refuse a request, or end the process: without an answer the agent would be blocked until the timeout."""
         try:
             self.channel.refuse(request, exc)
         except BaseException:
@@ -203,8 +204,9 @@ class Switchboard:
     def _beat(self, interval: float) -> None:
         pause = threading.Event()
         while True:
-            # Without the lock of the interpreter nothing here can run, not even the reader that would see the
-            # server go. This timer needs no lock: it ends the process with the place where it is stuck.
+            # If a handler never releases the interpreter's lock, no thread can run, not even the one that would
+            # notice the end of the server. This timer needs no lock. It prints where the process is stuck and
+            # ends it.
             faulthandler.dump_traceback_later(STUCK, exit=True, file=sys.__stderr__)
             if pause.wait(interval):
                 return

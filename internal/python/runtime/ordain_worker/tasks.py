@@ -1,4 +1,4 @@
-"""One task of the handler role: its log, its secrets, its output and its files."""
+"""A task of the handler role: its log, secrets, output and files."""
 
 import base64
 import io
@@ -21,25 +21,25 @@ from ordain_worker.switchboard import Conversation, Verbatim
 
 SECRET = "***"
 
-MAX_LINES = 5_000  # of log, per task
+MAX_LINES = 5_000  # of the log of a task
 MAX_BYTES = 4 << 20
-MAX_ERRORS = 100  # lines of level ERROR or above that are sent beyond these limits
-MAX_TEXT = 64 << 10  # of one text in a log line
-MAX_LINE = 1 << 20  # of one line with all its values
-MAX_PRINTED = 500  # lines that a task prints and that become log lines
+MAX_ERRORS = 100  # further lines of level ERROR or above that are sent beyond these limits
+MAX_TEXT = 64 << 10  # of a text in a log line
+MAX_LINE = 1 << 20  # of a line with all its values
+MAX_PRINTED = 500  # printed lines of a task that become log lines
 MAX_PRINTED_LINE = 4 << 10
-MAX_VALUE = 256 << 10  # of one text in a change
-MAX_CHANGES = 4 << 20  # of all of them
+MAX_VALUE = 256 << 10  # of a text in a change
+MAX_CHANGES = 4 << 20  # of all changes
 MAX_FACT = 1 << 20
 MAX_DISCOVERED = 16 << 20
-CHUNK = 16 << 20  # of a file, per request
+CHUNK = 16 << 20  # of a file in one request
 
 
 class Masks:
-    """Replaces what references resolved to, wherever it appears.
+    """Replaces secrets, such as the values of references, wherever they appear.
 
-    A text that is shorter than LEAST is only masked in the fields that a
-    reference fills: replacing every "1" would destroy the log.
+    A text shorter than LEAST is only masked in fields that a reference fills.
+    Replacing every "1" would make the log useless.
     """
 
     LEAST = 4
@@ -50,7 +50,7 @@ class Masks:
         self.fields: set[str] = set()
 
     def copied(self) -> "Masks":
-        """One that can learn more, for itself."""
+        """A copy that can learn more secrets."""
         made = Masks()
         made._texts.update(self._texts)
         made._ordered = self._ordered
@@ -78,7 +78,7 @@ class Masks:
                 self.learn(each)
         elif hasattr(value, "__dict__"):
             self.learn(vars(value))
-        # The longest first: a short secret may be part of a long one.
+        # The longest first, because a short secret may be part of a long one.
         self._ordered = sorted(self._texts, key=len, reverse=True)
 
     def text(self, text: str) -> str:
@@ -87,7 +87,7 @@ class Masks:
         return text
 
     def value(self, value: Any) -> Any:
-        """Plain JSON without the secrets."""
+        """A value of plain JSON without the secrets."""
         if self.masks_nothing():
             return value
         if isinstance(value, str):
@@ -124,14 +124,14 @@ NO_MASKS = Masks()
 
 
 class Task:
-    """One resource and what is done to it."""
+    """What is done with a resource."""
 
-    _held: Optional[list[LogLine]] = None  # lines that wait until the secrets are known
+    _held: Optional[list[LogLine]] = None  # log lines that wait until all secrets are known
     _lines = 0
     _bytes = 0
     _errors = 0
     _left_out = 0
-    _over = False  # nobody is answered any more
+    _over = False  # the task cannot ask the server any more
     _files: Optional["Files"] = None
     _token: Token[Optional["Task"]]
     resource: Optional[Resource] = None
@@ -141,8 +141,10 @@ class Task:
         self._args = args
         self._masks = masks
         self._lock = RLock()
-        self._output: dict[str, Lines] = {}  # what it prints, by stream
-        self.ctx = HandlerContext(None, args["action"] == "dryrun", args["action_id"], sink=self.log, reading=self._log_reading)
+        self._output: dict[str, Lines] = {}  # printed output, by stream
+        self.ctx = HandlerContext(
+            None, args["action"] == "dryrun", args["action_id"], sink=self.log, reading=self._log_reading
+        )
 
     def has_no_resource(self) -> None:
         self.ctx._resource = _Unmade(self._args["id"])
@@ -152,7 +154,9 @@ class Task:
         self.ctx._resource = resource
 
     def resolve(self) -> None:
-        """Resolve the references. Lines of meanwhile are held back: they may hold what is about to be a secret."""
+        """Resolve the references. Log lines are held back meanwhile, because they may contain values that turn out to be
+        secrets.
+        """
         resource = self.resource
         assert resource is not None
         if not getattr(resource, "references", None) and not getattr(resource, "mutators", None):
@@ -165,7 +169,9 @@ class Task:
         finally:
             for made in resource._resolver._made.values():
                 self._masks.learn(made._found)
-            self._masks.fields = {field for field in type(resource).fields if repr(getattr(resource, field)) != before[field]}
+            self._masks.fields = {
+                field for field in type(resource).fields if repr(getattr(resource, field)) != before[field]
+            }
             held, self._held = self._held, None
             for line in held or ():
                 self.log(line)
@@ -192,39 +198,51 @@ class Task:
         try:
             size = self.talk.notify("log", sent, MAX_LINE)
         except Failure as large:
-            size = self.talk.notify("log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}})
+            size = self.talk.notify(
+                "log", {**sent, "kwargs": {"left_out": f"the values of this line: {large.message}"}}
+            )
         with self._lock:
             self._bytes += size
 
     def _log_reading(self) -> None:
-        """The line that every deployment begins with: it need not be soon, and is made without the steps of others."""
+        """Log the line with which every deployment begins. It may arrive late, and takes a shorter way than other lines."""
         masks = self._masks
         with self._lock:
-            plain = self._held is None and self._lines < MAX_LINES and self._bytes < MAX_BYTES and not masks._ordered and not masks.fields
+            plain = (
+                self._held is None
+                and self._lines < MAX_LINES
+                and self._bytes < MAX_BYTES
+                and not masks._ordered
+                and not masks.fields
+            )
             if plain:
                 self._lines += 1
         if not plain:
             self.log(LogLine(const.LogLevel.DEBUG, READING))
             return
-        self._bytes += self.talk.notify_later("log", f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}')
+        self._bytes += self.talk.notify_later(
+            "log", f'{{"level":"DEBUG","msg":"{READING}","kwargs":{{}},"timestamp":"{_this_moment()}"}}'
+        )
 
     def secret(self, value: Any) -> bool:
-        """Whether a value holds what a reference resolved to."""
+        """Whether a value contains a secret."""
         return bool(self._masks.value(value) != value)
 
     def settle(self) -> None:
-        """The end of the work: all output is told, and there is a state."""
+        """Finish the work: log the rest of the output, and make sure that there is a state."""
         for lines in self._output.values():
             lines.end()
         if self.ctx.resource_state is None:
             self.ctx.set_resource_state(const.HandlerResourceState.failed)
-            self.ctx.error("The handler of %(resource)s did not say how it went; it counts as failed", resource=self._args["id"])
+            self.ctx.error(
+                "The handler of %(resource)s did not say how it went; it counts as failed", resource=self._args["id"]
+            )
         if self._left_out:
             left, self._lines, self._bytes = self._left_out, 0, 0
             self.ctx.warning("%(count)s more log lines are left out", count=left)
 
     def end(self) -> None:
-        """Nothing is told any more. Without this the task and its context would keep each other until a collection."""
+        """Stop logging. This also breaks the reference cycle between the task and its context."""
         self.ctx._sink = _dropped
         self.ctx._reading = None
 
@@ -233,29 +251,31 @@ class Task:
         return state._value_ if state is not None else "failed"
 
     def short_result(self) -> Optional[Verbatim]:
-        """The reply of most tasks, where nothing else is to be said."""
+        """The reply of a task without changes and facts, which most are, or None."""
         ctx = self.ctx
         if ctx._changes or ctx._facts or "_unreachable" in ctx._kept or "_discovered" in ctx._kept:
             return None
         return _SHORT.get((self.status(), ctx._change._value_))
 
     def result(self) -> dict[str, Any]:
-        """The reply; what there is nothing to say of is left out."""
+        """The reply, without empty fields."""
         ctx = self.ctx
-        told: dict[str, Any] = {"status": self.status(), "change": ctx.change._value_}
-        if ctx.contains("_unreachable") and told["status"] == "unavailable":
-            told["unreachable"] = self._masks.text(ctx.get("_unreachable"))
+        reply: dict[str, Any] = {"status": self.status(), "change": ctx.change._value_}
+        if ctx.contains("_unreachable") and reply["status"] == "unavailable":
+            reply["unreachable"] = self._masks.text(ctx.get("_unreachable"))
         if ctx.changes:
-            told["changes"] = self._changes()
+            reply["changes"] = self._changes()
         if ctx.facts:
-            told["facts"] = self._facts()
+            reply["facts"] = self._facts()
         if ctx.contains("_discovered") and (found := ctx.get("_discovered")):
-            told["discovered"] = self._discovered(self._masks.value(jsonable(found)))
-        return told
+            reply["discovered"] = self._discovered(self._masks.value(jsonable(found)))
+        return reply
 
     def _changes(self) -> dict[str, Any]:
-        """The changes; texts that are too long to keep are cut, and what is too much altogether is left out."""
-        masked = self._masks.changes({str(name): {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()})
+        """The changes. Long texts are cut, and changes beyond the limit of all are left out."""
+        masked = self._masks.changes(
+            {str(name): {"current": c.current, "desired": c.desired} for name, c in self.ctx.changes.items()}
+        )
         room, out = MAX_CHANGES, {}
         for name, change in masked.items():
             cut = {side: _shortened(value, MAX_VALUE) for side, value in change.items()}
@@ -272,7 +292,9 @@ class Task:
         for fact in self.ctx.facts:
             name, value = _text(fact["id"]), self._masks.text(_text(fact["value"]))
             if len(name) + len(value) > MAX_FACT:
-                self.ctx.error("The fact %(name)s is left out: it has %(size)s characters", name=name[:100], size=len(value))
+                self.ctx.error(
+                    "The fact %(name)s is left out: it has %(size)s characters", name=name[:100], size=len(value)
+                )
                 continue
             facts.append({"name": name, "value": value, "expires": bool(fact["expires"])})
         return facts
@@ -287,18 +309,18 @@ class Task:
         return found
 
     def __enter__(self) -> None:
-        """What this thread prints meanwhile becomes log lines of this task, and what it asks of the server is asked for it."""
+        """Attribute what this thread prints, and its calls to the server, to this task."""
         _here.task = self
         self._token = at_work.set(self)
 
     def __exit__(self, *exc: object) -> None:
         _here.task = None
         at_work.reset(self._token)
-        self._over, self._files = True, None  # a coroutine that outlives the task still knows it
+        self._over, self._files = True, None  # a coroutine that outlives the task may still refer to it
 
     @property
     def files(self) -> Optional["Files"]:
-        """The files of the server; None when the task is over."""
+        """The files of the server, or None if the task has ended."""
         if self._files is None and not self._over:
             self._files = Files(self.talk, self.secret)
         return self._files
@@ -317,22 +339,22 @@ _SHORT = {
 
 
 def _dropped(line: LogLine) -> None:
-    """Takes the lines that come after the end of a task: nobody asks for them any more."""
+    """Ignore a line that is logged after the end of the task."""
 
 
 class _Unmade:
-    """Stands for a resource that could not be made, for facts and messages that want its id."""
+    """Stands for a resource that could not be made, in facts and messages that need its id."""
 
     def __init__(self, name: str) -> None:
         self.id = Id.parse_id(name)
         self.purged = False
 
 
-_second = 0, ""  # the last one that a line was logged in, and its text
+_second = 0, ""  # the second of the last log line, and its text
 
 
 def _this_moment() -> str:
-    """The time as log lines have it."""
+    """The time in the format of log lines."""
     global _second
     number, rest = divmod(time.time_ns(), 1_000_000_000)
     second = _second
@@ -361,7 +383,7 @@ def _shortened(value: Any, most: int = MAX_TEXT) -> Any:
 
 
 class Lines:
-    """Turns what is printed into log lines."""
+    """Turns printed output into log lines."""
 
     def __init__(self, task: Task, stream: str) -> None:
         self._task = task
@@ -373,13 +395,13 @@ class Lines:
     def write(self, text: str) -> None:
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            self._tell(line)
+            self._log(line)
         if len(self._rest) > MAX_PRINTED_LINE:
             self._rest = self._rest[: MAX_PRINTED_LINE + 1]
 
     def end(self) -> None:
         if self._rest:
-            self._tell(self._rest)
+            self._log(self._rest)
             self._rest = ""
         if self._left_out:
             self._task.ctx.warning(
@@ -387,7 +409,7 @@ class Lines:
             )
             self._left_out = 0
 
-    def _tell(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         line = line.rstrip("\r")
         if self._count >= MAX_PRINTED:
             self._left_out += 1
@@ -400,7 +422,7 @@ class Lines:
 
 
 at_work: ContextVar[Optional[Task]] = ContextVar("ordain_at_work", default=None)
-"""The task that this thread works on, and the coroutines that it waits for."""
+"""The task of this thread, and of the coroutines for which it waits."""
 
 
 class _Here(threading.local):
@@ -411,7 +433,7 @@ _here = _Here()
 
 
 class _Output(io.TextIOBase):
-    """Standard output or error: of the task when its thread prints, else of the process."""
+    """Standard output or error. What the thread of a task prints goes to the task, the rest to the process."""
 
     def __init__(self, stream: str, real: Any) -> None:
         self._stream = stream
@@ -428,7 +450,7 @@ class _Output(io.TextIOBase):
         self._real.flush()
 
     def close(self) -> None:
-        """All tasks print through it: no handler closes it for the others."""
+        """Does not close, because all tasks use it."""
         self.flush()
 
     def fileno(self) -> int:
@@ -454,15 +476,15 @@ class _Output(io.TextIOBase):
 
 
 def capture_output() -> None:
-    """From now on what tasks print goes to their logs."""
+    """Let the output of tasks go to their logs from now on."""
     sys.stdout = _Output("stdout", sys.stdout)  # type: ignore[assignment]
     sys.stderr = _Output("stderr", sys.stderr)  # type: ignore[assignment]
 
 
 class Files:
-    """The file store of the server, asked on behalf of one task.
+    """The file store of the server, for one task.
 
-    ``secret`` tells whether a text holds something that may not be stored.
+    :param secret: whether a text contains a secret, which may not be stored.
     """
 
     def __init__(self, talk: Conversation, secret: Callable[[Any], bool] = lambda value: False) -> None:
@@ -495,7 +517,9 @@ class Files:
         if isinstance(content, str):
             content = content.encode()
         if self._secret(content.decode(errors="replace")):
-            raise ValueError("what a reference resolved to is not stored by the server, and this content holds some of it")
+            raise ValueError(
+                "what a reference resolved to is not stored by the server, and this content holds some of it"
+            )
         stored = self._talk.ask("put_file", {"data": base64.b64encode(content).decode()})
         if stored != hash_id:
             raise ValueError(f"the content has the hash {stored}, not {hash_id}")

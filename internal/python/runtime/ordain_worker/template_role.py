@@ -1,10 +1,10 @@
-"""The template role: a compile worker that has imported what the compiles of a project use, and is copied for each.
+"""The template role: a compile worker that has imported the modules of a project and is copied for each compile.
 
-It is prepared once and then waits for sets of descriptors. For each it forks: the copy is a compile worker like any
-other, with the state that the imports left and nothing of what other copies did since.
+After its preparation it waits for sets of descriptors and forks for each. The copy is a compile worker like any
+other, with the state after the imports and without anything that other copies have done.
 
-What cannot be copied is told after the imports, and makes the template useless: threads, open files, and modules
-whose import asked for what another process would be told differently, such as the time.
+If the imports left something that cannot be copied, the template reports that and is not used: threads, open files,
+or modules whose import read something that differs in every process, such as the time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HANDOVER = 5  # descriptor of the socket that brings descriptors
 DESCRIPTORS = 5  # requests, replies, standard output, standard error, the life line
 
-# Functions of C whose answer is another one the next time.
+# Functions of C that return something else each time.
 _PASSING = frozenset(
     "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns localtime gmtime ctime now utcnow today "
     "urandom getrandom random getrandbits getpid getppid uname gethostname getlogin".split()
@@ -39,7 +39,7 @@ _PATHS = ("genericpath.py", "posixpath.py", "pathlib.py", "_local.py", "glob.py"
 
 
 class Watch:
-    """Notes what the code of modules asks for while it is imported that no key of a load tells."""
+    """Records inputs of the imports that the key of a load does not cover."""
 
     def __init__(self) -> None:
         self.problems: set[str] = set()
@@ -52,7 +52,7 @@ class Watch:
         sys.setprofile(None)
 
     def asked(self, method: str, kwargs: object) -> None:
-        """Answers calls to the server: none."""
+        """Record that an import called the server, and refuse the call."""
         self.problems.add(f"the server is asked for {method} while modules are imported")
 
     def _called(self, frame: Any, event: str, arg: Any) -> None:
@@ -79,7 +79,7 @@ def _listed(folder: str) -> set[str]:
 
 
 def prepare(role: CompileRole, args: dict[str, Any]) -> dict[str, Any]:
-    """Import what the compiles will use; give the reasons why copies would not be like a worker of their own."""
+    """Import what the compiles will use. Returns why copies would differ from new workers, if they would."""
     from inmanta.protocol import endpoints
 
     watch = Watch()
@@ -109,7 +109,7 @@ def prepare(role: CompileRole, args: dict[str, Any]) -> dict[str, Any]:
 
 
 def copy(role: CompileRole, handover: Any, received: list[int]) -> None:
-    """Fork. The template returns; the copy serves its compile until that ends it."""
+    """Fork. The function returns only in the template; the copy serves its compile and ends."""
     if os.fork():
         for each in received:
             os.close(each)
@@ -144,7 +144,7 @@ def _become(role: CompileRole, handover: Any, received: list[int]) -> NoReturn:
 
 
 def _die_with(line: int) -> None:
-    """Have the kernel end this process group when the other end of the line closes, whatever runs here then."""
+    """Have the kernel kill this process group when the other end of the line closes, whatever is running."""
     fcntl.fcntl(line, fcntl.F_SETOWN, -os.getpgrp())
     if hasattr(fcntl, "F_SETSIG"):
         fcntl.fcntl(line, fcntl.F_SETSIG, _signal.SIGKILL)
@@ -154,7 +154,7 @@ def _die_with(line: int) -> None:
 
 
 def _take_on(args: dict[str, Any]) -> None:
-    """Be as a process that was started for this compile."""
+    """Take on the folder, environment and limits of the compile."""
     os.chdir(args["dir"])  # also when it is the same: it may have been made again
     env = dict(each.partition("=")[::2] for each in args["env"])
     if dict(os.environ) != env:
@@ -181,14 +181,14 @@ def main(channel: Channel) -> None:
         end_now()
         return
     channel.reply(frame["id"], prepare(role, frame["args"]))
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # copies are nobody's to wait for
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # nobody waits for copies
     handover = _socket.socket(fileno=HANDOVER)
     waiting = select.poll()
     waiting.register(3, select.POLLIN)
     waiting.register(HANDOVER, select.POLLIN)
     while True:
         ready = {each for each, _ in waiting.poll()}
-        if 3 in ready:  # nothing is asked any more: it is the end
+        if 3 in ready:  # the server has closed the pipe or asks for the end
             end_now()
         if HANDOVER in ready:
             received = _receive(handover)
@@ -200,7 +200,7 @@ def main(channel: Channel) -> None:
 
 
 def _receive(handover: Any) -> list[int]:
-    """The descriptors of one message."""
+    """Receive the descriptors of a message."""
     size = 4
     data, ancillary, _, _ = handover.recvmsg(1, _socket.CMSG_SPACE(DESCRIPTORS * size))
     if not data:

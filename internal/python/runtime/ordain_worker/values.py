@@ -1,15 +1,15 @@
 """Values on the wire of the compile role, in both directions.
 
-    null, true, 1, 1.5, "text", […]      themselves; a float always has a fraction or an exponent
-    {"f": "inf"}                         a float that JSON has no word for
-    {"c": ["1.5", "-0.0"]}               a complex number
-    {"d": [[key, value], …]}             a dict, in its order
-    {"i": 7, "t": type, "a": {…}, "e": […]}  an instance; t the first time, a: attributes that Go thinks will be
-                                         read, e: names of such relations that are empty
-    {"u": 7}                             unknown, by its number
-    {"r": 3, …}                          a reference, which lives here
-    {"o": 4, …}                          any other Python object, which lives here
-    {"s": 9, "v": value}                 a value that will be sent again: the next time {"s": 9}
+null, true, 1, 1.5, "text", […]      themselves; a float always has a fraction or an exponent
+{"f": "inf"}                         a float that JSON has no word for
+{"c": ["1.5", "-0.0"]}               a complex number
+{"d": [[key, value], …]}             a dict, in its order
+{"i": 7, "t": type, "a": {…}, "e": […]}  an instance; t the first time, a: attributes that Go thinks will be
+                                     read, e: names of such relations that are empty
+{"u": 7}                             unknown, by its number
+{"r": 3, …}                          a reference, which lives here
+{"o": 4, …}                          any other Python object, which lives here
+{"s": 9, "v": value}                 a value that keeps its identity; later just {"s": 9}
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from inmanta.references import Reference
 
 NULL = NoneValue()
-_numbers = itertools.count(1 << 40)  # of what is unknown and Python made; Go counts from 1
+_numbers = itertools.count(1 << 40)  # numbers of unknowns that Python made; Go counts from 1
 _PLAIN = (str, int, float, bool)
-# Classes whose subclasses are values of the language too, and what makes the plain value of one.
+# Classes whose subclasses are values of the language too, with the function that makes the plain value.
 _BASES = {str: str.__str__, int: int.__index__, float: float.__float__}
-# Whole numbers above this are exact here and in Go; JSON carries any size.
+# Larger whole numbers are exact here and in Go, because JSON carries any size.
 _SAME_KIND_LIMIT = 256
 
 
 def _shown(value: object, base: type) -> list[str] | None:
-    """What str and repr make of an object whose class has its own, without addresses: those differ in each run."""
+    """The str and repr of an object whose class defines them, without addresses, which differ in each run."""
     kind = type(value)
     if kind.__str__ is base.__str__ and kind.__repr__ is base.__repr__:
         return None
@@ -52,7 +52,7 @@ def _shown(value: object, base: type) -> list[str] | None:
 
 
 class Codec:
-    """Turns values of the model into JSON and back. It keeps every object that it gave a handle alive."""
+    """Converts values of the model to JSON and back. Keeps every object with a handle alive."""
 
     def __init__(self) -> None:
         self._instances: dict[int, Instance] = {}
@@ -164,7 +164,9 @@ class Codec:
 
     def _key(self, key: object, value: object) -> str:
         if not isinstance(key, str) and not self._within:  # an argument of a reference may be as it likes
-            raise RuntimeException(None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {value!r}")
+            raise RuntimeException(
+                None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {value!r}"
+            )
         return str.__str__(key) if isinstance(key, str) else str(key)
 
     def _encode_object(self, value: object) -> dict[str, Any]:
@@ -185,7 +187,8 @@ class Codec:
         described["dataclass"] = entities
         described["own"] = ["==", "str", "repr", "hash"]
         described["fields"] = [
-            [field.name, self.encode(getattr(value, field.name))] for field in dataclasses.fields(value)  # type: ignore[arg-type]
+            [field.name, self.encode(getattr(value, field.name))]
+            for field in dataclasses.fields(value)  # type: ignore[arg-type]
         ]
         return described
 
@@ -231,7 +234,7 @@ class Codec:
         return described
 
     def _complete(self, value: Reference[Any]) -> None:
-        """Refuse a reference that the model cannot hold; arguments of others may be as they like."""
+        """Refuse a reference that the model cannot hold."""
         if "_model" not in value.__dict__:  # its class does not call ours
             raise AttributeError(f"{type(value).__name__!r} object has no attribute '_model_type'")
         if type(value).get_reference_type() is None:
@@ -242,7 +245,7 @@ class Codec:
             )
 
     def _reference_handle(self, value: Reference[Any]) -> int:
-        """The handle of this reference or of an equal one: equal values are one value of the model."""
+        """The handle of this reference or an equal one, because equal references are one value of the model."""
         from inmanta.references import Reference
 
         known = self._handles.get(id(value))
@@ -250,7 +253,7 @@ class Codec:
             return known
         key: Any = None
         try:
-            # A class that says itself what is equal may keep more than its arguments show.
+            # A class with an __eq__ of its own may have more state than its arguments.
             if type(value).__eq__ is not Reference.__eq__:
                 raise TypeError
             key = (type(value), tuple(value.arguments.items()))

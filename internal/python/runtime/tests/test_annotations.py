@@ -75,6 +75,12 @@ class Translations(unittest.TestCase):
         self.assertIn("mod::f", normalizer.warnings[0])
 
     def test_refused(self) -> None:
-        for annotation in (set[str], collections.deque[str], collections.Counter[str], typing.Literal[1], dict[int, str]):
+        for annotation in (
+            set[str],
+            collections.deque[str],
+            collections.Counter[str],
+            typing.Literal[1],
+            dict[int, str],
+        ):
             with self.subTest(str(annotation)), self.assertRaises(AnnotationError):
                 Normalizer("x").annotation(annotation)

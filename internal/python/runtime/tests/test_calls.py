@@ -91,13 +91,18 @@ class Calls(unittest.TestCase):
 
     def test_calls_that_the_server_answers(self):
         with self.answering():
-            result = self.client.set_param(uuid.UUID(int=1), "state", source=ParameterSource.fact, value="x", recompile=True)
+            result = self.client.set_param(
+                uuid.UUID(int=1), "state", source=ParameterSource.fact, value="x", recompile=True
+            )
         self.assertEqual(result.code, 200)
-        self.assertEqual(self.store.called, {
-            "name": "set_param",
-            "positional": ["00000000-0000-0000-0000-000000000001", "state"],
-            "named": {"source": "fact", "value": "x", "recompile": True},
-        })
+        self.assertEqual(
+            self.store.called,
+            {
+                "name": "set_param",
+                "positional": ["00000000-0000-0000-0000-000000000001", "state"],
+                "named": {"source": "fact", "value": "x", "recompile": True},
+            },
+        )
 
     def test_a_secret_is_not_stored(self):
         masks = Masks()

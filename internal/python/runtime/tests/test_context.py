@@ -58,7 +58,14 @@ class Context(unittest.TestCase):
         self.ctx.fields_updated("a")
         self.ctx.update_changes({"e": {"current": 1, "desired": 2}, "f": (3, 4)})
         found = {name: (change.current, change.desired) for name, change in self.ctx.changes.items()}
-        expected = {"a": (None, 1), "b": (None, 2), "c": (None, {"desired": 1}), "d": (None, None), "e": (1, 2), "f": (3, 4)}
+        expected = {
+            "a": (None, 1),
+            "b": (None, 2),
+            "c": (None, {"desired": 1}),
+            "d": (None, None),
+            "e": (1, 2),
+            "f": (3, 4),
+        }
         self.assertEqual(found, expected)
         with self.assertRaises(InvalidOperation):
             self.ctx.update_changes({"g": (1, 2, 3)})

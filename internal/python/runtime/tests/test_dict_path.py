@@ -51,12 +51,13 @@ class Read(unittest.TestCase):
             with self.subTest(path), self.assertRaises(dict_path.InvalidPathException):
                 dict_path.to_path(path)
 
-
     def test_what_nothing_closes_separates(self) -> None:
         for path in ("a[b", "a[b[", "[a.b\\"):
             with self.subTest(path):
                 self.assertEqual(dict_path.to_path(path).get_element(TREE), TREE["a"]["b"])
-        self.assertEqual(dict_path.to_path("l[k=x][v").get_element(TREE), dict_path.to_path("l[k=x].v").get_element(TREE))
+        self.assertEqual(
+            dict_path.to_path("l[k=x][v").get_element(TREE), dict_path.to_path("l[k=x].v").get_element(TREE)
+        )
 
 
 class Write(unittest.TestCase):

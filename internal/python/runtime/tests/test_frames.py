@@ -94,7 +94,10 @@ class Pipes(unittest.TestCase):
             self.ours.hold('{"op":"log","args":%d}' % number)
         self.assertEqual(select.select([self.theirs.descriptors[0]], [], [], 0)[0], [])
         self.ours.reply(7, None)
-        self.assertEqual([self.theirs.read() for _ in range(3)], [{"op": "log", "args": 1}, {"op": "log", "args": 2}, {"re": 7, "ok": None}])
+        self.assertEqual(
+            [self.theirs.read() for _ in range(3)],
+            [{"op": "log", "args": 1}, {"op": "log", "args": 2}, {"re": 7, "ok": None}],
+        )
         self.ours.send_held()
         self.assertEqual(select.select([self.theirs.descriptors[0]], [], [], 0)[0], [])
 
@@ -168,7 +171,10 @@ class Pipes(unittest.TestCase):
         began.wait(10)
         self.ours.write({"id": 5, "op": "retract", "args": {"requests": [1, 3, 4]}})
         go_on.set()
-        self.assertEqual([self.ours.read() for _ in range(3)], [{"re": 1, "ok": None}, {"re": 5, "ok": {"back": [3, 4]}}, {"re": 2, "ok": None}])
+        self.assertEqual(
+            [self.ours.read() for _ in range(3)],
+            [{"re": 1, "ok": None}, {"re": 5, "ok": {"back": [3, 4]}}, {"re": 2, "ok": None}],
+        )
         self.assertEqual(ran, [1, 2])
         self.open = False
 

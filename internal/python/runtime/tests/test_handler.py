@@ -19,8 +19,19 @@ class R(PurgeableResource):
 
 def res(**changed):
     attributes = dict(
-        agent="a", name="n", value="new", many={"x": 1}, purged=False, purge_on_delete=False, send_event=False,
-        receive_events=True, report_only=False, references=[], mutators=[], requires=[], id="t::R[a,name=n],v=3",
+        agent="a",
+        name="n",
+        value="new",
+        many={"x": 1},
+        purged=False,
+        purge_on_delete=False,
+        send_event=False,
+        receive_events=True,
+        report_only=False,
+        references=[],
+        mutators=[],
+        requires=[],
+        id="t::R[a,name=n],v=3",
     )
     return Resource.deserialize({**attributes, **changed})
 
@@ -204,12 +215,13 @@ class Handlers(unittest.TestCase):
         with self.assertRaises(handler.HandlerNotAvailableException):
             made.get_file("00")
 
-
     def test_a_handler_may_have_any_method_of_its_own(self):
         def surprise(*args, **kwargs):
             raise AssertionError("nobody calls this")
 
-        own = {name: surprise for name in ("_deploy", "_execute", "_guarded", "_after", "_steps", "_changes_of", "_work")}
+        own = {
+            name: surprise for name in ("_deploy", "_execute", "_guarded", "_after", "_steps", "_changes_of", "_work")
+        }
         made, wanted = type("Own", (Recording,), own)(self.agent), res()
         ctx = handler.HandlerContext(wanted)
         made.deploy(ctx, wanted, {})
@@ -244,7 +256,9 @@ class Resources(unittest.TestCase):
         self.assertEqual(made.serialize(), same.serialize())
         self.assertEqual((made.requires, made.unknowns), (same.requires, set()))
         del values["send_event"], values["requires"]  # which may be missing
-        self.assertEqual(Resource.of_json(Id.parse_id(values["id"]), values).serialize(), Resource.deserialize(values).serialize())
+        self.assertEqual(
+            Resource.of_json(Id.parse_id(values["id"]), values).serialize(), Resource.deserialize(values).serialize()
+        )
         del values["many"]
         for make in (Resource.deserialize, lambda values: Resource.of_json(Id.parse_id(values["id"]), values)):
             with self.assertRaisesRegex(Exception, "does not have field many"):
@@ -266,7 +280,9 @@ class Resources(unittest.TestCase):
             (name.entity_type, name.agent_name, name.attribute, name.attribute_value, name.version),
             ("a::b::C", "agent-1", "path", "/x=y,z", 12),
         )
-        self.assertEqual((str(name), str(Id.parse_id("a::C[b,c=d]"))), ("a::b::C[agent-1,path=/x=y,z],v=12", "a::C[b,c=d]"))
+        self.assertEqual(
+            (str(name), str(Id.parse_id("a::C[b,c=d]"))), ("a::b::C[agent-1,path=/x=y,z],v=12", "a::C[b,c=d]")
+        )
         for wrong in ("a::C[b,c,d=e]", "a::C[b,c=d]e]", "a::C[b,c=d],v=", "C[b,c=d]", "a::C[,c=d]"):
             with self.assertRaises(ValueError, msg=wrong):
                 Id.parse_id(wrong)
@@ -276,7 +292,9 @@ class Resources(unittest.TestCase):
         current = wanted.clone(value=1)
         current.many = dict(wanted.many)  # another one, and equal
         self.assertEqual(made._diff(current, wanted), {"value": {"current": 1, "desired": "new"}})
-        other = type("Other", (), {**{name: getattr(wanted, name) for name in R.fields}, "many": 2})()  # not even a resource
+        other = type(
+            "Other", (), {**{name: getattr(wanted, name) for name in R.fields}, "many": 2}
+        )()  # not even a resource
         self.assertEqual(made._diff(other, wanted), {"many": {"current": 2, "desired": {"x": 1}}})
         del current.__dict__["value"]
         with self.assertRaises(AttributeError):

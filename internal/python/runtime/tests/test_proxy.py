@@ -31,7 +31,14 @@ class Model:
             raise UnsetException("Value not available", ResultVariable(slot=4))
         if name == "empty":
             raise OptionalValueException(instance, name)
-        values = {"name": "n", "none": NoneValue(), "unknown": Unknown(), "ref": REF, "list": [1, REF], "self": instance}
+        values = {
+            "name": "n",
+            "none": NoneValue(),
+            "unknown": Unknown(),
+            "ref": REF,
+            "list": [1, REF],
+            "self": instance,
+        }
         if name not in values:
             raise NotFoundException(None, name)
         instance.known[name] = values[name]
@@ -138,13 +145,21 @@ class Proxies(unittest.TestCase):
         mapping = DynamicProxy.return_value({"k": None, "l": [1]})
         self.assertIsInstance(mapping, DictProxy)
         self.assertIsInstance(mapping, collections.abc.Mapping)
-        self.assertEqual((list(mapping), mapping.get("x"), "k" in mapping, mapping["k"]), (["k", "l"], None, True, None))
-        self.assertEqual(json.dumps([mapping, sequence], default=util.internal_json_encoder), '[{"k": null, "l": [1]}, [1, null, {"a": [2.5]}]]')
+        self.assertEqual(
+            (list(mapping), mapping.get("x"), "k" in mapping, mapping["k"]), (["k", "l"], None, True, None)
+        )
+        self.assertEqual(
+            json.dumps([mapping, sequence], default=util.internal_json_encoder),
+            '[{"k": null, "l": [1]}, [1, null, {"a": [2.5]}]]',
+        )
         with self.assertRaises(TypeError):
             json.dumps([self.proxy], default=util.internal_json_encoder)
 
     def test_unwrap(self) -> None:
         inner = [1]
-        self.assertEqual(DynamicProxy.unwrap({"a": [None, self.proxy, DynamicProxy.return_value(inner)]}), {"a": [NoneValue(), self.instance, inner]})
+        self.assertEqual(
+            DynamicProxy.unwrap({"a": [None, self.proxy, DynamicProxy.return_value(inner)]}),
+            {"a": [NoneValue(), self.instance, inner]},
+        )
         with self.assertRaisesRegex(Exception, "dict keys should be strings"):
             DynamicProxy.unwrap({1: 2})

@@ -67,7 +67,15 @@ def nothing(*args, **kwargs):
 
 class Held(unittest.TestCase):
     def test_those_that_are_not(self) -> None:
-        for cls in (Resource, PurgeableResource, ManagedResource, Plain, Cached, of(), of(get_value=nothing, validate=nothing)):
+        for cls in (
+            Resource,
+            PurgeableResource,
+            ManagedResource,
+            Plain,
+            Cached,
+            of(),
+            of(get_value=nothing, validate=nothing),
+        ):
             with self.subTest(cls=cls):
                 self.assertFalse(is_held(cls))
 

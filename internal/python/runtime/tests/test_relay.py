@@ -1,4 +1,4 @@
-"""Who runs when, and who reads, among the threads of agents."""
+"""In which order the threads of agents run, and which of them reads."""
 
 import os
 import queue
@@ -12,7 +12,7 @@ from ordain_worker.relay import Relay, Seat
 
 
 class Bench:
-    """A relay whose requests come from a queue."""
+    """A relay that reads requests from a queue."""
 
     def __init__(self, slow=lambda: None):
         self.requests = queue.SimpleQueue()
@@ -41,7 +41,7 @@ class Bench:
         self.requests.put((seat, work))
 
     def wait(self, seats):
-        """Wait until all that was sent has been done."""
+        """Wait until all that was sent is done."""
         for seat in seats:
             done = threading.Event()
             self.send(seat, done.set)
@@ -186,7 +186,9 @@ class Order(unittest.TestCase):
         one.thread._run = run
         relay.PATIENCE = 10
         get = one.thread._waiting.get
-        one.thread._waiting = type("Waiting", (), {"put": one.thread._waiting.put, "get": lambda _: get() if os.getpid() == parent else None})()
+        one.thread._waiting = type(
+            "Waiting", (), {"put": one.thread._waiting.put, "get": lambda _: get() if os.getpid() == parent else None}
+        )()
         for work in (fork, tell, tell):
             one.todo.append(work)
         bench.send(one, lambda: None)

@@ -33,7 +33,15 @@ class Const(Reference[str]):
 
 
 def exported(**fields: object) -> dict[str, object]:
-    return {"id": "model::R[a,name=n],v=3", "name": "n", "v": None, "d": None, "purged": False, "purge_on_delete": False, **fields}
+    return {
+        "id": "model::R[a,name=n],v=3",
+        "name": "n",
+        "v": None,
+        "d": None,
+        "purged": False,
+        "purge_on_delete": False,
+        **fields,
+    }
 
 
 class Fields(unittest.TestCase):
@@ -182,7 +190,9 @@ class References(unittest.TestCase):
         made = Resource.deserialize(
             exported(
                 v="x",
-                mutators=[{"type": "t::Upper", "args": [{"type": "resource", "name": "resource", "id": "model::R[a,name=n]"}]}],
+                mutators=[
+                    {"type": "t::Upper", "args": [{"type": "resource", "name": "resource", "id": "model::R[a,name=n]"}]}
+                ],
             )
         )
         made.resolve_all_references(Logger())

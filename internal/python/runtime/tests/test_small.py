@@ -35,7 +35,10 @@ class Configuration(unittest.TestCase):
             port(0)
 
     def test_validators(self) -> None:
-        self.assertEqual((is_bool("Yes"), is_bool(False), is_list("a, b,"), is_map("a=1, b=2")), (True, False, ["a", "b"], {"a": "1", "b": "2"}))
+        self.assertEqual(
+            (is_bool("Yes"), is_bool(False), is_list("a, b,"), is_map("a=1, b=2")),
+            (True, False, ["a", "b"], {"a": "1", "b": "2"}),
+        )
         with self.assertRaises(ValueError):
             is_bool("perhaps")
 
@@ -53,7 +56,10 @@ class AtTheEnd(unittest.TestCase):
         def good() -> None:
             ran.append(1)
 
-        with self.assertLogs("inmanta.compiler"), self.assertRaisesRegex(CompilerException, "^Finalizer failed: 'first'$"):
+        with (
+            self.assertLogs("inmanta.compiler"),
+            self.assertRaisesRegex(CompilerException, "^Finalizer failed: 'first'$"),
+        ):
             Finalizers.call_finalizers()
         self.assertEqual(ran, [1])
 
@@ -106,8 +112,15 @@ class Fallback(unittest.TestCase):
             return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
     def test_installed(self) -> None:
-        core = {"__init__.py": "raise SystemExit('the installed core was imported')", "util/__init__.py": "def rare(): return 'rare'", "rarer.py": "name = 'rarer'"}
-        self.assertEqual(self.run_with(core, "from inmanta.util import rare, hash_file; print(rare(), hash_file(b'')[:4])"), "rare da39")
+        core = {
+            "__init__.py": "raise SystemExit('the installed core was imported')",
+            "util/__init__.py": "def rare(): return 'rare'",
+            "rarer.py": "name = 'rarer'",
+        }
+        self.assertEqual(
+            self.run_with(core, "from inmanta.util import rare, hash_file; print(rare(), hash_file(b'')[:4])"),
+            "rare da39",
+        )
         self.assertEqual(self.run_with(core, "import inmanta.rarer; print(inmanta.rarer.name)"), "rarer")
 
     def test_submodules(self) -> None:
@@ -115,31 +128,67 @@ class Fallback(unittest.TestCase):
             "__init__.py": "raise SystemExit('the installed core was imported')",
             "ast/rare.py": "from inmanta.ast import CompilerException, Rarer\nclass Rare(CompilerException, Rarer): pass",
             "ast/__init__.py": "from inmanta.ast import beside\nclass Rarer: pass",
-            "ast/beside.py": "", "agent/rare.py": "name = 'agent'", "agent/handler.py": "raise SystemExit('ours goes first')",
-            "agent/io/rare.py": "name = 'io'", "execute/rare.py": "name = 'execute'", "protocol/rare.py": "name = 'protocol'",
-            "deep/__init__.py": "", "deep/rare.py": "name = 'deep'",
+            "ast/beside.py": "",
+            "agent/rare.py": "name = 'agent'",
+            "agent/handler.py": "raise SystemExit('ours goes first')",
+            "agent/io/rare.py": "name = 'io'",
+            "execute/rare.py": "name = 'execute'",
+            "protocol/rare.py": "name = 'protocol'",
+            "deep/__init__.py": "",
+            "deep/rare.py": "name = 'deep'",
         }
-        self.assertEqual(self.run_with(core, "from inmanta.ast.rare import Rare; import inmanta.ast; print(issubclass(Rare, inmanta.ast.CompilerException))"), "True")
+        self.assertEqual(
+            self.run_with(
+                core,
+                "from inmanta.ast.rare import Rare; import inmanta.ast; print(issubclass(Rare, inmanta.ast.CompilerException))",
+            ),
+            "True",
+        )
         for package in ("agent", "agent.io", "execute", "protocol", "deep"):
             with self.subTest(package):
-                self.assertEqual(self.run_with(core, f"from inmanta.{package}.rare import name; print(name)"), package.rpartition(".")[2])
-                self.assertIn("No module named", self.run_with({}, f"from inmanta.{package}.rare import name; print(name)"))
+                self.assertEqual(
+                    self.run_with(core, f"from inmanta.{package}.rare import name; print(name)"),
+                    package.rpartition(".")[2],
+                )
+                self.assertIn(
+                    "No module named", self.run_with({}, f"from inmanta.{package}.rare import name; print(name)")
+                )
         self.assertEqual(self.run_with(core, "import inmanta.agent.handler; print(1)"), "1")
 
     def test_all_names(self) -> None:
-        core = {"__init__.py": "", "config.py": "rare = 1\nclass Option: pass\n_private = 2", "rare.py": "from inmanta.config import *"}
-        self.assertEqual(self.run_with(core, "import inmanta.rare as r, inmanta.config as c; print(r.rare, r.Option is c.Option, hasattr(r, '_private'))"), "1 True False")
-        self.assertEqual(self.run_with({}, "from inmanta.config import *; print(Option.__name__, 'rare' in globals())"), "Option False")
+        core = {
+            "__init__.py": "",
+            "config.py": "rare = 1\nclass Option: pass\n_private = 2",
+            "rare.py": "from inmanta.config import *",
+        }
+        self.assertEqual(
+            self.run_with(
+                core,
+                "import inmanta.rare as r, inmanta.config as c; print(r.rare, r.Option is c.Option, hasattr(r, '_private'))",
+            ),
+            "1 True False",
+        )
+        self.assertEqual(
+            self.run_with({}, "from inmanta.config import *; print(Option.__name__, 'rare' in globals())"),
+            "Option False",
+        )
 
     def test_a_twin_that_does_not_load(self) -> None:
-        core = {"__init__.py": "", "config.py": "rare = 1\nfrom inmanta.const import no_such_name", "const.py": "x = no_such_name", "util/__init__.py": "raise KeyError('x')"}
+        core = {
+            "__init__.py": "",
+            "config.py": "rare = 1\nfrom inmanta.const import no_such_name",
+            "const.py": "x = no_such_name",
+            "util/__init__.py": "raise KeyError('x')",
+        }
         for module in ("config", "const", "util"):
             with self.subTest(module):
                 program = f"import sys, inmanta.{module} as m; print(hasattr(m, 'rare'), hasattr(m, 'rare'), any('core_fallback' in each for each in sys.modules))"
                 self.assertEqual(self.run_with(core, program), "False False False")
 
     def test_a_worker_starts_the_same(self) -> None:
-        core = {f"{name}__init__.py": "" for name in ("", "agent/", "ast/", "compiler/", "execute/", "protocol/", "util/")}
+        core = {
+            f"{name}__init__.py": "" for name in ("", "agent/", "ast/", "compiler/", "execute/", "protocol/", "util/")
+        }
         core |= {"ast/export.py": "", "protocol/exceptions.py": "", "agent/agent_new.py": ""}
         start = (
             "from ordain_worker import bytecode, compile_role, frames, limits, loading\n"
@@ -154,6 +203,10 @@ class Fallback(unittest.TestCase):
             self.assertNotIn(name, alone.split())
 
     def test_not_installed(self) -> None:
-        self.assertIn("cannot import name 'rare' from 'inmanta.util'", self.run_with({}, "from inmanta.util import rare"))
+        self.assertIn(
+            "cannot import name 'rare' from 'inmanta.util'", self.run_with({}, "from inmanta.util import rare")
+        )
         self.assertIn("No module named 'inmanta.rarer'", self.run_with({}, "import inmanta.rarer"))
-        self.assertIn("Ordain's inmanta.util has no 'rare'", self.run_with({}, "import inmanta.util; inmanta.util.rare"))
+        self.assertIn(
+            "Ordain's inmanta.util has no 'rare'", self.run_with({}, "import inmanta.util; inmanta.util.rare")
+        )

@@ -47,7 +47,9 @@ class Secrets(unittest.TestCase):
             self.assertIn("***", masked, text)
             for part in ('pa"', 'pa\\"', "word", "1234", "bytes"):
                 self.assertNotIn(part, masked)
-        self.assertEqual(masks.value({"a": [123456, "x"], "root": 1, "b": True}), {"a": ["***", "x"], "***": 1, "b": True})
+        self.assertEqual(
+            masks.value({"a": [123456, "x"], "root": 1, "b": True}), {"a": ["***", "x"], "***": 1, "b": True}
+        )
 
     def test_short_values_do_not_destroy_the_log(self):
         masks = Masks()
@@ -65,7 +67,9 @@ class Secrets(unittest.TestCase):
         changes = {"pin": {"current": 1, "desired": 2}, "size": {"current": 1, "desired": 2}}
         expected = {"pin": {"current": "***", "desired": "***"}, "size": {"current": 1, "desired": 2}}
         self.assertEqual(masks.changes(changes), expected)
-        self.assertEqual(masks.kwargs({"changes": changes, "pin": 3, "x": 4}), {"changes": expected, "pin": "***", "x": 4})
+        self.assertEqual(
+            masks.kwargs({"changes": changes, "pin": 3, "x": 4}), {"changes": expected, "pin": "***", "x": 4}
+        )
 
 
 class Limits(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""What handlers are written against."""
+"""The API of handlers."""
 
 from inmanta._fallback import reach
 

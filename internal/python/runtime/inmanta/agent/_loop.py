@@ -1,4 +1,4 @@
-"""One event loop for the awaitables of all handlers, in a thread of its own."""
+"""An event loop for the awaitables of all handlers, in a thread of its own."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ _loop: Optional[asyncio.AbstractEventLoop] = None
 
 
 def running() -> asyncio.AbstractEventLoop:
-    """The loop, started when it is first needed."""
+    """Return the loop, which is started on first use."""
     global _loop
     with _lock:
         if _loop is None:
@@ -22,7 +22,7 @@ def running() -> asyncio.AbstractEventLoop:
 
 
 def run_sync(make: Callable[[], Awaitable[T]]) -> T:
-    """Wait in this thread for what make gives; it is called and awaited on the loop."""
+    """Wait for the awaitable that make returns. It is called and awaited on the loop."""
 
     async def call() -> T:
         return await make()

@@ -1,4 +1,4 @@
-"""The name by which older modules know what a handler runs in."""
+"""The name of the agent for older modules."""
 
 from inmanta._fallback import lacking
 from inmanta.agent.agent_new import Agent

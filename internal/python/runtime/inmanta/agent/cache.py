@@ -1,7 +1,7 @@
-"""Values that handlers of one agent keep between resources.
+"""Values that the handlers of an agent keep between resources.
 
-A value is gone when nobody asked for it for a while, or some time after it was
-made. It is only removed between two resources, never under a handler's hands.
+A value expires when it was not used for a while, or some time after it was made.
+It is removed only between two resources, never while a handler may use it.
 """
 
 import threading
@@ -12,16 +12,18 @@ from typing import Any, Optional
 from inmanta._fallback import lacking
 
 IDLE = 60.0
-"""Seconds that a value lives without being asked for, where nothing else is said."""
+"""Default seconds after its last use when a value expires."""
 
 LONG = 5000.0
-"""Seconds that a value lives that is said to outlast versions, and nothing more."""
+"""Default seconds when a value expires that is meant to outlast versions."""
 
 
 class CacheItem:
-    """A value and when it is no longer good."""
+    """A value and its expiry."""
 
-    def __init__(self, key: str, value: Any, idle: float, age: float, on_delete: Optional[Callable[[Any], None]]) -> None:
+    def __init__(
+        self, key: str, value: Any, idle: float, age: float, on_delete: Optional[Callable[[Any], None]]
+    ) -> None:
         now = time.monotonic()
         self.key = key
         self.value = value
@@ -69,7 +71,7 @@ class AgentCache:
                 item.touch()
 
     def find(self, key: str, resource: Any = None) -> Any:
-        """The value; KeyError when there is none."""
+        """Return the value, or raise KeyError."""
         with self._lock:
             item = self._items[_full(key, resource)]
             item.touch()
@@ -92,11 +94,19 @@ class AgentCache:
             old.delete()
 
     def get_or_else(
-        self, key: str, function: Callable[..., Any], for_version: Optional[bool] = None, timeout: Optional[int] = None,
-        evict_after_last_access: float = 0.0, evict_after_creation: float = 0.0, ignore: Any = frozenset(),
-        cache_none: bool = True, call_on_delete: Optional[Callable[[Any], None]] = None, **kwargs: Any,
+        self,
+        key: str,
+        function: Callable[..., Any],
+        for_version: Optional[bool] = None,
+        timeout: Optional[int] = None,
+        evict_after_last_access: float = 0.0,
+        evict_after_creation: float = 0.0,
+        ignore: Any = frozenset(),
+        cache_none: bool = True,
+        call_on_delete: Optional[Callable[[Any], None]] = None,
+        **kwargs: Any,
     ) -> Any:
-        """The value for key and arguments; function(**kwargs) makes it where there is none."""
+        """Return the value for key and arguments. function(**kwargs) makes it if there is none."""
         idle, age = lifetime(for_version, timeout, evict_after_last_access, evict_after_creation)
         return self.keep(key, function, kwargs, ignore, cache_none, call_on_delete, idle, age)
 
@@ -111,7 +121,7 @@ class AgentCache:
         idle: float,
         age: float,
     ) -> Any:
-        """get_or_else for arguments of any name. Of several threads one makes the value."""
+        """Like get_or_else, for arguments of any name. Only one of several threads makes the value."""
         told = {name: value for name, value in arguments.items() if name not in ignore}
         resource = told.pop("resource", None)
         full = _full(",".join([key, *(f"{name}={told[name]!r}" for name in sorted(told))]), resource)
@@ -152,7 +162,7 @@ class AgentCache:
 def lifetime(
     for_version: Optional[bool], timeout: Optional[int], after_last_access: float, after_creation: float
 ) -> tuple[float, float]:
-    """Seconds without use and seconds at all that a value lives, from the newer and older ways to say it."""
+    """After how many seconds without use, and after how many in any case, a value expires."""
     age = after_creation or float(timeout or 0)
     if for_version is False and not age:
         return 0.0, LONG

@@ -1,4 +1,4 @@
-"""What a handler reports with: log lines, changes, facts and how it went."""
+"""The context with which a handler reports log lines, changes, facts and its state."""
 
 import json
 import logging
@@ -21,14 +21,14 @@ LOGGER = logging.getLogger("inmanta.agent.handler")
 
 
 class InvalidOperation(Exception):
-    """A handler reported what cannot be."""
+    """A handler reported something impossible."""
 
 
 class LoggerABC(ABC):
-    """Something that takes log lines: a message and the values that it names.
+    """A logger, for messages with named values.
 
-    Its methods critical, error, warning, info and debug log a line of that level, exception one of level error
-    with a traceback. They are made below, from a table.
+    The methods critical, error, warning, info and debug log a line of that level, and exception a line of level error
+    with a traceback. They are made below from a table.
     """
 
     critical: Callable[..., None]
@@ -40,7 +40,7 @@ class LoggerABC(ABC):
 
     @abstractmethod
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
-        """Take a line; exc_info asks for the traceback of what is being handled."""
+        """Log a line. exc_info adds the traceback of the current exception."""
 
 
 def _logs_at(level: int, name: str, traced: bool) -> Callable[..., None]:
@@ -58,7 +58,7 @@ LoggerABC.exception = _logs_at(logging.ERROR, "exception", traced=True)  # type:
 
 
 class PythonLogger(LoggerABC):
-    """The same, to one of Python's loggers."""
+    """A logger that writes to one of Python's loggers."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
@@ -68,7 +68,7 @@ class PythonLogger(LoggerABC):
 
 
 def filled(msg: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
-    """The message with its values; as it is when they do not fit: a report must not fail for its wording."""
+    """The message with its values filled in, or unchanged if they do not fit, because reporting must not fail."""
     try:
         return msg % (args if args else dict(kwargs))
     except Exception:
@@ -80,7 +80,7 @@ def _simpler(value: object) -> Any:
 
 
 def jsonable(value: object) -> Any:
-    """The value if it can be JSON, else its text."""
+    """The value if it has JSON, or else its text."""
     if value is None or isinstance(value, (str, bool, int)) or type(value) is float and isfinite(value):
         return value
     try:
@@ -93,12 +93,12 @@ def jsonable(value: object) -> Any:
 
 
 READING = "Calling read_resource"
-"""What every deployment of a CRUDHandler begins with."""
+"""The message with which every deployment of a CRUDHandler begins."""
 
 
 @dataclass
 class LogLine:
-    """One line of a resource's log."""
+    """A line of a resource's log."""
 
     level: const.LogLevel
     msg: str
@@ -118,7 +118,11 @@ class LogLine:
         }
 
 
-_AS_STATUS = {state: const.ResourceState(state.value) for state in const.HandlerResourceState if hasattr(const.ResourceState, state.value)}
+_AS_STATUS = {
+    state: const.ResourceState(state.value)
+    for state in const.HandlerResourceState
+    if hasattr(const.ResourceState, state.value)
+}
 _AS_STATUS[const.HandlerResourceState.skipped_for_dependency] = const.ResourceState.skipped
 _LEVELS = sorted(const.INTEGER_AS_LOG_LEVEL.items(), reverse=True)
 
@@ -129,9 +133,10 @@ def _level(number: int) -> const.LogLevel:
 
 
 class HandlerContext(LoggerABC):
-    """One run of a handler on one resource.
+    """A run of a handler on a resource.
 
-    ``sink`` gets every log line at once; without one they are kept. ``reading`` is called instead of logging READING.
+    :param sink: called with every log line. Without one the lines are kept.
+    :param reading: called instead of logging READING.
     """
 
     _status: Optional[const.ResourceState] = None
@@ -139,8 +144,13 @@ class HandlerContext(LoggerABC):
     _change = const.Change.nochange
 
     def __init__(
-        self, resource: Any, dry_run: bool = False, action_id: Union[uuid.UUID, str, None] = None,
-        logger: Optional[logging.Logger] = None, *, sink: Optional[Callable[[LogLine], None]] = None,
+        self,
+        resource: Any,
+        dry_run: bool = False,
+        action_id: Union[uuid.UUID, str, None] = None,
+        logger: Optional[logging.Logger] = None,
+        *,
+        sink: Optional[Callable[[LogLine], None]] = None,
         reading: Optional[Callable[[], None]] = None,
     ) -> None:
         self._resource = resource
@@ -154,12 +164,12 @@ class HandlerContext(LoggerABC):
         self._facts: list[dict[str, Any]] = []
         self._logs: list[LogLine] = []
 
-    # What there is to read: how it went, what changed, what was learnt.
+    # For reading.
 
     @property
     def action_id(self) -> uuid.UUID:
         known = self._action_id
-        if not isinstance(known, uuid.UUID):  # few ask for it, so it is made when they do
+        if not isinstance(known, uuid.UUID):  # made when it is needed, which is rare
             known = self._action_id = uuid.UUID(known) if known else uuid.uuid4()
         return known
 
@@ -177,28 +187,32 @@ class HandlerContext(LoggerABC):
     def changed(self) -> bool:
         return self._change is not const.Change.nochange
 
-    # How it went.
+    # The state.
 
     def set_resource_state(self, new_state: const.HandlerResourceState) -> None:
-        """Say how it went. What is not compliant needs its differences first."""
+        """Set the state of the resource. Differences must be added before the state non_compliant."""
         if new_state is const.HandlerResourceState.non_compliant and not self._changes:
-            raise InvalidOperation("A resource is not compliant only with differences: report them with add_change first.")
+            raise InvalidOperation(
+                "A resource is not compliant only with differences: report them with add_change first."
+            )
         self._status = _AS_STATUS[new_state]
         self._resource_state = new_state
 
     def set_status(self, status: const.ResourceState) -> None:
-        """The older way of set_resource_state."""
+        """The older form of set_resource_state."""
         reportable = status in [state.value for state in const.HandlerResourceState]
         self._resource_state = const.HandlerResourceState(status if reportable else "failed")
         self._status = status
         if not reportable:
             self.warning("A handler cannot report the status %(status)s; it counts as failed", status=str(status))
 
-    # What changed.
+    # Changes.
 
     def _set_change(self, change: const.Change) -> None:
         if self._change is not const.Change.nochange:
-            raise InvalidOperation(f"This resource was reported as {self._change.value}; it cannot be {change.value} too.")
+            raise InvalidOperation(
+                f"This resource was reported as {self._change.value}; it cannot be {change.value} too."
+            )
         self._change = change
 
     def set_created(self) -> None:
@@ -222,8 +236,10 @@ class HandlerContext(LoggerABC):
             if name not in self._changes:
                 self.add_change(name, None)
 
-    def update_changes(self, changes: Mapping[str, Union[AttributeStateChange, Mapping[str, Any], tuple[Any, Any]]]) -> None:
-        """Many at once: as {"current":…, "desired":…}, as (current, desired), or as AttributeStateChange."""
+    def update_changes(
+        self, changes: Mapping[str, Union[AttributeStateChange, Mapping[str, Any], tuple[Any, Any]]]
+    ) -> None:
+        """Add changes as {"current":…, "desired":…}, as (current, desired), or as AttributeStateChange."""
         for name, change in changes.items():
             if isinstance(change, tuple):
                 if len(change) != 2:
@@ -234,7 +250,7 @@ class HandlerContext(LoggerABC):
             else:
                 self.add_change(name, desired=change.desired, current=change.current)
 
-    # What was learnt.
+    # Facts.
 
     def set_fact(self, fact_id: str, value: str, expires: bool = True) -> None:
         self._facts.append(
@@ -247,7 +263,7 @@ class HandlerContext(LoggerABC):
             }
         )
 
-    # What one method of a handler keeps for the next.
+    # Values that one method of a handler keeps for the next.
 
     def get(self, name: str) -> Any:
         return self._kept[name]
@@ -258,7 +274,7 @@ class HandlerContext(LoggerABC):
     def set(self, name: str, value: Any) -> None:
         self._kept[name] = value
 
-    # What to tell.
+    # Log lines.
 
     def _log_msg(self, level: int, msg: str, *args: object, exc_info: bool = False, **kwargs: object) -> None:
         told = {name: jsonable(value) for name, value in kwargs.items()} if kwargs else {}

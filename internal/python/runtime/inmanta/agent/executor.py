@@ -1,4 +1,4 @@
-"""What a handler sees of the process that it runs in."""
+"""The parts of the process that its handlers see."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from inmanta.agent.cache import AgentCache
 
 
 class Worker:
-    """A thread that does what it is given, in order. It begins with the first thing that there is to do."""
+    """A thread that does work in order. It starts with the first work."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -22,7 +22,7 @@ class Worker:
         self.begun = False
 
     def begin(self) -> None:
-        """Raises RuntimeError when there can be no more threads."""
+        """Start the thread. Raises RuntimeError if no further thread can be started."""
         if not self.begun:
             with self._beginning:
                 if not self.begun:
@@ -34,7 +34,7 @@ class Worker:
         self._waiting.put(work)
 
     def end(self) -> None:
-        """Let what runs come to its end, and drop what waits."""
+        """End the thread after the running work, dropping what waits."""
         try:
             while True:
                 self._waiting.get_nowait()
@@ -45,13 +45,13 @@ class Worker:
         while (work := self._waiting.get()) is not None:
             try:
                 work()
-            except BaseException:  # the thread is for what comes next too
+            except BaseException:  # the thread must survive for the next work
                 traceback.print_exc()
-            del work  # what it holds is not to wait for the next one
+            del work  # frees what it holds before the next work arrives
 
 
 class ResourceDetails:
-    """What is desired of a resource."""
+    """The desired state of a resource."""
 
     def __init__(self, id: str, version: int, attributes: Mapping[str, object]) -> None:
         from inmanta.resources import Id
@@ -69,14 +69,14 @@ class ResourceDetails:
 
 
 class AgentInstance:
-    """One agent in this process: its name, its thread, its cache, and the files of the server.
+    """An agent in this process: its name, thread and cache, and the files of the server.
 
-    All that handlers of the agent do happens in its one thread, as long as the agent is in use: there are
-    libraries that take the end of the thread that opened a connection for the end of the program (mitogen).
+    All handlers of the agent run in its one thread, as long as the agent is in use, because some libraries (mitogen)
+    take the end of the thread that opened a connection for the end of the program.
     """
 
     task: Any = None
-    """What it works on, with the files of the server."""
+    """The running task, with the files of the server."""
 
     def __init__(self, name: str, environment: uuid.UUID) -> None:
         self.name = name
@@ -89,7 +89,7 @@ class AgentInstance:
         self._claims = 0
 
     def claim(self) -> None:
-        """Say that a call follows; release ends it. The caller sees to it that these two do not overlap."""
+        """Announce a call, which release ends. The caller must not call both at the same time."""
         self._claims += 1
 
     def release(self) -> None:
@@ -101,12 +101,12 @@ class AgentInstance:
         return self._claims == 0
 
     def tend(self) -> None:
-        """Drop what is stale from the cache, when nothing else is to do."""
+        """Drop stale entries of the cache, if the agent is idle."""
         if self.idle:
             self.thread.put(self.cache.clean_stale_entries)
 
     def close(self) -> None:
-        """Give back what handlers hold: connections, for the most part."""
+        """Release what handlers hold, such as connections."""
         self.cache.close()
         self.thread.end()
 

@@ -1,8 +1,8 @@
-"""Handlers: smart adaptors that read and enforce one resource type.
+"""Handlers: adaptors that read and enforce a resource type.
 
-    pre ─▶ read_resource ─▶ calculate_diff ─▶ create_, update_ or delete_resource ─▶ post
-                                 │
-                                 └── a dry run, or a resource that only reports, ends here
+pre ─▶ read_resource ─▶ calculate_diff ─▶ create_, update_ or delete_resource ─▶ post
+                             │
+                             └── a dry run, or a resource that only reports, ends here
 """
 
 import functools
@@ -50,12 +50,12 @@ TDiscovered = TypeVar("TDiscovered")
 
 @stable_api
 class SkipResource(Exception):
-    """Not now: the resource counts as skipped and is tried again later."""
+    """Raised to skip the resource, which is tried again later."""
 
 
 @stable_api
 class SkipResourceForDependencies(SkipResource):
-    """Not before what it needs: the resource is tried again once its dependencies are deployed."""
+    """Raised to skip the resource until its dependencies are deployed."""
 
 
 @stable_api
@@ -64,7 +64,7 @@ class ResourcePurged(Exception):
 
 
 class HandlerNotAvailableException(Exception):
-    """What the handler works with cannot be reached."""
+    """Raised when something that the handler needs is unavailable."""
 
 
 @stable_api
@@ -81,13 +81,19 @@ class provider:
 
 @stable_api
 def cache(
-    func: Optional[T_FUNC] = None, ignore: list[str] = [], timeout: Optional[int] = None, for_version: Optional[bool] = None,
-    cache_none: bool = True, cacheNone: Optional[bool] = None, call_on_delete: Optional[Callable[[Any], None]] = None,
-    evict_after_creation: float = 0.0, evict_after_last_access: float = 0.0,
+    func: Optional[T_FUNC] = None,
+    ignore: list[str] = [],
+    timeout: Optional[int] = None,
+    for_version: Optional[bool] = None,
+    cache_none: bool = True,
+    cacheNone: Optional[bool] = None,
+    call_on_delete: Optional[Callable[[Any], None]] = None,
+    evict_after_creation: float = 0.0,
+    evict_after_last_access: float = 0.0,
 ) -> Any:
-    """Decorator: what a method of a handler returns is kept, per agent and arguments.
+    """Decorator: the result of a method of a handler is cached, per agent and arguments.
 
-    An argument called ``resource`` counts by its id without version, one in ``ignore`` does not count.
+    An argument named ``resource`` counts by its id without version, and arguments in ``ignore`` do not count.
     """
     idle, age = lifetime(for_version, timeout, evict_after_last_access, evict_after_creation)
     keep_none = cache_none if cacheNone is None else cacheNone
@@ -108,7 +114,7 @@ def cache(
 
 @functools.lru_cache(maxsize=1024)
 def _wants_io(handler: Any) -> bool:
-    """Handlers of old are made with a second argument, what they reach the machine through."""
+    """Whether a handler takes a second argument, as older ones do, to access the machine."""
     parameter = inspect.signature(handler).parameters.get("io")
     return parameter is not None and parameter.default is inspect.Parameter.empty
 
@@ -155,12 +161,12 @@ class Commander:
 
     @classmethod
     def close(cls) -> None:
-        """For the sake of those that call it; there is nothing to close."""
+        """Does nothing. It exists for code that calls it."""
 
 
 @stable_api
 class HandlerAPI(ABC, Generic[TResource]):
-    """What every handler has."""
+    """Base of all handlers."""
 
     def __init__(self, agent: Any, io: object = None) -> None:
         self._agent = agent
@@ -177,12 +183,12 @@ class HandlerAPI(ABC, Generic[TResource]):
         """Called before any operation."""
 
     def post(self, ctx: HandlerContext, resource: TResource) -> None:
-        """Called after any operation, also one that failed."""
+        """Called after any operation, even if it failed."""
 
     def deploy(
         self, ctx: HandlerContext, resource: TResource, requires: Mapping[str, const.HandlerResourceState]
     ) -> None:
-        """Enforce the resource if everything that it needs is deployed."""
+        """Enforce the resource if its dependencies are deployed."""
         if not requires:
             _enforce(self, ctx, resource)
             return
@@ -209,7 +215,7 @@ class HandlerAPI(ABC, Generic[TResource]):
 
     @abstractmethod
     def execute(self, ctx: HandlerContext, resource: TResource, dry_run: bool = False) -> None:
-        """Bring the resource to its desired state, or with dry_run find out what that takes."""
+        """Bring the resource to its desired state, or with dry_run find the necessary changes."""
         raise NotImplementedError()
 
     def can_reload(self) -> bool:
@@ -217,14 +223,14 @@ class HandlerAPI(ABC, Generic[TResource]):
         return False
 
     def do_reload(self, ctx: HandlerContext, resource: TResource) -> None:
-        """Called when something that this resource needs has changed."""
+        """Called when a dependency of this resource has changed."""
 
     def facts(self, ctx: HandlerContext, resource: TResource) -> dict[str, str]:
-        """What there is to know about the resource."""
+        """Return facts about the resource."""
         return {}
 
     def check_facts(self, ctx: HandlerContext, resource: TResource) -> dict[str, str]:
-        """The facts, with pre and post around."""
+        """Return the facts, calling pre and post around it."""
         try:
             self.pre(ctx, resource)
             return self.facts(ctx, resource)
@@ -232,13 +238,13 @@ class HandlerAPI(ABC, Generic[TResource]):
             _after(self, ctx, resource)
 
     def run_sync(self, func: Callable[[], Awaitable[T]]) -> T:
-        """Wait for something asynchronous."""
+        """Wait for the result of an asynchronous function."""
         from inmanta.agent import _loop
 
         return _loop.run_sync(func)
 
     def get_client(self) -> Any:
-        """A client of the server: its files, facts, parameters, and the record of resources in this environment."""
+        """Return a client for the server's files, facts, parameters and records of resources in this environment."""
         if self._client is None:
             from inmanta.protocol import Client
 
@@ -246,15 +252,15 @@ class HandlerAPI(ABC, Generic[TResource]):
         return self._client
 
     def get_file(self, hash_id: str) -> Optional[bytes]:
-        """The content that the compiler uploaded under this hash; None when the server has none."""
+        """Return the content with this hash from the server, or None."""
         return self._files().get(hash_id)
 
     def stat_file(self, hash_id: str) -> bool:
-        """Whether the server has a content under this hash."""
+        """Whether the server has the content with this hash."""
         return self._files().has(hash_id)
 
     def upload_file(self, hash_id: str, content: bytes) -> None:
-        """Give the server a content."""
+        """Store a content on the server."""
         self._files().put(hash_id, content)
 
     def _files(self) -> Any:
@@ -282,15 +288,15 @@ class ResourceHandler(HandlerAPI[TResource]):
     """A handler in three steps: check_resource, list_changes, do_changes."""
 
     def check_resource(self, ctx: HandlerContext, resource: TResource) -> TResource:
-        """The resource as it is now: a clone with what was found."""
+        """Return a clone of the resource with its actual state."""
         raise NotImplementedError()
 
     def do_changes(self, ctx: HandlerContext, resource: TResource, changes: Mapping[str, Mapping[str, object]]) -> None:
-        """Make what is into what shall be."""
+        """Bring the actual state to the desired one."""
         raise NotImplementedError()
 
     def list_changes(self, ctx: HandlerContext, resource: TResource) -> dict[str, dict[str, Any]]:
-        """What differs, per field."""
+        """Return the differences by field."""
         return self._diff(self.check_resource(ctx, resource), resource)
 
     def _diff(self, current: TResource, desired: TResource) -> dict[str, dict[str, Any]]:
@@ -308,10 +314,10 @@ class ResourceHandler(HandlerAPI[TResource]):
 
 @stable_api
 class CRUDHandler(ResourceHandler[TPurgeableResource]):
-    """A handler for what is created, read, updated and deleted."""
+    """A handler that creates, reads, updates and deletes something."""
 
     def read_resource(self, ctx: HandlerContext, resource: TPurgeableResource) -> None:
-        """Set what is found on ``resource``, a clone of what is desired; ResourcePurged when there is nothing."""
+        """Set the actual state on ``resource``, a clone of the desired one. Raises ResourcePurged if there is nothing."""
 
     def create_resource(self, ctx: HandlerContext, resource: TPurgeableResource) -> None:
         """Make the desired resource."""
@@ -322,7 +328,7 @@ class CRUDHandler(ResourceHandler[TPurgeableResource]):
     def update_resource(
         self, ctx: HandlerContext, changes: dict[str, dict[str, Any]], resource: TPurgeableResource
     ) -> None:
-        """Bring what is there to the desired state."""
+        """Change the existing thing to the desired state."""
 
     def calculate_diff(
         self, ctx: HandlerContext, current: TPurgeableResource, desired: TPurgeableResource
@@ -342,7 +348,7 @@ class DiscoveryHandler(HandlerAPI[TDiscovery], Generic[TDiscovery, TDiscovered])
 
     @abstractmethod
     def discover_resources(self, ctx: HandlerContext, discovery_resource: TDiscovery) -> Mapping[str, TDiscovered]:
-        """What is there: records by the id of the resource that each would be."""
+        """Return what exists, by the id that each would have as a resource."""
         raise NotImplementedError()
 
     def check_facts(self, ctx: HandlerContext, resource: TDiscovery) -> dict[str, str]:
@@ -356,7 +362,7 @@ class DiscoveryHandler(HandlerAPI[TDiscovery], Generic[TDiscovery, TDiscovered])
         _guarded(self, _discover, ctx, resource, dry_run)
 
 
-# How a handler is run. These are no methods: a handler may have any of its own.
+# How a handler is run. These are functions, because a handler may have methods of any name.
 
 
 def _enforce(handler: HandlerAPI[Any], ctx: HandlerContext, resource: Any) -> None:
@@ -366,8 +372,10 @@ def _enforce(handler: HandlerAPI[Any], ctx: HandlerContext, resource: Any) -> No
         handler.do_reload(ctx, resource)
 
 
-def _guarded(handler: HandlerAPI[Any], steps: Callable[..., None], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
-    """Run pre, the steps and post; what is raised becomes the state of the resource."""
+def _guarded(
+    handler: HandlerAPI[Any], steps: Callable[..., None], ctx: HandlerContext, resource: Any, dry_run: bool
+) -> None:
+    """Run pre, the steps and post. An exception becomes the state of the resource."""
     state = const.HandlerResourceState
     try:
         handler.pre(ctx, resource)
@@ -383,7 +391,11 @@ def _guarded(handler: HandlerAPI[Any], steps: Callable[..., None], ctx: HandlerC
         if lost := unreachable(exc):
             ctx.set("_unreachable", lost)
             ctx.set_resource_state(state.unavailable)
-            ctx.exception("%(resource_id)s: its target could not be reached: %(exception)s", resource_id=name, exception=_brief(exc))
+            ctx.exception(
+                "%(resource_id)s: its target could not be reached: %(exception)s",
+                resource_id=name,
+                exception=_brief(exc),
+            )
         else:
             ctx.set_resource_state(state.failed)
             ctx.exception("%(resource_id)s failed: %(exception)s", resource_id=name, exception=_brief(exc))
@@ -403,7 +415,7 @@ def _after(handler: HandlerAPI[Any], ctx: HandlerContext, resource: Any) -> None
 
 
 class _Read:
-    """The attributes of something as those of a dict."""
+    """Presents attributes of an object as a dict."""
 
     def __init__(self, of: object) -> None:
         self._of = of
@@ -429,7 +441,7 @@ def _list_and_do(handler: ResourceHandler[Any], ctx: HandlerContext, resource: A
 
 
 def _read_and_mend(handler: CRUDHandler[Any], ctx: HandlerContext, resource: Any, dry_run: bool) -> None:
-    # The clone exists until read_resource says otherwise: many handlers do not set purged themselves.
+    # The clone counts as existing until read_resource changes it, because many handlers do not set purged.
     current = resource.clone(purged=False)
     try:
         reading = getattr(ctx, "_reading", None)
@@ -463,7 +475,7 @@ def _discover(handler: DiscoveryHandler[Any, Any], ctx: HandlerContext, resource
 
 
 def _only_looked_at(ctx: HandlerContext, resource: Any, differs: Mapping[str, Any], dry_run: bool) -> bool:
-    """Report what differs. True when that is all that shall be done, and the state of the resource is set."""
+    """Report the differences. Returns True, with the state set, if nothing else is to be done."""
     if differs:
         ctx.update_changes(differs)
     state = const.HandlerResourceState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inmanta._fallback import lacking
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from typing import Any, Optional
 

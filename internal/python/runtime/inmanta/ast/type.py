@@ -8,7 +8,7 @@ from __future__ import annotations
 from inmanta._fallback import lacking
 from inmanta.ast import Locatable, Location, RuntimeException, TypeNotFoundException
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from typing import Any as _Any
     from typing import Optional

@@ -1,4 +1,4 @@
-"""All types of the model, as dependency managers and contexts of plug-ins get them."""
+"""All types of the model, for dependency managers and contexts of plug-ins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Types(dict):  # type: ignore[type-arg]
     """The named types of the model by their full names: entities, typedefs, implementations and plug-ins.
 
-    One that is named is asked for alone. Only who looks at all of them has all modules imported.
+    A type is requested by its name. Only looking at all of them imports all modules.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,9 @@ class Types(dict):  # type: ignore[type-arg]
         except TypeNotFoundException:
             from inmanta.plugins import PluginMeta, one_plugin
 
-            if not name.rpartition("::")[2][:1].isupper():  # what looks like an entity is not worth importing all modules
+            if not name.rpartition("::")[2][
+                :1
+            ].isupper():  # do not import all modules for a name that looks like an entity
                 PluginMeta.get_functions()
             return one_plugin(name)
 

@@ -31,7 +31,7 @@ from inmanta.ast import (
 from inmanta.execute.runtime import Instance
 from inmanta.execute.util import NoneValue, ReferenceBase, Unknown
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Optional
@@ -123,7 +123,9 @@ class DynamicProxy:
         if isinstance(item, DynamicProxy):
             return item._get_instance()
         if isinstance(item, dict):
-            return {cls._key(key, value): cls.unwrap(value, dynamic_context=dynamic_context) for key, value in item.items()}
+            return {
+                cls._key(key, value): cls.unwrap(value, dynamic_context=dynamic_context) for key, value in item.items()
+            }
         if isinstance(item, list):
             return [cls.unwrap(each, dynamic_context=dynamic_context) for each in item]
         if item is None:

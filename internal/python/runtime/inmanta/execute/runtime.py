@@ -9,13 +9,13 @@ from __future__ import annotations
 from inmanta._fallback import lacking
 from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
 
-TYPE_CHECKING = False  # every compile imports this: it has to do without typing
+TYPE_CHECKING = False  # every compile imports this module, so it does without typing
 if TYPE_CHECKING:
     from typing import Any, Optional
 
 
 class Model:
-    """What Python may ask of the engine."""
+    """The requests of Python to the engine."""
 
     def read(self, instance: "Instance", name: str) -> object:
         """The value of an attribute. Raises UnsetException, OptionalValueException or NotFoundException."""
@@ -30,13 +30,13 @@ class Model:
         """All instances of an entity and its children so far."""
 
     def types(self) -> list[str]:
-        """The names of all types that the model defines, but plug-ins, in the order of its text."""
+        """The names of all types of the model except plug-ins, in the order of its text."""
 
     def defaults_of(self, entity: str) -> list[Any]:
         """The default values that an entity gives itself: pairs of name and expression or None."""
 
     def owner(self) -> Any:
-        """The call that runs, as it is written."""
+        """The running call, as it is written."""
 
     def imports_in(self, file: str) -> list[Any]:
         """Name, alias and line of the imports of a file."""
@@ -45,13 +45,13 @@ class Model:
         """The generation and the metadata of the module in a folder."""
 
     def plugins(self) -> dict[str, Any]:
-        """The plug-ins that there are for the model, by name."""
+        """The plug-ins of the model, by name."""
 
     def accepts(self, name: str, value: object) -> bool:
         """Whether value belongs to the type of that name."""
 
     def check_result(self, plugin: str, value: object) -> None:
-        """Raises PluginTypeException when value is not what the plug-in of that name declares."""
+        """Raises PluginTypeException if value is not of the type that the plug-in declares."""
 
     def entity_of(self, cls: type) -> Optional[str]:
         """The entity whose instances are objects of a dataclass in Python."""
@@ -68,7 +68,7 @@ _types: Any = None
 
 
 def all_types() -> Any:
-    """The types of the model by name: one dict for all who ask."""
+    """The types of the model by name, always the same dict."""
     global _types
     if _types is None:
         from inmanta.execute._types import Types
@@ -78,7 +78,7 @@ def all_types() -> Any:
 
 
 def install(model: Optional[Model]) -> None:
-    """Say which model instances belong to."""
+    """Set the model of all instances."""
     global _model, _types
     _model, _types = model, None
 
@@ -93,12 +93,12 @@ def model() -> Model:
     return _model
 
 
-# Where reads of attributes are noted, when somebody wants to know what a value was made from.
+# A list that records reads of attributes, to find out from what a value was made.
 _noted: Optional[list[tuple[int, str]]] = None
 
 
 def note_reads(into: Optional[list[tuple[int, str]]]) -> None:
-    """From now on append instance and name of every attribute that is read; None ends it."""
+    """From now on append instance and name of every attribute that is read to this list; None stops that."""
     global _noted
     _noted = into
 
@@ -131,14 +131,14 @@ class ResultVariable:
     can_get = is_ready
 
 
-# Stands in Instance.known for an optional relation that leads nowhere.
+# In Instance.known: an optional relation without a value.
 EMPTY = object()
 
 
 class Instance:
     """An instance of an entity. There is one object for each, so ``is`` and ``==`` agree.
 
-    Values that were read once are kept: a variable of the model never changes.
+    Values that were read are kept, because variables of the model never change.
     """
 
     __slots__ = ("id", "entity_name", "known", "siblings", "dataclass_self", "__weakref__")
@@ -147,9 +147,9 @@ class Instance:
         self.id = id
         self.entity_name = entity_name
         self.known: dict[str, object] = {}
-        # Instances that came in the same list: what is read of one will be read of all.
+        # Instances of the same list: a loop will read the same attributes of all.
         self.siblings: Optional[list[Instance]] = None
-        # The object of Python that it was made from, or that was made of it when a plug-in wanted one.
+        # The Python object from which it was made, or that was made of it for a plug-in.
         self.dataclass_self: object = None
 
     def read(self, name: str) -> object:
@@ -239,7 +239,7 @@ class ExecutionContext(Resolver):
 
 
 class QueueScheduler:
-    """Stands for the engine where upstream hands out its queue."""
+    """Stands for the engine where inmanta-core passes its queue."""
 
     def __init__(self, compiler: Any) -> None:
         self._compiler = compiler

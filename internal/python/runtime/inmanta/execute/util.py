@@ -1,4 +1,4 @@
-"""Values that Python has no word for."""
+"""Values of the model without a counterpart in Python."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from inmanta._fallback import lacking
 
 
 class ReferenceBase:
-    """What tells references from other values, for those who need not know more of them."""
+    """Base of references, for code that only needs to recognise them."""
 
 
 class NoneValue:
@@ -29,12 +29,12 @@ class AnyType:
 
 
 class Unknown:
-    """A value that only the outside knows and has not told yet.
+    """A value that is not known yet, because it comes from outside.
 
     :param source: the object that this value depends on.
     """
 
-    _number = 0  # what tells it from others in the engine, once that knows it
+    _number = 0  # its number in the engine, once it has one
 
     def __init__(self, source: object = None) -> None:
         self.source = source

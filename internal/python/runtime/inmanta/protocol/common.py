@@ -1,4 +1,4 @@
-"""What a call to the server gives back."""
+"""Results of calls to the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """A status code and a body."""
+    """The status code and body of an answer."""
 
     def __init__(self, code: int = 0, result: Optional[dict[str, Any]] = None) -> None:
         self.code = code

@@ -1,7 +1,7 @@
 """Clients whose calls are answered by the program that started this process.
 
-A role of the worker calls :func:`answer_with`. Without an answer a call ends
-like one to a server that does not listen: ConnectionRefusedError.
+A role of the worker sets the function that answers with :func:`answer_with`. A call
+without an answer raises ConnectionRefusedError, as if no server listened.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _waits = False
 
 
 def answer_with(answer: Optional[Answer], *, waits: bool = False) -> None:
-    """Install the function that answers calls: (method, arguments) → Result, or None to refuse.
+    """Set the function that answers calls: (method, arguments) → Result, or None to refuse.
 
-    Arguments without a name are a list under the name "". With ``waits`` the function may take its time:
-    awaited calls run it in another thread, in their own context.
+    Positional arguments are a list with the name "". With ``waits`` the function may take long, so awaited calls run it
+    in another thread, in their own context.
     """
     global _answer, _waits
     _answer, _waits = answer, waits
@@ -41,7 +41,7 @@ def _call(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
 
 
 class _Transport:
-    """The address of the server, for modules that look for it."""
+    """The address of the server, for modules that read it."""
 
     def _get_client_config(self) -> str:
         from inmanta.config import Config

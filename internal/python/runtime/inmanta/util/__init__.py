@@ -36,7 +36,8 @@ def _simpler(o: Any) -> Any:
     if isinstance(o, JSONSerializable):
         return o.json_serialization_step()
     if isinstance(o, uuid.UUID) or any(
-        base.__name__ in ("AnyUrl", "Url", "SecretStr") and base.__module__.startswith("pydantic") for base in type(o).__mro__
+        base.__name__ in ("AnyUrl", "Url", "SecretStr") and base.__module__.startswith("pydantic")
+        for base in type(o).__mro__
     ):
         return str(o)
     if hasattr(o, "to_dict"):

@@ -388,7 +388,9 @@ class WildNullPath(WildDictPath):
 
 def _no_wild_card(*values: DictPathValue) -> None:
     if any(isinstance(value, WildCardValue) for value in values):
-        raise InvalidPathException("* stands for many keys, and this path has to lead to one element: use a WildDictPath")
+        raise InvalidPathException(
+            "* stands for many keys, and this path has to lead to one element: use a WildDictPath"
+        )
 
 
 class DictPath(WildDictPath):

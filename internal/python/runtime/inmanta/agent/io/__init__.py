@@ -1,4 +1,4 @@
-"""How handlers of old reach the machine that they manage: always the one they run on."""
+"""Access of older handlers to the machine that they manage, which is always the one they run on."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Files and commands of the machine that this process runs on, for handlers of old."""
+"""Files and commands of this machine, for older handlers."""
 
 import grp
 import hashlib
@@ -12,7 +12,7 @@ from typing import Optional, Union
 
 
 class IOBase:
-    """What is reached: a machine with files and commands."""
+    """A machine with files and commands."""
 
     def __init__(self, uri: str = "local:", config: Optional[Mapping[str, Optional[str]]] = None) -> None:
         self.uri = uri
@@ -22,7 +22,7 @@ class IOBase:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release all resources."""
 
 
 class LocalIO(IOBase):
@@ -39,7 +39,7 @@ class LocalIO(IOBase):
         cwd: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> tuple[str, str, int]:
-        """Run a command: what it printed, what it complained of, its exit status. ``env`` is added to ours."""
+        """Run a command. Returns standard output, standard error and exit status. ``env`` is added to our environment."""
         done = subprocess.run(
             [command, *arguments],
             env={**os.environ, **env} if env is not None else None,
@@ -48,7 +48,11 @@ class LocalIO(IOBase):
             capture_output=True,
             stdin=subprocess.DEVNULL,
         )
-        return done.stdout.decode(errors="replace").strip(), done.stderr.decode(errors="replace").strip(), done.returncode
+        return (
+            done.stdout.decode(errors="replace").strip(),
+            done.stderr.decode(errors="replace").strip(),
+            done.returncode,
+        )
 
     def hash_file(self, path: str) -> str:
         with open(path, "rb") as file:
@@ -70,7 +74,7 @@ class LocalIO(IOBase):
         return os.path.lexists(path)
 
     def file_stat(self, path: str) -> dict[str, Union[int, str]]:
-        """Owner, group and permissions; the permissions as the digits that chmod takes, as a number."""
+        """Owner, group and permissions, the latter as the digits of chmod read as a decimal number."""
         found = os.stat(path)
         return {
             "owner": pwd.getpwuid(found.st_uid).pw_name,

@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ordain.dev/ordain/executor"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/service"
+	"ordain.dev/ordain/scheduler"
+	"ordain.dev/ordain/server/callback"
+	"ordain.dev/ordain/server/deployer"
+	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/logfile"
+	"ordain.dev/ordain/server/source"
+	"ordain.dev/ordain/server/store"
+)
+
+// deployments makes the deployer of an environment together with its executors
+// and its logs.
+type deployments struct {
+	server  *Server
+	store   *store.Store
+	maker   *venv.Maker
+	bus     *bus.Bus
+	sources *source.Opener
+}
+
+// cleanInterval is how often unused processes and virtual environments are looked for.
+const cleanInterval = 10 * time.Second
+
+// deployment is a deployer with what belongs to it.
+type deployment struct {
+	*deployer.Deployer
+	executors *executor.Manager
+	log       *slog.Logger
+	variables *variables
+	files     []*logfile.File
+	running   service.Runner
+	closing   sync.Once
+	// retention of the resource action log, in nanoseconds; it is read while it changes.
+	retention atomic.Int64
+}
+
+// new makes the deployer of an environment.
+func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
+	o := d.server.cfg.Options
+	made := &deployment{variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
+	defer func() {
+		if err != nil {
+			made.closeFiles()
+		}
+	}()
+	agentLog, err := made.open(d.server.layout.AgentLog(e.ID), d.server.logPolicy)
+	if err != nil {
+		return nil, err
+	}
+	made.retention.Store(retentionOf(e))
+	actions, err := made.open(d.server.layout.ResourceActionsLog(e.ID), func() logfile.Policy {
+		policy := d.server.logPolicy()
+		policy.Retention = time.Duration(made.retention.Load())
+		return policy
+	})
+	if err != nil {
+		return nil, err
+	}
+	made.log = newLog(agentLog, o.LogLevel)
+	python, err := d.maker.Interpreter(context.Background(), "")
+	if err != nil {
+		return nil, err
+	}
+	desk, err := callback.New(e.ID, func() http.Handler { return d.server.rest })
+	if err != nil {
+		return nil, err
+	}
+	made.executors, err = executor.NewManager(executor.Config{
+		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Desk: desk, Logger: made.log,
+		Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
+		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
+		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk, MemoryMax: o.ExecutorMemory,
+		FileMax: o.ExecutorFileSize, ChildrenMax: o.ExecutorChildren, KeepDaemons: o.ExecutorKeepDaemons,
+	})
+	if err != nil {
+		return nil, err
+	}
+	made.Deployer, err = deployer.New(deployer.Config{
+		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log, ActionLog: actions,
+		OnChange: func(moved deployer.Event) { d.tell(e.ID, moved) },
+		OnNotice: func(n intent.Notice) {
+			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
+			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
+		},
+		OnFacts: func() { d.server.keepers.FactsChanged(e.ID) }, FactRenew: o.FactRenew,
+		Limits:        scheduler.Limits{Concurrency: o.Concurrency, DryRuns: o.DryRuns, Facts: o.FactRefreshes},
+		PythonVersion: python.Minor, Libc: python.Libc, Timeout: o.HandlerTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// tell passes on what moved to live pages.
+func (d *deployments) tell(env intent.EnvironmentID, moved deployer.Event) {
+	event := bus.Event{Environment: env, Topic: bus.Resource}
+	switch {
+	case moved.DryRun != intent.ActionID{}:
+		event.Topic, event.ID = bus.DryRun, moved.DryRun.String()
+	case !moved.Resource.IsZero():
+		event.ID = moved.Resource.String()
+	}
+	d.bus.Publish(event)
+	if moved.Ended { // people are told
+		d.bus.Publish(bus.Event{Environment: env, Topic: bus.Notification})
+	}
+}
+
+// retentionOf is how long lines of the resource action log are kept.
+func retentionOf(e intent.Environment) int64 {
+	return int64(e.Int("resource_action_logs_retention")) * int64(24*time.Hour)
+}
+
+// Changed tells deployer, executors and logs that settings, secrets or the halted mark changed.
+func (d *deployment) Changed(e intent.Environment) {
+	d.retention.Store(retentionOf(e))
+	if d.variables.changed() {
+		d.executors.Renew()
+	}
+	d.Deployer.Changed(e)
+}
+
+// Executors reports what runs the environment's handlers.
+func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
+
+func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
+	f, err := logfile.Open(path, policy)
+	if err != nil {
+		return nil, fault.Disk("server.deployer", path, err)
+	}
+	d.files = append(d.files, f)
+	return f, nil
+}
+
+func (d *deployment) closeFiles() {
+	for _, f := range d.files {
+		_ = f.Close()
+	}
+}
+
+// Start starts the deployer and the clean-up of what it no longer uses.
+func (d *deployment) Start(ctx context.Context) error {
+	return d.running.Start(ctx, func(ctx context.Context) (func(context.Context), error) {
+		if err := d.Deployer.Start(ctx); err != nil {
+			return nil, err
+		}
+		return d.run, nil
+	})
+}
+
+// Stop ends deployer, executors and logs, in this order. It cannot be started again.
+func (d *deployment) Stop() {
+	d.running.Stop()
+	d.closing.Do(d.closeFiles)
+}
+
+// run cleans up until ctx ends, and then ends the deployer and its executors.
+func (d *deployment) run(ctx context.Context) {
+	ticker := time.NewTicker(cleanInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			d.clean(ctx)
+		}
+	}
+	d.Deployer.Stop()
+	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := d.executors.Close(grace); err != nil {
+		d.log.Error("executors did not stop", "error", err)
+	}
+}
+
+func (d *deployment) clean(ctx context.Context) {
+	if err := d.executors.Clean(ctx); err != nil && ctx.Err() == nil {
+		d.log.Error("the clean-up of executors failed", "error", err)
+	}
+	for _, f := range d.files {
+		if err := f.Clean(); err != nil {
+			d.log.Error("old logs cannot be removed", "error", err)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/gitsync"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/build"
+)
+
+// compilation is one compile on its way through the stages. Each stage is
+// recorded when it begins, while it prints and when it ends; the first that fails
+// ends the compilation, and what is deployed stays as it was.
+type compilation struct {
+	*keeper
+	log     *slog.Logger
+	e       intent.Environment // as it was when the compilation began; see applyProjectSettings
+	compile intent.Compile
+	job     build.Job
+	source  gitsync.Source
+	doc     *export.Document // what the compiler exported
+	version *int             // that was stored
+	diags   json.RawMessage
+	// fetching is set while the source is fetched and a commit chosen.
+	fetching bool
+	// refused is set when the commit may not be deployed.
+	refused bool
+	// promoted is the commit that was promoted, where the environment follows another one.
+	promoted *PromotedCommit
+	turn     *turn         // its place among the compiles that run
+	ending   *cancellation // nil for previews
+	open     *intent.Stage // the stage that runs
+	// preview is set for a commit that is only looked at: its version is never released.
+	preview bool
+}
+
+// errModel says that the model has errors, which the diagnostics describe.
+var errModel = errors.New("the model has errors")
+
+// errUpToDate ends a compilation early: its commit is compiled already.
+var errUpToDate = errors.New("nothing to do")
+
+func (k *keeper) newCompilation(e intent.Environment, compile intent.Compile, dir string) *compilation {
+	return &compilation{
+		keeper: k, e: e, compile: compile, log: k.log.With("compile", compile.ID),
+		job: build.Job{
+			Environment: e, Compile: compile,
+			Dir: dir, ProjectDir: filepath.Join(dir, filepath.FromSlash(e.Source.Subdir)),
+		},
+	}
+}
+
+// compile runs one compile to its end. When ctx ends the compile is left open:
+// it starts over when the environment is owned again.
+func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile, turn *turn) {
+	own, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := k.newCompilation(e, compile, k.Folders.compilerDir(e.ID))
+	c.turn, c.ending = turn, &cancellation{cancel: cancel}
+	k.publishCompile(compile.ID)
+	var watching sync.WaitGroup
+	if e.Bool("compile_cancel_older") && compile.Moved() && k.cancelled < mostCancelled {
+		watching.Go(func() { k.watchNewer(own, compile.ID, c.ending) })
+	}
+	err := c.run(own)
+	cancel()
+	watching.Wait()
+	if ctx.Err() == nil {
+		c.finish(ctx, err)
+	}
+}
+
+// run goes through the stages in order.
+func (c *compilation) run(ctx context.Context) error {
+	stages := []func(context.Context) error{
+		c.prepare, c.fetch, c.admit, c.checkout, c.makeVenv, c.install, c.compileModel, c.storeVersion, c.release,
+	}
+	for _, stage := range stages {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+		c.fetching = false
+	}
+	return nil
+}
+
+// finish records how the compilation ended.
+func (c *compilation) finish(ctx context.Context, err error) {
+	success := err == nil || errors.Is(err, errUpToDate)
+	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.diags, At: c.cfg.Now()}
+	if by := c.ending.superseded(); by != nil && !success {
+		end.SupersededBy = &by.ID
+		c.endSuperseded(ctx, *by)
+		c.cancelled++
+	} else {
+		end.Notice = c.failure(err, success)
+		c.cancelled = 0
+	}
+	if !c.persist(ctx, "record the end of a compile", func() error {
+		return c.cfg.Store.FinishCompile(ctx, c.compile.ID, end)
+	}) {
+		return
+	}
+	c.publishCompile(c.compile.ID)
+	if end.Notice != nil {
+		c.publish(c.env, bus.Notification, "")
+	}
+	switch {
+	case end.SupersededBy != nil:
+		c.log.Info("compile cancelled for a newer commit", "newer", *end.SupersededBy)
+	case success && c.version != nil:
+		c.log.Info("compile succeeded", "version", *c.version)
+	case success:
+		c.log.Info("compile succeeded")
+	default:
+		c.log.Warn("compile failed; what is deployed stays as it is", "error", err)
+	}
+}
+
+// failure is the notice of a compile that failed, as people look for it: what
+// they pushed is not what is deployed. A compile that exports nothing concerns
+// only whoever asked for it, and gives none.
+func (c *compilation) failure(err error, success bool) *intent.Notice {
+	if success || !c.compile.Export || c.preview {
+		return nil
+	}
+	id := c.compile.ID
+	n := &intent.Notice{
+		Severity: intent.SeverityError,
+		Title:    "Compilation failed",
+		URI:      "/api/v2/compilereport/" + id.String(),
+		Compile:  &id,
+	}
+	if c.fetching {
+		n.Title = "Pulling updates during compile failed"
+	}
+	if c.refused {
+		n.Title = "A commit was refused"
+	}
+	if rev := c.compile.Revision; rev != nil && !c.fetching {
+		n.Message = fmt.Sprintf("%s %q by %s: ", rev.Short(), rev.Subject, rev.Author)
+	}
+	n.Message += err.Error()
+	return n
+}
+
+func (k *keeper) publishCompile(compile intent.CompileID) {
+	k.publish(k.env, bus.Compile, compile.String())
+}
+
+// stage records one stage around what it does. The error of do is shown as the
+// last lines of the stage's error output.
+func (c *compilation) stage(
+	ctx context.Context,
+	name string,
+	do func(out build.Output) (command string, err error),
+) error {
+	s := intent.Stage{ID: uuid.New(), Compile: c.compile.ID, Name: name, Started: c.cfg.Now()}
+	if !c.persist(ctx, "record a stage", func() error { return c.cfg.Store.StartStage(ctx, s) }) {
+		return fmt.Errorf("%s could not be recorded", name)
+	}
+	c.open = &s
+	c.publishCompile(c.compile.ID)
+	out := func(stdout, stderr string) {
+		if err := c.cfg.Store.AppendStage(ctx, s.ID, stdout, stderr); err != nil && ctx.Err() == nil {
+			c.log.Warn("output of a stage was lost", "stage", name, "error", err)
+		}
+		c.publishCompile(c.compile.ID)
+	}
+	command, err := do(out)
+	code := 0
+	if err != nil && !errors.Is(err, errUpToDate) {
+		code = 1
+		out("", err.Error()+"\n")
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	at := c.cfg.Now()
+	if !c.persist(ctx, "record the end of a stage", func() error {
+		return c.cfg.Store.FinishStage(ctx, s.ID, c.Folders.shown(c.env, command), code, at)
+	}) {
+		return fmt.Errorf("the end of %s could not be recorded", name)
+	}
+	c.open = nil
+	c.publishCompile(c.compile.ID)
+	return err
+}

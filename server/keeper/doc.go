@@ -1,0 +1,18 @@
+// Package keeper looks after environments: it follows their repositories,
+// compiles what comes, releases it and holds the scheduler that deploys it.
+//
+// The Registry has one keeper for each environment. Where several processes
+// share a database, one of them owns an environment at a time. While a keeper
+// owns its environment it has these loops, which end together:
+//
+//	webhooks    deliveries that wait ─▶ one look at the repository ─▶ a compile is asked for   hooks.go
+//	compiles    the queue ─▶ compilation: fetch ▸ admit ▸ … ▸ export ▸ release                   queue.go, compilation.go
+//	previews    dry runs of commits ─▶ a compilation beside the queue ─▶ its dry run             previews.go
+//	promotions  what the followed environment deployed ─▶ its gates ─▶ a compile is asked for   promotions.go
+//	deployer    a version that was released ─▶ its resources are deployed                        package deployer
+//
+// The watcher (package gitsync), the inbox of webhooks and the clean-up are
+// shared by all environments of the process. Loops tell each other that there is
+// something to do through channels that hold one wake; what there is to do stands
+// in the database, so that a wake may be lost with its process and nothing else is.
+package keeper

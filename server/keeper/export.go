@@ -1,0 +1,244 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/build"
+)
+
+func (c *compilation) makeVenv(ctx context.Context) error {
+	return c.stage(ctx, intent.StageVenv, func(out build.Output) (string, error) {
+		return c.cfg.Builder.Venv(ctx, c.job, out)
+	})
+}
+
+func (c *compilation) install(ctx context.Context) error {
+	return c.stage(ctx, intent.StageInstall, func(out build.Output) (string, error) {
+		job := c.job
+		if !c.preview {
+			job.Modules = func(urls map[string]string) { c.recordModules(ctx, urls) }
+		}
+		return c.cfg.Builder.Install(ctx, job, out)
+	})
+}
+
+// recordModules records the repositories of a project's modules: pushes to them
+// concern the environment from now on.
+func (c *compilation) recordModules(ctx context.Context, urls map[string]string) {
+	if err := c.cfg.Store.SetModules(ctx, c.env, urls); err != nil {
+		c.log.Warn("the repositories of modules could not be recorded; webhooks about them start nothing", "error", err)
+	}
+}
+
+// compileModel runs the compiler.
+func (c *compilation) compileModel(ctx context.Context) error {
+	return c.stage(ctx, intent.StageCompile, func(out build.Output) (command string, err error) {
+		if c.job.Parameters, err = c.parameters(ctx); err != nil {
+			return "", err
+		}
+		if c.doc, command, err = c.cfg.Builder.Compile(ctx, c.job, out); err != nil {
+			return command, err
+		}
+		if len(c.doc.Diagnostics) > 0 {
+			if c.diags, err = json.Marshal(c.doc.Diagnostics); err != nil {
+				return command, err
+			}
+		}
+		if !c.doc.Success {
+			return command, errModel
+		}
+		return command, nil
+	})
+}
+
+// parameters reads what plug-ins may ask for: all parameters and facts.
+func (c *compilation) parameters(ctx context.Context) ([]intent.Parameter, error) {
+	var all []intent.Parameter
+	for _, facts := range []bool{false, true} {
+		q := intent.ListQuery{Limit: 1000, Sort: "name"}
+		for {
+			page, err := c.cfg.Store.Parameters(ctx, c.env, facts, q)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, page.Items...)
+			if page.After == 0 || len(page.Items) == 0 {
+				break
+			}
+			last := page.Items[len(page.Items)-1]
+			q.After = &intent.Bound{Value: &last.Name, ID: last.ID.String()}
+		}
+	}
+	return all, nil
+}
+
+// storeVersion records the version, and the files that it refers to. From here
+// on the compilation is not cancelled any more.
+func (c *compilation) storeVersion(ctx context.Context) error {
+	if err := c.ending.finalize(); err != nil || !c.compile.Export {
+		return err
+	}
+	return c.stage(ctx, intent.StageExport, func(out build.Output) (string, error) {
+		v, err := c.newVersion(c.doc)
+		if err != nil {
+			return "", err
+		}
+		if v.Preview = c.preview; !c.preview {
+			if err := c.applyProjectSettings(ctx, c.doc.Settings); err != nil {
+				return "", err
+			}
+		}
+		var number int
+		if err := c.patiently(ctx, "store the version", func() (err error) {
+			if err := c.storeFiles(ctx, c.doc); err != nil {
+				return err
+			}
+			number, err = c.cfg.Store.StoreVersion(ctx, v, c.cfg.Now())
+			return err
+		}); err != nil {
+			return "", err
+		}
+		c.version = &number
+		c.publish(c.env, bus.Version, strconv.Itoa(number))
+		what := "resources"
+		if v.Partial != nil {
+			what = "resources of the resource sets that changed"
+		}
+		out(fmt.Sprintf("Committed %d %s with version %d\n", len(v.Resources), what, number), "")
+		return "", nil
+	})
+}
+
+// applyProjectSettings applies the environment_settings of project.yml, before
+// the version is stored: they decide whether it is released.
+func (c *compilation) applyProjectSettings(ctx context.Context, settings map[string]any) error {
+	changed := false
+	err := c.patiently(ctx, "set the settings of project.yml", func() (err error) {
+		changed, err = c.ProtectSettings(ctx, c.e, settings, intent.ProtectedByProject)
+		return err
+	})
+	if err != nil {
+		return fault.Wrap("keeper.applyProjectSettings", fault.KindOf(err), err).
+			Say("environment_settings of project.yml cannot be set")
+	}
+	if !changed {
+		return nil
+	}
+	// The only second read of the environment: its settings are others now, and
+	// decide whether the version is released.
+	return c.patiently(ctx, "read the settings", func() error {
+		e, err := c.cfg.Store.Environment(ctx, c.env)
+		if err == nil {
+			c.e = e
+		}
+		return err
+	})
+}
+
+// storeFiles stores the files that a document refers to, those that are not there yet.
+func (c *compilation) storeFiles(ctx context.Context, doc *export.Document) error {
+	hashes := slices.Sorted(maps.Keys(doc.Files))
+	missing, err := c.cfg.Store.MissingFiles(ctx, hashes)
+	if err != nil {
+		return err
+	}
+	for _, hash := range missing {
+		stored, err := c.cfg.Store.PutFile(ctx, doc.Files[hash])
+		if err != nil {
+			return err
+		}
+		if stored != hash {
+			return fault.New("keeper.storeFiles", fault.Invalid,
+				"the compiler named a file "+hash+" whose content has the hash "+stored)
+		}
+	}
+	return nil
+}
+
+// newVersion makes what is stored from what the compiler exported.
+func (c *compilation) newVersion(doc *export.Document) (intent.NewVersion, error) {
+	const op = "keeper.newVersion"
+	v := intent.NewVersion{
+		Environment: c.env,
+		Provenance:  c.provenance(doc),
+		Resources:   make([]intent.Resource, 0, len(doc.Resources)),
+		Code:        doc.Code,
+		Pip:         doc.Pip,
+		Unknowns:    doc.Unknowns,
+	}
+	if doc.Partial {
+		v.Partial = &intent.PartialChange{Removed: doc.RemovedSets}
+	}
+	if doc.Provenance != nil {
+		packed, err := doc.Provenance.Pack()
+		if err != nil {
+			return v, fault.Wrap(op, fault.Internal, err)
+		}
+		v.Origins = packed
+	}
+	seen := make(map[intent.ResourceID]bool, len(doc.Resources))
+	for _, resource := range doc.Resources {
+		if resource.ID.IsZero() || seen[resource.ID] {
+			return v, fault.New(op, fault.Invalid, "the resource "+resource.ID.String()+" was exported twice")
+		}
+		seen[resource.ID] = true
+		v.Resources = append(v.Resources, resource.Intent(0))
+	}
+	return v, nil
+}
+
+// provenance says where the version comes from.
+func (c *compilation) provenance(doc *export.Document) intent.Provenance {
+	rev := c.compile.Revision
+	return intent.Provenance{
+		Compile: c.compile.ID, Trigger: c.compile.Trigger, Variables: c.compile.Variables,
+		Commit: rev.Commit, Branch: rev.Branch, Author: rev.Author, Email: rev.Email, Subject: rev.Subject,
+		CommitTime: rev.Time.UTC().Truncate(time.Second), Signer: rev.Signer.Name, SignerKey: rev.Signer.Key,
+		Modules: doc.Modules, CompilerPython: doc.Python, Ordain: c.cfg.Version,
+	}
+}
+
+// release makes the new version the intent, where the environment wants that.
+func (c *compilation) release(ctx context.Context) error {
+	if !c.compile.Export || !c.e.Bool("auto_deploy") {
+		return nil
+	}
+	number := *c.version
+	return c.stage(ctx, intent.StageRelease, func(out build.Output) (string, error) {
+		err := c.patiently(ctx, "release the version", func() error {
+			active, err := c.cfg.Store.ActiveVersion(ctx, c.env)
+			if err != nil {
+				return err
+			}
+			if active != nil && active.Number == number {
+				c.Released(c.env, number) // by an attempt that was cut off
+				return nil
+			}
+			return c.ReleaseVersion(ctx, c.env, number)
+		})
+		var held *intent.HeldError
+		switch {
+		case errors.As(err, &held):
+			out(fmt.Sprintf("held: version %d is not released: %s\n%s\n",
+				held.Version, held.Hold.Text, held.Advice()), "")
+			return "", nil
+		case fault.Is(err, fault.Conflict):
+			out("Not released: "+err.Error()+"\n", "")
+			return "", nil
+		case err == nil:
+			out(fmt.Sprintf("Version %d is the intent now\n", number), "")
+		}
+		return "", err
+	})
+}

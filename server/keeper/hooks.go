@@ -1,0 +1,108 @@
+package keeper
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+const (
+	deliveryBatch = 1000
+	// deliveryPatience is how long a webhook waits for a repository that cannot be asked.
+	deliveryPatience = 15 * time.Minute
+	// burstQuiet without a webhook ends a burst.
+	burstQuiet = 50 * time.Millisecond
+	// burstMost is how long a burst may hold up what its webhooks ask for.
+	burstMost        = 2 * time.Second
+	deliveryRetryMin = time.Second
+	deliveryRetryMax = time.Minute
+)
+
+// keepDeliveries acts on webhooks until ctx ends. They wait in the database, so
+// what a killed server left is found by the next owner.
+//
+// This is the only place that holds webhooks back. The first one is acted on at
+// once. Those that follow wait until the burst is over, and are then answered
+// together by one look at the repository: a burst costs one or two compiles.
+func (k *keeper) keepDeliveries(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := k.handleDeliveries(ctx)
+		switch {
+		case err != nil:
+			pause(ctx, k.deliveryTrouble(ctx, err))
+		case found:
+			k.failedLooks = 0
+			k.awaitQuiet(ctx)
+		default:
+			k.failedLooks = 0
+			select {
+			case <-ctx.Done():
+			case <-k.deliveryWakes:
+			}
+		}
+	}
+}
+
+// awaitQuiet waits until no webhook came for burstQuiet, but not longer than burstMost.
+func (k *keeper) awaitQuiet(ctx context.Context) {
+	most := time.NewTimer(burstMost)
+	defer most.Stop()
+	quiet := time.NewTimer(burstQuiet)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-most.C:
+			return
+		case <-quiet.C:
+			return
+		case <-k.deliveryWakes:
+			quiet.Reset(burstQuiet)
+		}
+	}
+}
+
+// handleDeliveries acts on all webhooks that wait, and reports whether there were
+// any. After an error those that could not be acted on wait still.
+func (k *keeper) handleDeliveries(ctx context.Context) (found bool, err error) {
+	waiting, err := k.cfg.Store.WaitingDeliveries(ctx, k.env, deliveryBatch)
+	if err != nil || len(waiting) == 0 {
+		return false, err
+	}
+	e, err := k.cfg.Store.Environment(ctx, k.env)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	j := &judgement{Registry: k.Registry, e: e, outcomes: map[uuid.UUID]intent.DeliveryOutcome{}}
+	trouble := j.judge(ctx, waiting)
+	if ctx.Err() != nil {
+		return false, nil
+	}
+	if len(j.outcomes) > 0 {
+		if err := k.cfg.Store.FinishDeliveries(ctx, k.env, j.outcomes); err != nil {
+			return true, err
+		}
+		k.publish(k.env, bus.Delivery, "")
+	}
+	return true, trouble
+}
+
+// deliveryTrouble logs a failure and returns how long to wait after it.
+func (k *keeper) deliveryTrouble(ctx context.Context, err error) time.Duration {
+	if ctx.Err() != nil {
+		return 0
+	}
+	wait := min(deliveryRetryMin<<min(k.failedLooks, 10), deliveryRetryMax)
+	k.failedLooks++
+	k.log.Warn("webhooks wait", "error", err, "next", wait)
+	return wait
+}

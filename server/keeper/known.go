@@ -1,0 +1,138 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// This file decides whether a commit is compiled already, and nothing else does.
+// The watcher and webhooks only say where a branch is. It is asked twice: when a
+// branch was seen to have moved, so that nothing is asked for in vain, and when a
+// compile that was asked for so has fetched, because the branch may have come back
+// while it waited.
+
+// isCompiled reports whether last, the newest compile that had a commit, is a
+// compile of everything of this one. That it failed does not matter: the same
+// commit is not compiled again before somebody asks for it.
+func isCompiled(last *intent.Compile, commit string) bool {
+	return last != nil && last.Revision != nil && last.Revision.Commit == commit && !last.Partial
+}
+
+// repeats reports whether a compilation that only a moved branch asked for would
+// repeat the last one, which succeeded.
+func (c *compilation) repeats(ctx context.Context, commit string) bool {
+	if !c.compile.Moved() || c.compile.Trigger.Type == intent.TriggerPromotion {
+		return false
+	}
+	last, err := c.cfg.Store.LastCompile(ctx, c.env)
+	return err == nil && isCompiled(last, commit) && last.Success != nil && *last.Success
+}
+
+// moveOutcome is what came of a source that moved.
+type moveOutcome struct {
+	started bool              // a compile was asked for
+	compile *intent.CompileID // that one, or the one that has the commit already
+	reason  string            // for people
+}
+
+// whoCompiles finds the compile that has a commit of an environment, or will have
+// it: one in the queue, one that runs, or the last one. It returns false when a
+// compile has to be asked for. A commit that changed nothing that the environment
+// is made of is taken for compiled, too.
+func (r *Registry) whoCompiles(ctx context.Context, e intent.Environment, commit string) (moveOutcome, bool, error) {
+	if m, found, err := r.openCompile(ctx, e.ID, commit); found || err != nil {
+		return m, found, err
+	}
+	last, err := r.cfg.Store.LastCompile(ctx, e.ID)
+	if err != nil {
+		return moveOutcome{}, false, err
+	}
+	if isCompiled(last, commit) {
+		return moveOutcome{compile: &last.ID, reason: short(commit) + " is compiled already"}, true, nil
+	}
+	if last != nil && last.Revision != nil && last.Revision.Commit != commit {
+		if why := r.untouched(ctx, e, last.Revision.Commit, commit); why != "" {
+			return moveOutcome{reason: why}, true, nil
+		}
+	}
+	return moveOutcome{}, false, nil
+}
+
+// choosing is how long a move waits for a compile to choose its commit.
+const choosing = 30 * time.Second
+
+// openCompile finds the open request that has a commit, or will have it. A
+// compile that is still fetching is waited for: which commit it chooses decides.
+func (r *Registry) openCompile(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	commit string,
+) (m moveOutcome, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, choosing)
+	defer cancel()
+	moves := r.cfg.Bus.Subscribe(func(e bus.Event) bool { return e.Environment == env && e.Topic == bus.Compile })
+	defer moves.Close()
+	for {
+		open, err := r.cfg.Store.OpenCompiles(ctx, env)
+		if err != nil {
+			return moveOutcome{}, false, err
+		}
+		fetching := false
+		for _, o := range open {
+			switch {
+			case !o.Update || o.Substitute != nil:
+			case o.Started == nil:
+				return moveOutcome{compile: &o.ID, reason: "a compile waits that takes it along"}, true, nil
+			case o.Revision == nil:
+				fetching = true
+			case o.Revision.Commit == commit:
+				return moveOutcome{compile: &o.ID, reason: short(commit) + " is being compiled"}, true, nil
+			}
+		}
+		if !fetching {
+			return moveOutcome{}, false, nil
+		}
+		select {
+		case <-moves.Events():
+		case <-ctx.Done():
+			return moveOutcome{}, false, nil // it takes its time: a request of its own loses nothing
+		}
+	}
+}
+
+// untouched says why a move concerns nothing of the environment; empty when it may.
+func (r *Registry) untouched(ctx context.Context, e intent.Environment, from, to string) string {
+	scope, err := intent.ScopeOf(e)
+	if err != nil || scope.Everything() {
+		return ""
+	}
+	src, err := r.cfg.Sources.Of(ctx, e)
+	if err != nil {
+		return ""
+	}
+	if _, _, err := r.cfg.Git.Fetch(ctx, src); err != nil {
+		return "" // the compile says what is wrong
+	}
+	others, touched := 0, false
+	err = r.cfg.Git.Changed(ctx, src, from, to, func(path string) bool {
+		if touched = scope.Has(path); !touched {
+			others++
+		}
+		return !touched
+	})
+	if err != nil || touched {
+		return "" // commits that cannot be compared, for history was rewritten, are compiled
+	}
+	files := "files"
+	if others == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("nothing of %s changed between %s and %s; %d %s elsewhere did",
+		scope, short(from), short(to), others, files)
+}
+
+func short(commit string) string { return commit[:min(7, len(commit))] }

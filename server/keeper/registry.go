@@ -1,0 +1,214 @@
+package keeper
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"ordain.dev/ordain/gitsync"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/service"
+	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/source"
+	"ordain.dev/ordain/server/store"
+)
+
+// Config is what a Registry is made of. All fields are needed, unless their
+// comment says otherwise.
+type Config struct {
+	Store   *store.Store
+	Bus     *bus.Bus
+	Logger  *slog.Logger
+	Layout  *layout.Layout
+	Git     Git
+	Builder Builder
+	Sources *source.Opener
+	Forges  *forge.Opener
+	// NewDeployer makes the deployer of an environment.
+	NewDeployer func(e intent.Environment) (Deployer, error)
+	// NewWatcher replaces gitsync.NewWatcher in tests; it may be nil.
+	NewWatcher func(gitsync.WatcherConfig) (Watcher, error)
+	Version    string // of this program, for provenance
+	// Compiles is how many may run at a time, and as many previews beside them;
+	// 0: one for each processor, and at least two.
+	Compiles int
+	// Now is the clock; time.Now outside tests.
+	Now func() time.Time
+}
+
+// Registry has the keepers of all environments. It is safe for concurrent use.
+type Registry struct {
+	cfg     Config
+	Folders Folders
+	inbox   inbox
+	// moving has a lock per environment: its moves are judged one after another.
+	moving     sync.Map
+	compiles   *turns
+	previewing *turns
+	running    service.Runner
+
+	mu      sync.Mutex
+	ctx     context.Context // nil while the registry does not run
+	keepers map[intent.EnvironmentID]*keeper
+	ending  sync.WaitGroup // of the keepers
+	watcher Watcher
+}
+
+// New checks the configuration; nothing runs before Start.
+func New(cfg Config) (*Registry, error) {
+	switch {
+	case cfg.Store == nil, cfg.Bus == nil, cfg.Logger == nil, cfg.Layout == nil, cfg.Git == nil,
+		cfg.Builder == nil, cfg.Sources == nil, cfg.Forges == nil, cfg.NewDeployer == nil:
+		return nil, fault.New("keeper.New", fault.Internal, "a part of the server is missing from keeper.Config")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Compiles <= 0 {
+		cfg.Compiles = max(2, runtime.NumCPU())
+	}
+	if cfg.NewWatcher == nil {
+		cfg.NewWatcher = func(c gitsync.WatcherConfig) (Watcher, error) { return gitsync.NewWatcher(c) }
+	}
+	r := &Registry{
+		cfg: cfg, Folders: Folders{layout: cfg.Layout, builder: cfg.Builder},
+		compiles: newTurns(cfg.Compiles), previewing: newTurns(cfg.Compiles),
+		keepers: map[intent.EnvironmentID]*keeper{},
+	}
+	r.inbox.record = r.recordBatch
+	return r, nil
+}
+
+// Start keeps every environment until Stop is called.
+func (r *Registry) Start(ctx context.Context) error { return r.running.Start(ctx, r.start) }
+
+// Stop ends all keepers and waits for them. A compile that runs is broken off
+// and starts over at the next start.
+func (r *Registry) Stop() { r.running.Stop() }
+
+// start starts the watcher and a keeper for each environment.
+func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
+	envs, err := r.cfg.Store.Environments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := r.cfg.NewWatcher(gitsync.WatcherConfig{
+		Tips: r.cfg.Git, Logger: r.cfg.Logger, OnMove: r.noticed, OnLook: r.looked,
+	})
+	if err == nil {
+		err = watcher.Start(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.ctx, r.watcher = ctx, watcher
+	r.mu.Unlock()
+	for _, e := range envs {
+		r.Keep(e.ID)
+	}
+	return r.run, nil
+}
+
+// run runs what environments share, until ctx ends; then it waits for the keepers.
+func (r *Registry) run(ctx context.Context) {
+	var shared sync.WaitGroup
+	shared.Go(func() { r.tidyHourly(ctx) })
+	shared.Go(func() { r.lookForDeliveries(ctx) })
+	<-ctx.Done()
+	r.mu.Lock()
+	r.ctx = nil // no keeper begins any more
+	watcher := r.watcher
+	r.mu.Unlock()
+	watcher.Stop()
+	r.ending.Wait()
+	shared.Wait()
+	r.mu.Lock()
+	clear(r.keepers)
+	r.mu.Unlock()
+}
+
+// Keep starts a keeper for an environment, if the registry runs and none does.
+func (r *Registry) Keep(env intent.EnvironmentID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx == nil || r.ctx.Err() != nil || r.keepers[env] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	k := newKeeper(r, env, cancel)
+	r.keepers[env] = k
+	r.ending.Go(func() {
+		defer close(k.done)
+		defer cancel()
+		k.run(ctx)
+	})
+}
+
+// Release ends the keeper of an environment and waits for it.
+func (r *Registry) Release(env intent.EnvironmentID) {
+	r.mu.Lock()
+	k := r.keepers[env]
+	delete(r.keepers, env)
+	r.mu.Unlock()
+	if k != nil {
+		k.stop()
+		<-k.done
+	}
+	r.compiles.forget(env)
+	r.previewing.forget(env)
+}
+
+// keeper returns the keeper of an environment; nil when there is none.
+func (r *Registry) keeper(env intent.EnvironmentID) *keeper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keepers[env]
+}
+
+// Deployer returns the deployer of an environment that this process owns; nil otherwise.
+func (r *Registry) Deployer(env intent.EnvironmentID) Deployer {
+	if k := r.keeper(env); k != nil {
+		return k.currentDeployer()
+	}
+	return nil
+}
+
+// Owned lists the environments that this process owns.
+func (r *Registry) Owned() (owned []intent.EnvironmentID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for env, k := range r.keepers {
+		if k.currentDeployer() != nil {
+			owned = append(owned, env)
+		}
+	}
+	return owned
+}
+
+// EnvironmentChanged tells pages, the watcher, the deployer and the loops that an environment, its settings or its secrets changed.
+func (r *Registry) EnvironmentChanged(ctx context.Context, env intent.EnvironmentID) {
+	r.publish(env, bus.Environment, "")
+	k := r.keeper(env)
+	if k == nil {
+		return
+	}
+	if err := k.apply(ctx); err != nil {
+		k.log.Error("the environment changed but cannot be read", "error", err)
+		return
+	}
+	wake(k.compileWakes)
+	wake(k.promotionWakes)
+}
+
+func (r *Registry) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
+	r.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
+}
+
+// now is the time as the database keeps it.
+func (r *Registry) now() time.Time { return r.cfg.Now().UTC().Truncate(time.Microsecond) }

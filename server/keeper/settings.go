@@ -1,0 +1,82 @@
+package keeper
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"ordain.dev/ordain/gitsync/signers"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+)
+
+// ConvertSetting checks the value of a setting and converts it to the setting's
+// type; NotFound when there is no such setting.
+func ConvertSetting(name string, value any) (any, error) {
+	const op = "control.SetSetting"
+	def, ok := intent.SettingNamed(name)
+	if !ok {
+		return nil, fault.New(op, fault.NotFound, "there is no setting "+name).
+			Hint("`ordain settings list` names them all")
+	}
+	converted, err := def.Convert(value)
+	if err != nil {
+		return nil, fault.Wrap(op, fault.Invalid, err)
+	}
+	if name == "git_allowed_signers" {
+		if _, err := signers.Parse(converted.(string)); err != nil {
+			return nil, fault.Wrap(op, fault.Invalid, err).Say("git_allowed_signers")
+		}
+	}
+	return converted, nil
+}
+
+// ProtectSettings sets settings that by decides from now on; nobody else can
+// change them before by leaves them out again. All are set, or none. It reports
+// whether the environment was otherwise before.
+func (r *Registry) ProtectSettings(
+	ctx context.Context,
+	e intent.Environment,
+	settings map[string]any,
+	by string,
+) (changed bool, err error) {
+	const op = "control.ProtectSettings"
+	values := make(map[string]any, len(settings))
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		converted, err := ConvertSetting(name, settings[name])
+		if err != nil {
+			return false, err
+		}
+		if def, _ := intent.SettingNamed(name); def.People && by == intent.ProtectedByProject {
+			return false, fault.New(op, fault.Forbidden, "the setting "+name+" cannot be decided in the repository").
+				Hint("it says whom the server trusts: set it with ordain settings set, and remove it from environment_settings")
+		}
+		values[name] = converted
+	}
+	if protects(e, by, values) {
+		return false, nil
+	}
+	if err := r.cfg.Store.ProtectSettings(ctx, e.ID, values, by); err != nil {
+		return false, err
+	}
+	r.EnvironmentChanged(ctx, e.ID)
+	return true, nil
+}
+
+// protects reports whether by decides exactly these settings of an environment already.
+func protects(e intent.Environment, by string, values map[string]any) bool {
+	for name, owner := range e.Protected {
+		if _, wanted := values[name]; owner == by && !wanted {
+			return false
+		}
+	}
+	for name, value := range values {
+		def, _ := intent.SettingNamed(name)
+		if _, set := e.Settings[name]; !set || e.Protected[name] != by ||
+			!reflect.DeepEqual(def.Value(e.Settings), value) {
+			return false
+		}
+	}
+	return true
+}

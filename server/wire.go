@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ordain.dev/ordain/gitsync"
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/secret"
+	"ordain.dev/ordain/server/build"
+	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/source"
+	"ordain.dev/ordain/server/store"
+)
+
+// wire makes the parts above the store, and the doors. It starts none of them.
+func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, error) {
+	o := s.cfg.Options
+	key, err := secret.OpenKey(filepath.Join(s.layout.Server(), ".secret.key"))
+	if err != nil {
+		return nil, err
+	}
+	maker, err := venv.New(venv.Config{
+		Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
+		Logger: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := maker.Interpreter(ctx, ""); err != nil {
+		return nil, err // nothing can be compiled or deployed without
+	}
+	syncer, err := gitsync.New(s.gitConfig(".env", ".env-py*", ".env.new"))
+	if err != nil {
+		return nil, err
+	}
+	modules, err := gitsync.New(s.gitConfig())
+	if err != nil {
+		return nil, err
+	}
+	builder, err := build.New(build.Config{
+		Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program,
+		Timeout: o.CompileTimeout, Memory: o.CompileMemory, Logger: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.undo = append(s.undo, builder.Close)
+	events := &bus.Bus{}
+	sources := source.NewOpener(records, key)
+	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
+	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}
+	if s.keepers, err = keeper.New(keeper.Config{
+		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
+		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,
+		Compiles: o.CompileConcurrency,
+	}); err != nil {
+		return nil, err
+	}
+	s.forge = forge.NewService(forge.Config{
+		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Forges: forges,
+		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now,
+	})
+	if s.control, err = control.New(control.Config{
+		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Keepers: s.keepers,
+		Forge: s.forge, Version: s.cfg.Version,
+	}); err != nil {
+		return nil, err
+	}
+	return s.doors(records, events)
+}
+
+// gitConfig is the configuration of a Syncer whose checkouts keep these names.
+func (s *Server) gitConfig(keep ...string) gitsync.Config {
+	agent := ""
+	if s.cfg.Options.GitSSHAgent {
+		if agent = os.Getenv("SSH_AUTH_SOCK"); agent == "" {
+			s.log.Warn("git.ssh-agent is on, but the server was started without SSH_AUTH_SOCK")
+		}
+	}
+	return gitsync.Config{
+		Mirrors: s.layout.Mirrors(), Keep: keep, Logger: s.log, SSHAgent: agent, Learned: s.learnHostKey,
+	}
+}
