@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// frame is what every page has around its content.
+// frame is what a page has around its content.
 type frame struct {
 	Title   string
 	Page    string // which entry of the navigation is current
@@ -22,7 +22,7 @@ type frame struct {
 	Version string
 	Live    bool
 	Search  string
-	Back    string // this page, for forms that return to it
+	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
 }
 
@@ -46,11 +46,11 @@ type envLink struct {
 
 type crumb struct {
 	Text string
-	URL  string // empty for where we are
+	URL  string // empty for the page itself
 	Mono bool
 }
 
-// frame makes the frame of a page; it reads the environments for the switcher.
+// frame returns the frame of a page. It reads the environments for the switcher.
 func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (frame, error) {
 	f := frame{
 		Title: title, Page: page, Assets: c.assets.paths, Version: c.program,
@@ -67,11 +67,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	current, _ := uuid.Parse(r.PathValue("env"))
 	for _, e := range all {
 		l := envLink{
-			Name:    e.Name,
-			Project: e.ProjectName,
-			URL:     envURL(e.ID),
-			Current: e.ID == current,
-			Halted:  e.Halted,
+			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
 		}
 		f.Envs = append(f.Envs, l)
 		if l.Current {
@@ -89,13 +85,11 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		f.Crumbs = append(f.Crumbs, crumb{Text: f.Env.Name, URL: f.Env.URL})
 	}
 	f.Crumbs = append(f.Crumbs, trail...)
-	if len(f.Crumbs) > 0 {
-		f.Crumbs[len(f.Crumbs)-1].URL = ""
-	}
+	f.Crumbs[len(f.Crumbs)-1].URL = ""
 	return f, nil
 }
 
-// ring gives the bell of a page that shows one.
+// ring returns the bell of a page, nil when it shows none.
 func (f frame) ring() *bell { return f.Bell }
 
 // environment finds the environment in the path of a request.
@@ -108,4 +102,4 @@ func (c *console) environment(r *http.Request) (intent.Environment, error) {
 }
 
 // HaltedState is the look of a halted environment.
-func (f frame) HaltedState() state { return state{"paused", "halted"} }
+func (f frame) HaltedState() state { return halted }

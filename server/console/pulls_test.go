@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -22,12 +23,12 @@ func TestWhatAForgeLacks(t *testing.T) {
 			t.Errorf("want %q and not %q:\n%s", want, not, body)
 		}
 	}
-	says("no token of the forge is set", "One that is opened shows here by itself")
+	says("no token of the forge is set", "One that is opened appears here by itself")
 	says("pull_previews</a> is off", "ENVIRONMENT forge-token")
 	must(t, r.Control.SetSetting(ctx, r.Staging.ID, "pull_previews", "trusted"))
 	says("no token of the forge is set", "is off")
-	must(t, r.Control.SetSecret(ctx, r.Staging.ID, forgeToken, "x"))
-	says("One that is opened shows here by itself", "no token")
+	must(t, r.Control.SetSecret(ctx, r.Staging.ID, control.SecretForgeToken, "x"))
+	says("One that is opened appears here by itself", "no token")
 
 	env := "/e/" + r.Production.ID.String()
 	for _, want := range []string{"look at pull request 3", "comment on pull request 7", "the forge answered 401 &lt;script"} {
