@@ -149,12 +149,8 @@ var lattice = []struct {
 	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
-		"api/apitest",
-		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
-	},
-	{
 		"server/console",
-		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
