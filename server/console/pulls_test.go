@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/servertest"
+	"ordain.dev/ordain/server/source"
 )
 
 // Somebody connects a first forge: the page says what is missing, until nothing is; it shows what the forge is sent,
@@ -27,7 +27,7 @@ func TestWhatAForgeLacks(t *testing.T) {
 	says("pull_previews</a> is off", "ENVIRONMENT forge-token")
 	must(t, r.Control.SetSetting(ctx, r.Staging.ID, "pull_previews", "trusted"))
 	says("no token of the forge is set", "is off")
-	must(t, r.Control.SetSecret(ctx, r.Staging.ID, control.SecretForgeToken, "x"))
+	must(t, r.Control.SetSecret(ctx, r.Staging.ID, source.SecretForgeToken, "x"))
 	says("One that is opened appears here by itself", "no token")
 
 	env := "/e/" + r.Production.ID.String()

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // settingsPage shows the settings of an environment and changes them.
@@ -95,7 +95,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	for _, name := range names {
-		if variable, is := strings.CutPrefix(name, control.VariablePrefix); is {
+		if variable, is := strings.CutPrefix(name, source.VariablePrefix); is {
 			p.Variables = append(p.Variables, variable)
 		}
 	}
@@ -165,7 +165,7 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 	}
 	name := r.PostFormValue("name")
 	if variable := strings.TrimSpace(r.PostFormValue("variable")); variable != "" {
-		name = control.VariablePrefix + variable
+		name = source.VariablePrefix + variable
 	}
 	next := envURL(e.ID) + "/settings?done=saved"
 	if r.PostFormValue("for") == "project" {
