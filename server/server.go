@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/api"
+	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
@@ -52,6 +53,7 @@ type Server struct {
 	keepers *keeper.Registry
 	forge   *forge.Service
 	control *control.Control
+	store   *store.Store
 	rest    http.Handler // the REST API, also for handlers
 	url     string
 
@@ -82,7 +84,10 @@ func (s *Server) URL() string { return s.url }
 // Control returns the verbs, once Start has returned.
 func (s *Server) Control() *control.Control { return s.control }
 
-// Layout returns the paths, once Start has returned.
+// Store returns the record, once Start has returned.
+func (s *Server) Store() *store.Store { return s.store }
+
+// Layout gives the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
 // Start brings everything up. When it fails, what was started is stopped again.
@@ -123,6 +128,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if err != nil {
 		return nil, err
 	}
+	s.store = records
 	handler, err := s.wire(ctx, records)
 	if err != nil {
 		return nil, err
@@ -209,7 +215,7 @@ func (s *Server) publicURL() string {
 }
 
 // doors mounts what answers HTTP.
-func (s *Server) doors(records *store.Store) (http.Handler, error) {
+func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
@@ -220,7 +226,9 @@ func (s *Server) doors(records *store.Store) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := console.New(console.Config{Control: s.control, Logger: s.log})
+	pages, err := console.New(console.Config{
+		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
+	})
 	if err != nil {
 		return nil, err
 	}
