@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // homePage lists the environments.
@@ -114,8 +115,8 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 	}
 	secrets := map[string]string{}
 	for field, name := range map[string]string{
-		"webhook-secret": control.SecretWebhook, "git-username": control.SecretGitUser,
-		"git-password": control.SecretGitPassword,
+		"webhook-secret": source.SecretWebhook, "git-username": source.SecretGitUser,
+		"git-password": source.SecretGitPassword,
 	} {
 		if value := r.PostFormValue(field); value != "" {
 			secrets[name] = value

@@ -161,7 +161,8 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
+		"server/control server/source server/store internal/intent internal/fault internal/bus internal/diag " +
+			"internal/provenance",
 	},
 
 	// The wiring, and the program.
