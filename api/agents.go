@@ -5,138 +5,190 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-var agentList = list{
-	sort: "name.asc", id: textID,
-	columns: map[string]kind{"name": word, "process_name": word, "paused": truth, "status": word},
-	filters: map[string]kind{"name": text, "process_name": text, "status": text},
+func (s *server) agentCalls(c *calls) {
+	whole(c, http.MethodGet, "/api/v2/agents", "List the agents.", s.listAgents, pagesOf(store.AgentList))
+	whole(c, http.MethodGet, "/api/v1/agent", "List the agents.", s.listAgentsV1)
+	const actions = ": pause, unpause, keep_paused_on_resume or unpause_on_resume."
+	done[noBody](c, http.MethodPost, "/api/v2/agent/{name}/{action}", "Do something to an agent"+actions, s.actOnAgent)
+	done[noBody](c, http.MethodPost, "/api/v2/agents/{action}", "Do something to all agents"+actions, s.actOnAgents)
+	v2(c, http.MethodGet, "/api/v2/executors",
+		"Show what runs the handlers, and what that takes on disk. Inmanta has no such call.", s.getExecutors)
 }
 
-func (s *server) agents(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/agents", func(ctx context.Context, a struct {
-		inEnvironment
-		paging
-	}) (reply, error) {
-		q, err := agentList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		halted, err := s.halted(ctx, a.inEnvironment)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.Agents(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged("/api/v2/agents", agentList, q, page,
-			func(x intent.Agent) any { return agentOf(a.inEnvironment, x, halted) },
-			func(x intent.Agent) place {
-				switch q.Sort {
-				case "paused":
-					return at(strconv.FormatBool(x.Paused), x.Name)
-				case "status":
-					return at(agentStatus(x, halted), x.Name)
-				case "process_name":
-					return place{nil, x.Name}
-				}
-				return at(x.Name, x.Name)
-			})
-	})
-	call(s, g, http.MethodGet, "/api/v1/agent", func(ctx context.Context, a struct {
-		inEnvironment
-		Start *string `arg:"start"`
-		End   *string `arg:"end"`
-		Limit int     `arg:"limit"`
-	}) (reply, error) {
-		q, err := agentList.query(paging{Limit: a.Limit, Start: a.Start, End: a.End})
-		if err != nil {
-			return reply{}, err
-		}
-		halted, err := s.halted(ctx, a.inEnvironment)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.Agents(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		out := []any{}
-		for _, x := range page.Items {
-			one := agentOf(a.inEnvironment, x, halted)
-			one["state"], one["last_failover"], one["primary"] = one["status"], "", ""
-			out = append(out, one)
-		}
-		return v1(map[string]any{"agents": out, "servertime": stamp(s.now())})
-	})
-	call(s, g, http.MethodPost, "/api/v2/agent/{name}/{action}", func(ctx context.Context, a struct {
-		inEnvironment
-		actor
-		Name   string `arg:"name,required"`
-		Action string `arg:"action,required"`
-	}) (reply, error) {
-		return s.agentAction(a.as(ctx), a.inEnvironment, a.Name, a.Action)
-	})
-	call(s, g, http.MethodPost, "/api/v2/agents/{action}", func(ctx context.Context, a struct {
-		inEnvironment
-		actor
-		Action string `arg:"action,required"`
-	}) (reply, error) {
-		return s.agentAction(a.as(ctx), a.inEnvironment, "", a.Action)
-	})
+// agentBase is what every answer about an agent has.
+type agentBase struct {
+	Environment     uuid.UUID  `json:"environment"`
+	Name            string     `json:"name"`
+	Paused          bool       `json:"paused"`
+	ProcessID       *uuid.UUID `json:"process_id"`
+	ProcessName     *string    `json:"process_name"`
+	UnpauseOnResume *bool      `json:"unpause_on_resume"`
+	Status          string     `json:"status"`
+	Breaker         breaker    `json:"breaker"`
+	PausedBy        *string    `json:"paused_by"`
+	PausedAt        *timestamp `json:"paused_at"`
 }
 
-func (s *server) halted(ctx context.Context, in inEnvironment) (bool, error) {
-	e, err := s.environment(ctx, in.Env)
-	return e.Halted, err
+type agent struct {
+	agentBase
+	LastFailover *timestamp `json:"last_failover"`
 }
 
-// agentAction pauses or unpauses. An unknown agent is an error here, and not in
-// the reference: whoever mistypes a name must not believe that it is paused.
-func (s *server) agentAction(ctx context.Context, in inEnvironment, name, action string) (reply, error) {
-	halted, err := s.halted(ctx, in)
+// agentV1 has the keys that clients of version 14 read.
+type agentV1 struct {
+	agentBase
+	State        string `json:"state"`
+	LastFailover string `json:"last_failover"`
+	Primary      string `json:"primary"`
+}
+
+type agentList struct {
+	Agents     []agentV1 `json:"agents"`
+	ServerTime timestamp `json:"servertime"`
+}
+
+type executors struct {
+	Here         bool              `json:"here"`
+	Processes    []executorProcess `json:"processes"`
+	Folders      []executorFolder  `json:"folders"`
+	DiskBytes    int64             `json:"disk_bytes"`
+	DiskMaxBytes int64             `json:"disk_max_bytes"`
+}
+
+type executorProcess struct {
+	Blueprint   string     `json:"blueprint"`
+	Venv        string     `json:"venv"`
+	Modules     []string   `json:"modules"`
+	PID         int        `json:"pid"`
+	MemoryBytes int64      `json:"memory_bytes"`
+	Running     int        `json:"running"`
+	Agents      int        `json:"agents"`
+	Started     timestamp  `json:"started"`
+	IdleSince   *timestamp `json:"idle_since"`
+	Ending      bool       `json:"ending"`
+}
+
+type executorFolder struct {
+	Kind       string    `json:"kind"`
+	Hash       string    `json:"hash"`
+	Bytes      int64     `json:"bytes"`
+	BytesAlone int64     `json:"bytes_alone"`
+	LastUsed   timestamp `json:"last_used"`
+	InUse      bool      `json:"in_use"`
+}
+
+type agentsAction struct {
+	byActor
+	Action string `arg:"action,required"`
+}
+
+type agentAction struct {
+	agentsAction
+	Name string `arg:"name,required"`
+}
+
+func (s *server) listAgents(ctx context.Context, a pageIn) (page[agent], error) {
+	q, err := a.query(store.AgentList)
 	if err != nil {
-		return reply{}, err
+		return page[agent]{}, err
 	}
-	switch action {
-	case "pause", "unpause":
-		if halted {
-			return reply{}, fault.New(
-				"api",
-				fault.Forbidden,
-				"Can not pause or unpause agents when the environment has been halted.",
-			)
-		}
-		if err := s.control.PauseAgent(ctx, in.Env, name, action == "pause"); err != nil {
-			return reply{}, err
-		}
-		return nothing()
-	case "keep_paused_on_resume", "unpause_on_resume":
-		if !halted {
-			return reply{}, fault.New(
-				"api",
-				fault.Forbidden,
-				"Cannot set on_resume state of agents when the environment is not halted.",
-			)
-		}
-		// A pause outlives a halt here: unpause_on_resume lifts it, keep leaves it.
-		if err := s.control.PauseAgent(ctx, in.Env, name, action == "keep_paused_on_resume"); err != nil {
-			return reply{}, err
-		}
-		return nothing()
+	e, err := s.environment(ctx, a.Env)
+	if err != nil {
+		return page[agent]{}, err
 	}
-	return reply{}, invalid(
-		"%q is not an action on agents: want pause, unpause, keep_paused_on_resume or unpause_on_resume",
-		action,
-	)
+	found, err := s.store.Agents(ctx, a.Env, q)
+	return pageOf(address{path: "/api/v2/agents", list: store.AgentList}, q, found,
+		func(x intent.Agent) agent { return agent{agentBase: agentOf(e, x)} },
+		func(x intent.Agent) place {
+			switch q.Sort {
+			case "paused":
+				return at(strconv.FormatBool(x.Paused), x.Name)
+			case "status":
+				return at(agentStatus(x, e.Halted), x.Name)
+			case "process_name":
+				return place{nil, x.Name}
+			}
+			return at(x.Name, x.Name)
+		}), err
 }
 
-// agentStatus: agents run inside the server, so that one is up unless paused.
+func (s *server) listAgentsV1(ctx context.Context, a oldWindow) (agentList, error) {
+	q, err := paging{Limit: a.Limit, Start: a.Start, End: a.End}.query(store.AgentList)
+	if err != nil {
+		return agentList{}, err
+	}
+	e, err := s.environment(ctx, a.Env)
+	if err != nil {
+		return agentList{}, err
+	}
+	found, err := s.store.Agents(ctx, a.Env, q)
+	return agentList{listed(found.Items, func(x intent.Agent) agentV1 {
+		base := agentOf(e, x)
+		return agentV1{agentBase: base, State: base.Status}
+	}), stamp(s.now())}, err
+}
+
+func (s *server) actOnAgents(ctx context.Context, a agentsAction) error { return s.act(ctx, a, "") }
+
+func (s *server) actOnAgent(ctx context.Context, a agentAction) error {
+	return s.act(ctx, a.agentsAction, a.Name)
+}
+
+// act pauses or unpauses an agent, or all of them. An agent that does not exist is an error here, unlike in the
+// reference: nobody who mistypes a name should believe that the agent is paused.
+func (s *server) act(ctx context.Context, a agentsAction, name string) error {
+	ctx = a.as(ctx)
+	e, err := s.environment(ctx, a.Env)
+	if err != nil {
+		return err
+	}
+	switch a.Action {
+	case "pause", "unpause":
+		if e.Halted {
+			return fault.New("api", fault.Forbidden,
+				"Can not pause or unpause agents when the environment has been halted.")
+		}
+		return s.control.PauseAgent(ctx, a.Env, name, a.Action == "pause")
+	case "keep_paused_on_resume", "unpause_on_resume":
+		if !e.Halted {
+			return fault.New("api", fault.Forbidden,
+				"Cannot set on_resume state of agents when the environment is not halted.")
+		}
+		// A pause outlives a halt here: unpause_on_resume lifts it, keep_paused_on_resume leaves it.
+		return s.control.PauseAgent(ctx, a.Env, name, a.Action == "keep_paused_on_resume")
+	}
+	return invalid("%q is not an action on agents: want pause, unpause, keep_paused_on_resume or unpause_on_resume",
+		a.Action)
+}
+
+func (s *server) getExecutors(ctx context.Context, a inEnvironment) (executors, error) {
+	x, err := s.control.Executors(ctx, a.Env)
+	return executors{
+		Here: x.Here, DiskBytes: x.Disk, DiskMaxBytes: x.DiskMax,
+		Processes: listed(x.Processes, func(p intent.ExecutorProcess) executorProcess {
+			return executorProcess{
+				Blueprint: p.Blueprint, Venv: p.Venv, Modules: notNil(p.Modules), PID: p.PID, MemoryBytes: p.RSS,
+				Running: p.Running, Agents: p.Agents, Started: stamp(p.Started), IdleSince: unlessZero(p.IdleSince),
+				Ending: p.Ending,
+			}
+		}),
+		Folders: listed(x.Folders, func(f intent.ExecutorFolder) executorFolder {
+			return executorFolder{
+				Kind: f.Kind, Hash: f.Hash, Bytes: f.Size, BytesAlone: f.Alone, LastUsed: stamp(f.LastUsed),
+				InUse: f.InUse,
+			}
+		}),
+	}, err
+}
+
+// agentStatus is paused or up: agents run inside the server.
 func agentStatus(a intent.Agent, halted bool) string {
 	if a.Paused || halted {
 		return "paused"
@@ -144,14 +196,13 @@ func agentStatus(a intent.Agent, halted bool) string {
 	return "up"
 }
 
-func agentOf(in inEnvironment, a intent.Agent, halted bool) map[string]any {
-	var onResume any
-	if halted {
-		onResume = !a.Paused
+func agentOf(e intent.Environment, a intent.Agent) agentBase {
+	out := agentBase{
+		Environment: e.ID, Name: a.Name, Paused: a.Paused || e.Halted, Status: agentStatus(a, e.Halted),
+		Breaker: breakerOf(a.Breaker), PausedBy: orNull(a.PausedBy), PausedAt: maybe(a.PausedAt),
 	}
-	return map[string]any{
-		"environment": in.Env, "name": a.Name, "paused": a.Paused || halted, "process_id": nil, "process_name": nil,
-		"unpause_on_resume": onResume, "status": agentStatus(a, halted), "last_failover": nil,
-		"breaker": breakerOf(a.Breaker), "paused_by": textOrNull(a.PausedBy), "paused_at": maybe(a.PausedAt),
+	if e.Halted {
+		out.UnpauseOnResume = new(!a.Paused)
 	}
+	return out
 }

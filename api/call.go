@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -13,68 +13,139 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/store"
 )
 
-// reply is what a call answers.
-type reply struct {
-	code     int // 0: 200
-	body     any // nil: no body at all
-	location string
+// calls are the calls of the API. Each is declared once, with its verb, its path, a sentence about it and the method
+// that answers it. The types of that method's argument and result describe the call in the OpenAPI document.
+type calls struct {
+	server   *server
+	router   *gin.Engine
+	declared []*declaration
 }
 
-// v1 answers with an object of the call's own.
-func v1(object map[string]any) (reply, error) {
-	if object == nil {
-		object = map[string]any{}
-	}
-	return reply{body: object}, nil
+// declaration is what the OpenAPI document says of a call.
+type declaration struct {
+	method, path string
+	summary      string
+	handler      string       // the name of the method that answers
+	args         reflect.Type // a struct with arg tags
+	answer       reflect.Type // of the body; nil when it has none
+	status       int          // of success
+	list         *store.List  // what the call returns pages of; nil: it is not paged
 }
 
-// v2 answers under data.
-func v2(data any) (reply, error) { return reply{body: map[string]any{"data": data}}, nil }
+// option is one more thing to declare of a call.
+type option func(*declaration)
 
-// nothing is the answer of a v2 call that returns nothing: an empty body.
-func nothing() (reply, error) { return reply{}, nil }
+// accepted says that a call answers 202: what it asks for is yet to happen.
+func accepted(d *declaration) { d.status = http.StatusAccepted }
 
-// call declares one call: its verb, its path, and the function that answers
-// it. A holds its arguments.
-func call[A any](
-	s *server,
-	g *gin.Engine,
-	method, path string,
-	do func(context.Context, A) (reply, error),
-	defaults ...A,
+// pagesOf says that a call returns pages of a list.
+func pagesOf(l *store.List) option { return func(d *declaration) { d.list = l } }
+
+// data is the envelope of the answers of version 2.
+type data[T any] struct {
+	Data T `json:"data"`
+}
+
+// v2 declares a call whose answer stands under data.
+func v2[A, R any](
+	c *calls, method, path, summary string, handle func(context.Context, A) (R, error), options ...option,
 ) {
+	d := describe[A](method, path, summary, handle, options)
+	d.answer = reflect.TypeFor[data[R]]()
+	serve(c, d, func(ctx context.Context, a A) (any, error) {
+		r, err := handle(ctx, a)
+		return data[R]{r}, err
+	})
+}
+
+// whole declares a call whose answer is the whole body, as in version 1, where each call has an envelope of its own.
+func whole[A, R any](
+	c *calls, method, path, summary string, handle func(context.Context, A) (R, error), options ...option,
+) {
+	d := describe[A](method, path, summary, handle, options)
+	d.answer = reflect.TypeFor[R]()
+	serve(c, d, func(ctx context.Context, a A) (any, error) { return handle(ctx, a) })
+}
+
+// The bodies of calls that have nothing to say.
+type (
+	noBody   struct{}          // an empty body
+	nullData = data[*struct{}] // {"data": null}
+	object   struct{}          // {}
+	body     interface{ noBody | nullData | object }
+)
+
+// done declares a call that answers nothing but B.
+func done[B body, A any](
+	c *calls, method, path, summary string, handle func(context.Context, A) error, options ...option,
+) {
+	d := describe[A](method, path, summary, handle, options)
+	var answer B
+	empty := reflect.TypeFor[B]() == reflect.TypeFor[noBody]()
+	if !empty {
+		d.answer = reflect.TypeFor[B]()
+	}
+	serve(c, d, func(ctx context.Context, a A) (any, error) {
+		err := handle(ctx, a)
+		if empty {
+			return nil, err
+		}
+		return answer, err
+	})
+}
+
+func describe[A any](method, path, summary string, handle any, options []option) *declaration {
+	name := runtime.FuncForPC(reflect.ValueOf(handle).Pointer()).Name()
+	name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
+	d := &declaration{
+		method: method, path: path, summary: summary, handler: name, args: reflect.TypeFor[A](), status: http.StatusOK,
+	}
+	for _, o := range options {
+		o(d)
+	}
+	return d
+}
+
+// serve routes a call. A nil answer is an empty body.
+func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any, error)) {
 	checkArguments(reflect.ValueOf(new(A)).Elem())
-	pattern, names := pathPattern(path)
-	g.Handle(method, pattern, func(c *gin.Context) {
-		w, r := c.Writer, c.Request
+	c.declared = append(c.declared, d)
+	pattern, names := pathPattern(d.path)
+	c.router.Handle(d.method, pattern, func(g *gin.Context) {
 		inPath := make(map[string]string, len(names))
-		for i, p := range c.Params {
+		for i, p := range g.Params {
 			if p.Value == "" {
-				htmlError(w, http.StatusNotFound) // a path that lacks a segment
+				htmlError(g.Writer, http.StatusNotFound) // a path that lacks a segment
 				return
 			}
 			inPath[names[i]] = p.Value
 		}
+		if tid := g.GetHeader(tidHeader); tid != "" {
+			g.Header(tidHeader, tid)
+		}
 		var args A
-		if len(defaults) > 0 {
-			args = defaults[0]
+		err := c.server.read(g.Request, inPath, &args)
+		var answer any
+		if err == nil {
+			answer, err = handle(g.Request.Context(), args)
 		}
-		if tid := r.Header.Get(tidHeader); tid != "" {
-			w.Header().Set(tidHeader, tid)
-		}
-		answer, err := s.run(r, inPath, &args, func(ctx context.Context) (reply, error) { return do(ctx, args) })
 		if err != nil {
-			s.fail(w, r, err)
+			c.server.fail(g, err)
 			return
 		}
-		send(w, answer)
+		status := d.status
+		if s, ok := answer.(interface{ statusCode() int }); ok {
+			status, answer = s.statusCode(), nil
+		}
+		send(g, status, answer)
 	})
 }
 
-// pathPattern translates /a/{id}/b for gin, which wants a wildcard to have the
-// same name in all paths that share its beginning: it is called after its place.
+// pathPattern translates /a/{id}/b for gin, which wants a wildcard to have the same name in all paths that share its
+// beginning: each is called after its place.
 func pathPattern(path string) (pattern string, names []string) {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {
@@ -86,21 +157,21 @@ func pathPattern(path string) (pattern string, names []string) {
 	return strings.Join(segments, "/"), names
 }
 
-func (s *server) run(r *http.Request, inPath map[string]string, args any, do func(context.Context) (reply, error)) (answer reply, err error) {
-	ctx := r.Context()
+// read fills in the arguments of a call, and finds the environment that it works in.
+func (s *server) read(r *http.Request, inPath map[string]string, args any) error {
 	given, err := gather(r, inPath, s.maxBody)
 	if err != nil {
-		return reply{}, err
+		return err
 	}
 	if scoped, ok := args.(interface{ environment() *uuid.UUID }); ok {
-		if err := s.scope(ctx, r.Header.Get(tidHeader), given, scoped.environment()); err != nil {
-			return reply{}, err
+		if err := s.scope(r.Context(), r.Header.Get(tidHeader), given, scoped.environment()); err != nil {
+			return err
 		}
 	}
-	if err := decode(given, args); err != nil {
-		return reply{}, err
+	if d, ok := args.(interface{ setDefaults() }); ok {
+		d.setDefaults()
 	}
-	return do(ctx)
+	return decode(given, args)
 }
 
 // scope finds the environment that a call works in.
@@ -115,27 +186,18 @@ func (s *server) scope(ctx context.Context, header string, given map[string]any,
 	}
 	id, err := uuid.Parse(header)
 	if err != nil {
-		return &argumentError{
-			fields: []fieldError{
-				{
-					Type:  "uuid_parsing",
-					Loc:   []string{"tid"},
-					Msg:   "Input should be a valid UUID: " + err.Error(),
-					Input: header,
-				},
-			},
-		}
+		return &argumentError{fields: []fieldError{{
+			Type: "uuid_parsing", Loc: []string{"tid"}, Msg: "Input should be a valid UUID: " + err.Error(),
+			Input: header,
+		}}}
 	}
 	*env = id
 	return s.mustExist(ctx, id)
 }
 
-// mustExist refuses an unknown environment in the words that clients know.
+// mustExist rejects an unknown environment in the words that clients know.
 func (s *server) mustExist(ctx context.Context, id uuid.UUID) error {
-	_, err := s.store.Environment(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return noEnvironment()
-	}
+	_, err := s.environment(ctx, id)
 	return err
 }
 
@@ -143,109 +205,17 @@ func noEnvironment() error {
 	return fault.New("api", fault.NotFound, "The given environment id does not exist!")
 }
 
-func send(w http.ResponseWriter, answer reply) {
-	if answer.code == 0 {
-		answer.code = http.StatusOK
-	}
-	if answer.location != "" {
-		w.Header().Set("Location", answer.location)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if answer.body == nil {
-		w.WriteHeader(answer.code)
+// send writes an answer; a nil one is an empty body.
+func send(g *gin.Context, status int, answer any) {
+	g.Header("Content-Type", "application/json")
+	if answer == nil {
+		g.Status(status)
 		return
 	}
-	text, err := json.Marshal(answer.body)
+	text, err := json.Marshal(answer)
 	if err != nil {
 		panic("api: an answer is plain data: " + err.Error())
 	}
-	w.WriteHeader(answer.code)
-	_, _ = w.Write(text) // who asked went away
-}
-
-// bare is an error that old calls answer: a text without prefix, or no body.
-type bare struct {
-	code    int
-	message string // empty: no body
-}
-
-func (b *bare) Error() string { return b.message }
-
-// prefixes begin the message of an error, by class.
-var prefixes = map[int]string{
-	http.StatusBadRequest:          "Invalid request: ",
-	http.StatusUnauthorized:        "Access to this resource is unauthorized: ",
-	http.StatusForbidden:           "Access denied: ",
-	http.StatusNotFound:            "Request or referenced resource does not exist: ",
-	http.StatusConflict:            "Request conflicts with the current state of the resource: ",
-	http.StatusInternalServerError: "An unexpected error occurred in the server while processing the request: ",
-}
-
-// codeOf maps a fault to a status code.
-func codeOf(err error) int {
-	switch fault.KindOf(err) {
-	case fault.Invalid:
-		return http.StatusBadRequest
-	case fault.Unauthorized:
-		return http.StatusUnauthorized
-	case fault.Forbidden:
-		return http.StatusForbidden
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.Conflict:
-		return http.StatusConflict
-	case fault.Unavailable, fault.Exhausted:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
-}
-
-// as500 gives the conflict of a taken name, or a value that a setting cannot
-// take, the code that clients of the reference expect.
-func as500(err error, kind fault.Kind) error {
-	if fault.Is(err, kind) {
-		return &bare{
-			code:    http.StatusInternalServerError,
-			message: prefixes[http.StatusInternalServerError] + err.Error(),
-		}
-	}
-	return err
-}
-
-// fail sends an error.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var plain *bare
-	if errors.As(err, &plain) {
-		if plain.message == "" {
-			send(w, reply{code: plain.code})
-			return
-		}
-		send(w, reply{code: plain.code, body: map[string]any{"message": plain.message}})
-		return
-	}
-	var args *argumentError
-	if errors.As(err, &args) {
-		send(w, reply{code: http.StatusBadRequest, body: map[string]any{
-			"message":       prefixes[http.StatusBadRequest] + args.Error(),
-			"error_details": map[string]any{"validation_errors": args.fields},
-		}})
-		return
-	}
-	if errors.Is(err, errTooLarge) {
-		send(
-			w,
-			reply{code: http.StatusRequestEntityTooLarge, body: map[string]any{"message": prefixes[400] + err.Error()}},
-		)
-		return
-	}
-	code := codeOf(err)
-	message := err.Error()
-	if code == http.StatusInternalServerError {
-		s.log.Error("a call failed", "method", r.Method, "path", r.URL.Path, "error", err)
-		var known *fault.Error
-		if !errors.As(err, &known) {
-			message = "see the server's log" // an unknown error may hold anything
-		}
-	}
-	send(w, reply{code: code, body: map[string]any{"message": prefixes[code] + message}})
+	g.Status(status)
+	_, _ = g.Writer.Write(text) // it fails when the client has gone away
 }

@@ -3,133 +3,176 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
-	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
-type notifyGet struct {
-	ID        uuid.UUID `arg:"id,required"`
-	Update    bool      `arg:"update"`
-	Reinstall bool      `arg:"reinstall"`
+func (s *server) compileCalls(c *calls) {
+	const notify, report = "/api/v1/notify/{id}", "/api/v2/compilereport"
+	whole(c, http.MethodPost, notify, "Ask for a compile.", s.requestCompile)
+	whole(c, http.MethodGet, notify, "Ask for a compile, as simple webhooks do.", s.requestCompileByGet)
+	whole(c, http.MethodHead, notify, "Tell whether the environment compiles: 200, or 204 when it does not.",
+		s.isCompiling)
+	whole(c, http.MethodGet, "/api/v1/compilequeue", "List the compiles that have not ended, oldest first.",
+		s.compileQueue)
+	whole(c, http.MethodGet, report, "List the compiles.", s.listCompiles, pagesOf(store.CompileList))
+	v2(c, http.MethodGet, report+"/{id}", "Show a compile with its stages.", s.getCompile)
+	v2(c, http.MethodGet, "/api/v2/compiledata/{id}", "Show the errors of a compile.", s.getCompileData)
+	whole(c, http.MethodGet, "/api/v1/compilereport", "List the compiles by the time they started, newest first.",
+		s.listCompilesV1)
+	whole(c, http.MethodGet, "/api/v1/compilereport/{id}", "Show a compile, or the one that answered its request.",
+		s.getCompileV1)
 }
 
-type notify struct {
-	notifyGet
+// compileRequested is the answer to a request for a compile.
+type compileRequested struct {
+	Metadata *warnings `json:"metadata,omitempty"`
+}
+
+type warnings struct {
+	Warnings []string `json:"warnings"`
+}
+
+// queuedCompile is what every answer about a compile has.
+type queuedCompile struct {
+	ID                            uuid.UUID         `json:"id"`
+	RemoteID                      *uuid.UUID        `json:"remote_id"`
+	Environment                   uuid.UUID         `json:"environment"`
+	Requested                     timestamp         `json:"requested"`
+	Started                       *timestamp        `json:"started"`
+	DoExport                      bool              `json:"do_export"`
+	ForceUpdate                   bool              `json:"force_update"`
+	Metadata                      map[string]any    `json:"metadata"`
+	MergeableEnvironmentVariables map[string]string `json:"mergeable_environment_variables"`
+	RequestedEnvironmentVariables map[string]string `json:"requested_environment_variables"`
+	EnvironmentVariables          map[string]string `json:"environment_variables"`
+	Partial                       bool              `json:"partial"`
+	RemovedResourceSets           []string          `json:"removed_resource_sets"`
+	ExporterPlugin                *string           `json:"exporter_plugin"`
+	NotifyFailedCompile           *bool             `json:"notify_failed_compile"`
+	FailedCompileMessage          *string           `json:"failed_compile_message"`
+	Links                         struct{}          `json:"links"`
+}
+
+// compile is a compile in a list.
+type compile struct {
+	queuedCompile
+	Completed *timestamp `json:"completed"`
+	Success   *bool      `json:"success"`
+	Version   *int       `json:"version"`
+}
+
+// compileReport is a compile with what it did.
+type compileReport struct {
+	compile
+	CompileData *compileData   `json:"compile_data"`
+	Reports     []compileStage `json:"reports"`
+}
+
+// compileV1 is a compile as version 1 shows it.
+type compileV1 struct {
+	compile
+	UsedEnvironmentVariables map[string]string `json:"used_environment_variables"`
+	Handled                  bool              `json:"handled"`
+	SubstituteCompileID      *uuid.UUID        `json:"substitute_compile_id"`
+	SoftDelete               bool              `json:"soft_delete"`
+	ReinstallProjectAndVenv  bool              `json:"reinstall_project_and_venv"`
+}
+
+type compileReportV1 struct {
+	compileV1
+	Reports []compileStage `json:"reports"`
+}
+
+type compileReportEnvelope struct {
+	Report compileReportV1 `json:"report"`
+}
+
+type compileReportsEnvelope struct {
+	Reports []compileV1 `json:"reports"`
+}
+
+type compileQueueEnvelope struct {
+	Queue []queuedCompile `json:"queue"`
+}
+
+type compileStage struct {
+	ID         uuid.UUID  `json:"id"`
+	Started    timestamp  `json:"started"`
+	Completed  *timestamp `json:"completed"`
+	Command    string     `json:"command"`
+	Name       string     `json:"name"`
+	Outstream  string     `json:"outstream"`
+	Errstream  string     `json:"errstream"`
+	ReturnCode *int       `json:"returncode"`
+}
+
+// compileData are the errors of a compile as clients know them: lines and characters count from 0.
+type compileData struct {
+	Errors []compileError `json:"errors"`
+}
+
+type compileError struct {
+	Category string         `json:"category"`
+	Type     string         `json:"type"`
+	Message  string         `json:"message"`
+	Location *errorLocation `json:"location"`
+}
+
+type errorLocation struct {
+	URI   string     `json:"uri"`
+	Range errorRange `json:"range"`
+}
+
+type errorRange struct {
+	Start errorPosition `json:"start"`
+	End   errorPosition `json:"end"`
+}
+
+type errorPosition struct {
+	Line      int `json:"line"`
+	Character int `json:"character"`
+}
+
+type compileByGet struct {
+	oneEnvironment
+	Update    bool `arg:"update"`
+	Reinstall bool `arg:"reinstall"`
+}
+
+func (a *compileByGet) setDefaults() { a.Update = true }
+
+type newCompile struct {
+	compileByGet
 	Metadata map[string]any `arg:"metadata"`
 	// Partial compiles some resource sets only.
 	Partial     bool     `arg:"partial"`
 	RemovedSets []string `arg:"removed_resource_sets"`
 }
 
-var compileList = list{
-	sort: "requested.desc", columns: map[string]kind{"requested": moment}, id: uuidID,
-	filters: map[string]kind{"success": truth, "started": truth, "completed": truth, "requested": timeRange},
+// oneCompile are the arguments of calls about a compile of any environment.
+type oneCompile struct {
+	ID uuid.UUID `arg:"id,required"`
 }
 
-func (s *server) compiles(g *gin.Engine) {
-	call(s, g, http.MethodPost, "/api/v1/notify/{id}", s.notify, notify{notifyGet: notifyGet{Update: true}})
-	call(s, g, http.MethodGet, "/api/v1/notify/{id}", func(ctx context.Context, a notifyGet) (reply, error) {
-		return s.notify(ctx, notify{notifyGet: a})
-	}, notifyGet{Update: true})
-	call(s, g, http.MethodHead, "/api/v1/notify/{id}", func(ctx context.Context, a justEnvironment) (reply, error) {
-		compiling, err := s.control.IsCompiling(ctx, a.ID)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return reply{}, err
-		}
-		if !compiling {
-			return reply{code: http.StatusNoContent}, nil
-		}
-		return reply{}, nil
-	})
-	call(
-		s,
-		g,
-		http.MethodGet,
-		"/api/v1/compilequeue",
-		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-			queue, err := s.store.OpenCompiles(ctx, a.Env)
-			if err != nil {
-				return reply{}, err
-			}
-			return v1(map[string]any{"queue": listed(queue, compileBase)})
-		},
-	)
-	call(s, g, http.MethodGet, "/api/v2/compilereport", func(ctx context.Context, a struct {
-		inEnvironment
-		paging
-	}) (reply, error) {
-		q, err := compileList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.Compiles(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged("/api/v2/compilereport", compileList, q, page,
-			compileV2,
-			func(c intent.Compile) place { return atTime(c.Requested, c.ID.String()) })
-	})
-	call(s, g, http.MethodGet, "/api/v2/compilereport/{id}", func(ctx context.Context, a struct {
-		inEnvironment
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		c, stages, err := s.store.Compile(ctx, a.ID)
-		if err == nil && c.Environment != a.Env {
-			err = fault.New("api", fault.NotFound, "The compile with the given id does not exist.")
-		}
-		if err != nil {
-			return reply{}, err
-		}
-		out := compileV2(c)
-		out["compile_data"] = compileData(c.Diagnostics)
-		out["reports"] = stagesOf(stages)
-		return v2(out)
-	})
-	call(s, g, http.MethodGet, "/api/v2/compiledata/{id}", func(ctx context.Context, a struct {
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		c, _, err := s.store.Compile(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(compileData(c.Diagnostics))
-	})
-	call(s, g, http.MethodGet, "/api/v1/compilereport", s.reportsV1)
-	call(s, g, http.MethodGet, "/api/v1/compilereport/{id}", func(ctx context.Context, a struct {
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		c, stages, err := s.store.Compile(ctx, a.ID)
-		if fault.Is(err, fault.NotFound) {
-			return reply{}, &bare{code: http.StatusNotFound}
-		}
-		if err != nil {
-			return reply{}, err
-		}
-		if c.Substitute != nil {
-			if c, stages, err = s.store.Compile(ctx, *c.Substitute); err != nil {
-				return reply{}, err
-			}
-		}
-		out := compileV1(c)
-		out["reports"] = stagesOf(stages)
-		return v1(map[string]any{"report": out})
-	})
+type oneCompileIn struct {
+	inEnvironment
+	oneCompile
 }
 
-// notify asks for a compile. It answers at once.
-func (s *server) notify(ctx context.Context, a notify) (reply, error) {
+// requestCompile asks for a compile and answers at once.
+func (s *server) requestCompile(ctx context.Context, a newCompile) (compileRequested, error) {
 	if err := s.mustExist(ctx, a.ID); err != nil {
-		return reply{}, err
+		return compileRequested{}, err
 	}
 	if len(a.Metadata) == 0 {
 		a.Metadata = map[string]any{"type": "api", "message": "Recompile trigger through API call"}
@@ -143,75 +186,112 @@ func (s *server) notify(ctx context.Context, a notify) (reply, error) {
 		Update: a.Update, Reinstall: a.Reinstall, Metadata: a.Metadata, Trigger: trigger,
 		Partial: a.Partial, RemovedSets: a.RemovedSets,
 	})
-	if err != nil {
-		return reply{}, err
+	if warning == "" {
+		return compileRequested{}, err
 	}
-	if warning != "" {
-		return v1(map[string]any{"metadata": map[string]any{"warnings": []string{warning}}})
-	}
-	return v1(nil)
+	return compileRequested{&warnings{[]string{warning}}}, err
 }
 
-// reportsV1 lists reports by the time they started, newest first. The store
-// sorts by request, so a window of its answer is sorted here.
-func (s *server) reportsV1(ctx context.Context, a struct {
+func (s *server) requestCompileByGet(ctx context.Context, a compileByGet) (compileRequested, error) {
+	return s.requestCompile(ctx, newCompile{compileByGet: a})
+}
+
+// compiling answers whether an environment compiles, by the status code alone.
+type compiling bool
+
+func (c compiling) statusCode() int {
+	if c {
+		return http.StatusOK
+	}
+	return http.StatusNoContent
+}
+
+func (s *server) isCompiling(ctx context.Context, a oneEnvironment) (compiling, error) {
+	yes, err := s.control.IsCompiling(ctx, a.ID)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return compiling(yes), err
+}
+
+func (s *server) compileQueue(ctx context.Context, a inEnvironment) (compileQueueEnvelope, error) {
+	queue, err := s.store.OpenCompiles(ctx, a.Env)
+	return compileQueueEnvelope{listed(queue, queuedCompileOf)}, err
+}
+
+func (s *server) listCompiles(ctx context.Context, a pageIn) (page[compile], error) {
+	q, err := a.query(store.CompileList)
+	if err != nil {
+		return page[compile]{}, err
+	}
+	found, err := s.store.Compiles(ctx, a.Env, q)
+	return pageOf(address{path: "/api/v2/compilereport", list: store.CompileList}, q, found, compileOf,
+		func(c intent.Compile) place { return atTime(c.Requested, c.ID.String()) }), err
+}
+
+func (s *server) getCompile(ctx context.Context, a oneCompileIn) (compileReport, error) {
+	c, stages, err := s.store.Compile(ctx, a.ID)
+	if err == nil && c.Environment != a.Env {
+		err = fault.New("api", fault.NotFound, "The compile with the given id does not exist.")
+	}
+	return compileReport{compileOf(c), compileDataOf(c.Diagnostics), listed(stages, stageOf)}, err
+}
+
+func (s *server) getCompileData(ctx context.Context, a oneCompile) (*compileData, error) {
+	c, _, err := s.store.Compile(ctx, a.ID)
+	return compileDataOf(c.Diagnostics), err
+}
+
+func (s *server) getCompileV1(ctx context.Context, a oneCompile) (compileReportEnvelope, error) {
+	c, stages, err := s.store.Compile(ctx, a.ID)
+	if err != nil {
+		return compileReportEnvelope{}, as404(err, "")
+	}
+	if c.Substitute != nil {
+		c, stages, err = s.store.Compile(ctx, *c.Substitute)
+	}
+	return compileReportEnvelope{compileReportV1{compileV1Of(c), listed(stages, stageOf)}}, err
+}
+
+// oldWindow are the arguments of paging in lists of version 1.
+type oldWindow struct {
 	inEnvironment
 	Start *string `arg:"start"`
 	End   *string `arg:"end"`
 	Limit int     `arg:"limit"`
-}) (reply, error) {
-	q, err := compileList.query(paging{Limit: a.Limit})
+}
+
+// listCompilesV1 lists compiles by the time they started, newest first. The store sorts them by their request, so a
+// window of its answer is sorted out here.
+func (s *server) listCompilesV1(ctx context.Context, a oldWindow) (compileReportsEnvelope, error) {
+	out := compileReportsEnvelope{Reports: []compileV1{}}
+	q, err := paging{Limit: a.Limit}.query(store.CompileList)
 	if err != nil {
-		return reply{}, err
+		return out, err
 	}
-	window := func(given *string) (time.Time, error) {
-		if given == nil {
-			return time.Time{}, nil
-		}
-		t, err := parseTime(*given)
-		if err != nil {
-			return t, invalid("%q: %v", *given, err)
-		}
-		return t, nil
-	}
-	after, err := window(a.Start)
+	after, before, err := window(a.Start, a.End)
 	if err != nil {
-		return reply{}, err
-	}
-	before, err := window(a.End)
-	if err != nil {
-		return reply{}, err
-	}
-	if !after.IsZero() && !before.IsZero() {
-		return reply{}, invalid("only one of start and end can be used at a time")
+		return out, err
 	}
 	wanted := q.Limit
-	q.Limit = maxPage
-	page, err := s.store.Compiles(ctx, a.Env, q)
-	if err != nil {
-		return reply{}, err
-	}
-	out := []any{}
-	for _, c := range page.Items {
+	q.Limit = store.MaxPage
+	found, err := s.store.Compiles(ctx, a.Env, q)
+	for _, c := range found.Items {
 		started := c.Requested // a request that waits counts by when it was made
 		if c.Started != nil {
 			started = *c.Started
 		}
-		if !after.IsZero() && !started.After(after) || !before.IsZero() && !started.Before(before) ||
-			len(out) == wanted {
-			continue
+		if len(out.Reports) < wanted && (after == nil || started.After(*after)) &&
+			(before == nil || started.Before(*before)) {
+			out.Reports = append(out.Reports, compileV1Of(c))
 		}
-		out = append(out, compileV1(c))
 	}
-	return v1(map[string]any{"reports": out})
+	return out, err
 }
 
-// compileBase is what every answer about a compile has.
-func compileBase(c intent.Compile) map[string]any {
+func queuedCompileOf(c intent.Compile) queuedCompile {
 	metadata := map[string]any{}
-	for k, v := range c.Metadata {
-		metadata[k] = v
-	}
+	maps.Copy(metadata, c.Metadata)
 	if metadata["type"] == nil {
 		metadata["type"] = c.Trigger.Type
 	}
@@ -229,67 +309,51 @@ func compileBase(c intent.Compile) map[string]any {
 	if variables == nil {
 		variables = map[string]string{}
 	}
-	removed := c.RemovedSets
-	if removed == nil {
-		removed = []string{}
-	}
-	return map[string]any{
-		"id": c.ID, "remote_id": nil, "environment": c.Environment,
-		"requested": stamp(c.Requested), "started": maybe(c.Started),
-		"do_export": c.Export, "force_update": c.Update, "metadata": metadata,
-		"mergeable_environment_variables": map[string]string{},
-		"requested_environment_variables": variables, "environment_variables": variables,
-		"partial": c.Partial, "removed_resource_sets": removed, "exporter_plugin": nil,
-		"notify_failed_compile": nil, "failed_compile_message": nil, "links": map[string]any{},
+	return queuedCompile{
+		ID: c.ID, Environment: c.Environment, Requested: stamp(c.Requested), Started: maybe(c.Started),
+		DoExport: c.Export, ForceUpdate: c.Update, Metadata: metadata,
+		MergeableEnvironmentVariables: map[string]string{}, RequestedEnvironmentVariables: variables,
+		EnvironmentVariables: variables, Partial: c.Partial, RemovedResourceSets: notNil(c.RemovedSets),
 	}
 }
 
-func compileV2(c intent.Compile) map[string]any {
-	out := compileBase(c)
-	out["completed"], out["success"], out["version"] = maybe(c.Completed), c.Success, c.Version
-	return out
+func compileOf(c intent.Compile) compile {
+	return compile{queuedCompileOf(c), maybe(c.Completed), c.Success, c.Version}
 }
 
-func compileV1(c intent.Compile) map[string]any {
-	out := compileV2(c)
-	out["used_environment_variables"] = out["environment_variables"]
-	out["handled"] = c.Completed != nil
-	out["substitute_compile_id"] = c.Substitute
-	out["soft_delete"] = false
-	out["reinstall_project_and_venv"] = c.Reinstall
-	return out
-}
-
-func stagesOf(stages []intent.Stage) []any {
-	out := []any{}
-	for _, s := range stages {
-		out = append(out, map[string]any{
-			"id": s.ID, "started": stamp(s.Started), "completed": maybe(s.Completed),
-			"command": s.Command, "name": s.Name, "outstream": s.Output, "errstream": s.ErrOutput,
-			"returncode": s.ReturnCode,
-		})
+func compileV1Of(c intent.Compile) compileV1 {
+	out := compileV1{
+		compile: compileOf(c), Handled: c.Completed != nil, SubstituteCompileID: c.Substitute,
+		ReinstallProjectAndVenv: c.Reinstall,
 	}
+	out.UsedEnvironmentVariables = out.EnvironmentVariables
 	return out
 }
 
-// compileData shows diagnostics as clients know them: lines and characters
-// count from 0. Null when there is none.
-func compileData(raw json.RawMessage) any {
+func stageOf(s intent.Stage) compileStage {
+	return compileStage{
+		ID: s.ID, Started: stamp(s.Started), Completed: maybe(s.Completed), Command: s.Command, Name: s.Name,
+		Outstream: s.Output, Errstream: s.ErrOutput, ReturnCode: s.ReturnCode,
+	}
+}
+
+// compileDataOf shows the errors among diagnostics; nil when there are no diagnostics.
+func compileDataOf(raw json.RawMessage) *compileData {
 	var diagnostics []diag.Diagnostic
 	if len(raw) == 0 || json.Unmarshal(raw, &diagnostics) != nil {
 		return nil
 	}
-	failures := []any{}
+	out := &compileData{Errors: []compileError{}}
 	for _, d := range diagnostics {
 		if d.Severity == diag.Warning {
 			continue
 		}
 		kind, message := d.ForPrograms()
-		failures = append(failures, map[string]any{
-			"category": category(d), "type": kind, "message": message, "location": locationOf(d.Location),
+		out.Errors = append(out.Errors, compileError{
+			Category: category(d), Type: kind, Message: message, Location: locationOf(d.Location),
 		})
 	}
-	return map[string]any{"errors": failures}
+	return out
 }
 
 // category is one of the three that clients know.
@@ -303,12 +367,12 @@ func category(d diag.Diagnostic) string {
 	return "runtime_error"
 }
 
-func locationOf(l *diag.Location) any {
+func locationOf(l *diag.Location) *errorLocation {
 	if l == nil {
 		return nil
 	}
-	position := func(line, column int) map[string]int {
-		return map[string]int{"line": max(0, line-1), "character": max(0, column-1)}
+	position := func(line, column int) errorPosition {
+		return errorPosition{Line: max(0, line-1), Character: max(0, column-1)}
 	}
 	end := position(l.EndLine, l.EndColumn)
 	if l.EndLine == 0 {
@@ -318,5 +382,5 @@ func locationOf(l *diag.Location) any {
 			end = position(l.Line, l.EndColumn)
 		}
 	}
-	return map[string]any{"uri": l.File, "range": map[string]any{"start": position(l.Line, l.Column), "end": end}}
+	return &errorLocation{URI: l.File, Range: errorRange{Start: position(l.Line, l.Column), End: end}}
 }

@@ -4,78 +4,87 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-var deliveryList = list{
-	sort: "received.desc", id: uuidID,
-	columns: map[string]kind{"received": moment},
-	filters: map[string]kind{
-		"forge": text, "repository": text, "ref": text, "commit": text, "event": text, "state": text, "received": timeRange,
-	},
+// deliveryCalls are about webhooks that were received. Inmanta has no such calls.
+func (s *server) deliveryCalls(c *calls) {
+	const path = "/api/v2/deliveries"
+	whole(c, http.MethodGet, path, "List the webhooks that the environment received.", s.listDeliveries,
+		pagesOf(store.DeliveryList))
+	v2(c, http.MethodGet, path+"/{id}", "Show a webhook, with all that it said.", s.getDelivery)
+	v2(c, http.MethodPost, path+"/{id}/redeliver", "Act on a webhook again.", s.redeliver)
 }
 
-// deliveries are the calls about webhooks that were received. Inmanta has none
-// like them.
-//
-//	GET  /api/v2/deliveries                   webhooks of the environment, paged
-//	GET  /api/v2/deliveries/<id>              one, with all that it told
-//	POST /api/v2/deliveries/<id>/redeliver    act on it anew
-func (s *server) deliveries(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/deliveries", func(ctx context.Context, a struct {
-		inEnvironment
-		paging
-	}) (reply, error) {
-		q, err := deliveryList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.Deliveries(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged("/api/v2/deliveries", deliveryList, q, page, deliveryOf, func(d intent.Delivery) place {
-			return atTime(d.Received, d.ID.String())
-		})
-	})
-	type one struct {
-		inEnvironment
-		ID uuid.UUID `arg:"id,required"`
+// delivery is a webhook in a list.
+type delivery struct {
+	ID         uuid.UUID           `json:"id"`
+	Forge      string              `json:"forge"`
+	ForgeID    string              `json:"forge_id"`
+	Received   timestamp           `json:"received"`
+	Size       int64               `json:"size"`
+	Verified   bool                `json:"verified"`
+	ReplayOf   *uuid.UUID          `json:"replay_of"`
+	Event      intent.HookKind     `json:"event"`
+	Name       string              `json:"name"`
+	Repository string              `json:"repository"`
+	Ref        string              `json:"ref"`
+	Commit     string              `json:"commit"`
+	Sender     string              `json:"sender"`
+	Subject    string              `json:"subject"`
+	State      intent.OutcomeState `json:"state"`
+	Reason     string              `json:"reason"`
+	Compile    *uuid.UUID          `json:"compile"`
+	Handled    *timestamp          `json:"handled"`
+	Module     string              `json:"module"`
+}
+
+// wholeDelivery also has the rest of what the payload said.
+type wholeDelivery struct {
+	delivery
+	Told intent.HookEvent `json:"told"`
+}
+
+type oneDelivery struct {
+	inEnvironment
+	ID uuid.UUID `arg:"id,required"`
+}
+
+func (s *server) listDeliveries(ctx context.Context, a pageIn) (page[delivery], error) {
+	q, err := a.query(store.DeliveryList)
+	if err != nil {
+		return page[delivery]{}, err
 	}
-	call(s, g, http.MethodGet, "/api/v2/deliveries/{id}", func(ctx context.Context, a one) (reply, error) {
-		d, err := s.store.Delivery(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(wholeDelivery(d))
-	})
-	call(s, g, http.MethodPost, "/api/v2/deliveries/{id}/redeliver", func(ctx context.Context, a one) (reply, error) {
-		d, err := s.control.Redeliver(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(wholeDelivery(d))
-	})
+	found, err := s.store.Deliveries(ctx, a.Env, q)
+	return pageOf(address{path: "/api/v2/deliveries", list: store.DeliveryList}, q, found, deliveryOf,
+		func(d intent.Delivery) place { return atTime(d.Received, d.ID.String()) }), err
 }
 
-func deliveryOf(d intent.Delivery) map[string]any {
+func (s *server) getDelivery(ctx context.Context, a oneDelivery) (wholeDelivery, error) {
+	d, err := s.store.Delivery(ctx, a.Env, a.ID)
+	if err != nil {
+		return wholeDelivery{}, err
+	}
+	return wholeDelivery{deliveryOf(d), d.Event}, nil
+}
+
+func (s *server) redeliver(ctx context.Context, a oneDelivery) (wholeDelivery, error) {
+	d, err := s.control.Redeliver(ctx, a.Env, a.ID)
+	if err != nil {
+		return wholeDelivery{}, err
+	}
+	return wholeDelivery{deliveryOf(d), d.Event}, nil
+}
+
+func deliveryOf(d intent.Delivery) delivery {
 	e, o := d.Event, d.Outcomes[0]
-	return map[string]any{
-		"id": d.ID, "forge": d.Forge, "forge_id": d.Key, "received": stamp(d.Received), "size": d.Size, "verified": d.Verified, "replay_of": d.ReplayOf,
-		"event": e.Kind, "name": e.Name, "repository": e.Repository, "ref": e.Ref, "commit": e.Commit, "sender": e.Sender, "subject": e.Subject,
-		"state": o.State, "reason": o.Reason, "compile": o.Compile, "handled": maybe(o.Handled), "module": o.Module,
+	return delivery{
+		ID: d.ID, Forge: d.Forge, ForgeID: d.Key, Received: stamp(d.Received), Size: d.Size, Verified: d.Verified,
+		ReplayOf: d.ReplayOf, Event: e.Kind, Name: e.Name, Repository: e.Repository, Ref: e.Ref, Commit: e.Commit,
+		Sender: e.Sender, Subject: e.Subject, State: o.State, Reason: o.Reason, Compile: o.Compile,
+		Handled: maybe(o.Handled), Module: o.Module,
 	}
-}
-
-// wholeDelivery has what the payload told besides.
-func wholeDelivery(d intent.Delivery) map[string]any {
-	out := deliveryOf(d)
-	out["told"] = d.Event
-	return out
 }

@@ -8,24 +8,34 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-func diffsOf(diffs []intent.ResourceDiff) []any {
-	out := []any{}
-	for _, d := range diffs {
-		attributes := map[string]any{}
-		for name, change := range d.Attributes {
-			attributes[name] = map[string]any{
-				"from_value": change.Current, "to_value": change.Desired,
-				"from_value_compare": asText(change.Current), "to_value_compare": asText(change.Desired),
-			}
-		}
-		out = append(out, map[string]any{"resource_id": d.ID, "status": d.Kind, "attributes": attributes})
-	}
-	return out
+// resourceDiff is how a resource differs between two versions, or from what was found.
+type resourceDiff struct {
+	ResourceID string                   `json:"resource_id"`
+	Status     intent.DiffKind          `json:"status"`
+	Attributes map[string]attributeDiff `json:"attributes"`
 }
 
-// asText gives a value as text that a diff can be drawn from: a text as
-// it is, nothing as nothing, collections as sorted, indented JSON, all else as
-// Python prints it.
+// attributeDiff holds both values, and both as texts that a diff can be drawn from.
+type attributeDiff struct {
+	FromValue        any    `json:"from_value"`
+	ToValue          any    `json:"to_value"`
+	FromValueCompare string `json:"from_value_compare"`
+	ToValueCompare   string `json:"to_value_compare"`
+}
+
+func diffOf(d intent.ResourceDiff) resourceDiff {
+	attributes := map[string]attributeDiff{}
+	for name, change := range d.Attributes {
+		attributes[name] = attributeDiff{
+			FromValue: change.Current, ToValue: change.Desired,
+			FromValueCompare: asText(change.Current), ToValueCompare: asText(change.Desired),
+		}
+	}
+	return resourceDiff{ResourceID: d.ID.String(), Status: d.Kind, Attributes: attributes}
+}
+
+// asText returns a value as a text that a diff can be drawn from: a text as it is, null as nothing, collections as
+// sorted, indented JSON, and all else as Python prints it.
 func asText(v any) string {
 	switch x := v.(type) {
 	case nil:

@@ -6,20 +6,34 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/gin-gonic/gin"
-
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-var discoveredList = list{
-	sort: "discovered_resource_id.asc", id: textID,
-	columns: map[string]kind{
-		"discovered_resource_id": word,
-		"resource_type":          word,
-		"agent":                  word,
-		"resource_id_value":      word,
-	},
-	filters: map[string]kind{"resource_type": text, "agent": text, "resource_id_value": text, "managed": truth},
+// discoveredCalls are about what discovery resources found outside of the model. Clients of the reference write a
+// slash at the end of the path of a batch.
+func (s *server) discoveredCalls(c *calls) {
+	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
+	whole(c, http.MethodGet, path, "List the discovered resources.", s.listDiscovered, pagesOf(store.DiscoveredList))
+	v2(c, http.MethodGet, one, "Show a discovered resource.", s.getDiscovered)
+	done[noBody](c, http.MethodPost, one, "Report a discovered resource.", s.reportDiscovered)
+	done[noBody](c, http.MethodDelete, one, "Forget a discovered resource.", s.forgetDiscovered)
+	for _, path := range []string{path, path + "/"} {
+		done[noBody](c, http.MethodPost, path, "Report several discovered resources.", s.reportAllDiscovered)
+		done[noBody](c, http.MethodDelete, path, "Forget several discovered resources.", s.forgetAllDiscovered)
+	}
+}
+
+type discovered struct {
+	DiscoveredResourceID string          `json:"discovered_resource_id"`
+	ResourceType         string          `json:"resource_type"`
+	Agent                string          `json:"agent"`
+	ResourceIDValue      string          `json:"resource_id_value"`
+	Values               json.RawMessage `json:"values"`
+	DiscoveryResourceID  string          `json:"discovery_resource_id"`
+	DiscoveryResourceURI string          `json:"discovery_resource_uri"`
+	ManagedResourceURI   *string         `json:"managed_resource_uri"`
+	DiscoveredAt         timestamp       `json:"discovered_at"`
 }
 
 type oneDiscovered struct {
@@ -27,132 +41,98 @@ type oneDiscovered struct {
 	ID intent.ResourceID `arg:"discovered_resource_id,required"`
 }
 
-// reported is a record as a client sends it.
-type reported struct {
-	id, by string
-	values map[string]any
+type newDiscovered struct {
+	oneDiscovered
+	Discovery string         `arg:"discovery_resource_id,required"`
+	Values    map[string]any `arg:"values,required"`
 }
 
-// discovered are the calls about what discovery resources found outside.
-func (s *server) discovered(g *gin.Engine) {
-	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
-	call(s, g, http.MethodGet, path, func(ctx context.Context, a struct {
-		inEnvironment
-		paging
-	}) (reply, error) {
-		q, err := discoveredList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.DiscoveredList(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged(path, discoveredList, q, page, discoveredOf, func(d intent.Discovered) place {
-			id := d.ID.String()
-			return at(
-				map[string]string{"resource_type": d.ID.Type, "agent": d.ID.Agent, "resource_id_value": d.ID.Value, "discovered_resource_id": id}[q.Sort],
-				id,
-			)
-		})
-	})
-	call(s, g, http.MethodGet, one, func(ctx context.Context, a oneDiscovered) (reply, error) {
-		d, err := s.store.Discovered(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(discoveredOf(d))
-	})
-	call(s, g, http.MethodPost, one, func(ctx context.Context, a struct {
-		oneDiscovered
-		Discovery string         `arg:"discovery_resource_id,required"`
-		Values    map[string]any `arg:"values,required"`
-	}) (reply, error) {
-		return s.reportDiscovered(ctx, a.inEnvironment, []reported{{a.ID.String(), a.Discovery, a.Values}})
-	})
-	call(s, g, http.MethodDelete, one, func(ctx context.Context, a oneDiscovered) (reply, error) {
-		return s.forgetDiscovered(ctx, a.inEnvironment, []string{a.ID.String()})
-	})
-	for _, path := range []string{path, path + "/"} { // clients of the reference write a slash
-		s.discoveredBatch(g, path)
+type newDiscoveredList struct {
+	inEnvironment
+	Found []map[string]any `arg:"discovered_resources,required"`
+}
+
+type discoveredIDs struct {
+	inEnvironment
+	IDs []string `arg:"discovered_resource_ids,required"`
+}
+
+func (s *server) listDiscovered(ctx context.Context, a pageIn) (page[discovered], error) {
+	q, err := a.query(store.DiscoveredList)
+	if err != nil {
+		return page[discovered]{}, err
 	}
+	found, err := s.store.DiscoveredList(ctx, a.Env, q)
+	return pageOf(address{path: "/api/v2/discovered", list: store.DiscoveredList}, q, found, discoveredOf,
+		func(d intent.Discovered) place { return resourcePlace(q.Sort, d.ID, "") }), err
 }
 
-func (s *server) discoveredBatch(g *gin.Engine, path string) {
-	call(s, g, http.MethodPost, path, func(ctx context.Context, a struct {
-		inEnvironment
-		Found []map[string]any `arg:"discovered_resources,required"`
-	}) (reply, error) {
-		var list []reported
-		for _, f := range a.Found {
-			values, _ := f["values"].(map[string]any)
-			list = append(
-				list,
-				reported{textOf(f["discovered_resource_id"]), textOf(f["discovery_resource_id"]), values},
-			)
-		}
-		return s.reportDiscovered(ctx, a.inEnvironment, list)
-	})
-	call(s, g, http.MethodDelete, path, func(ctx context.Context, a struct {
-		inEnvironment
-		IDs []string `arg:"discovered_resource_ids,required"`
-	}) (reply, error) {
-		return s.forgetDiscovered(ctx, a.inEnvironment, a.IDs)
-	})
+func (s *server) getDiscovered(ctx context.Context, a oneDiscovered) (discovered, error) {
+	d, err := s.store.Discovered(ctx, a.Env, a.ID)
+	return discoveredOf(d), err
 }
 
-// reportDiscovered stores all of a list, or nothing of it.
-func (s *server) reportDiscovered(ctx context.Context, in inEnvironment, list []reported) (reply, error) {
-	now := s.now()
+func (s *server) reportDiscovered(ctx context.Context, a newDiscovered) error {
+	d, err := s.discoveredResource(a.ID.String(), a.Discovery, a.Values)
+	if err != nil {
+		return err
+	}
+	return s.store.SetDiscovered(ctx, a.Env, []intent.Discovered{d})
+}
+
+// reportAllDiscovered stores all of a list, or nothing of it.
+func (s *server) reportAllDiscovered(ctx context.Context, a newDiscoveredList) error {
 	var found []intent.Discovered
-	for _, r := range list {
-		id, err := intent.ParseResourceID(r.id)
+	for _, f := range a.Found {
+		values, _ := f["values"].(map[string]any)
+		d, err := s.discoveredResource(textOf(f["discovered_resource_id"]), textOf(f["discovery_resource_id"]), values)
 		if err != nil {
-			return reply{}, invalid("discovered_resource_id: %v", err)
+			return err
 		}
-		by, err := intent.ParseResourceID(r.by)
-		if err != nil {
-			return reply{}, invalid("discovery_resource_id: %v", err)
-		}
-		if r.values == nil {
-			return reply{}, invalid("the values of %s are missing, or no object", id)
-		}
-		record, err := json.Marshal(r.values)
-		if err != nil {
-			return reply{}, invalid("the values of %s: %v", id, err)
-		}
-		found = append(found, intent.Discovered{ID: id, Discovery: by, Record: record, Found: now})
+		found = append(found, d)
 	}
-	if err := s.store.SetDiscovered(ctx, in.Env, found); err != nil {
-		return reply{}, err
-	}
-	return nothing()
+	return s.store.SetDiscovered(ctx, a.Env, found)
 }
 
-func (s *server) forgetDiscovered(ctx context.Context, in inEnvironment, names []string) (reply, error) {
-	var ids []intent.ResourceID
-	for _, name := range names {
-		id, err := intent.ParseResourceID(name)
-		if err != nil {
-			return reply{}, invalid("%v", err)
-		}
-		ids = append(ids, id)
+// discoveredResource reads a record as a client reports it.
+func (s *server) discoveredResource(id, by string, values map[string]any) (d intent.Discovered, err error) {
+	d.Found = s.now()
+	if d.ID, err = intent.ParseResourceID(id); err != nil {
+		return d, invalid("discovered_resource_id: %v", err)
 	}
-	if err := s.store.DeleteDiscovered(ctx, in.Env, ids); err != nil {
-		return reply{}, err
+	if d.Discovery, err = intent.ParseResourceID(by); err != nil {
+		return d, invalid("discovery_resource_id: %v", err)
 	}
-	return nothing()
+	if values == nil {
+		return d, invalid("the values of %s are missing, or not an object", id)
+	}
+	if d.Record, err = json.Marshal(values); err != nil {
+		return d, invalid("the values of %s: %v", id, err)
+	}
+	return d, nil
 }
 
-func discoveredOf(d intent.Discovered) any {
+func (s *server) forgetDiscovered(ctx context.Context, a oneDiscovered) error {
+	return s.store.DeleteDiscovered(ctx, a.Env, []intent.ResourceID{a.ID})
+}
+
+func (s *server) forgetAllDiscovered(ctx context.Context, a discoveredIDs) error {
+	ids, err := parseIDs("discovered_resource_ids", a.IDs)
+	if err != nil {
+		return err
+	}
+	return s.store.DeleteDiscovered(ctx, a.Env, ids)
+}
+
+func discoveredOf(d intent.Discovered) discovered {
 	address := func(id intent.ResourceID) string { return "/api/v2/resource/" + url.PathEscape(id.String()) }
-	out := map[string]any{
-		"discovered_resource_id": d.ID, "resource_type": d.ID.Type, "agent": d.ID.Agent, "resource_id_value": d.ID.Value,
-		"values": d.Record, "discovery_resource_id": d.Discovery, "discovery_resource_uri": address(d.Discovery),
-		"managed_resource_uri": nil, "discovered_at": stamp(d.Found),
+	out := discovered{
+		DiscoveredResourceID: d.ID.String(), ResourceType: d.ID.Type, Agent: d.ID.Agent, ResourceIDValue: d.ID.Value,
+		Values: d.Record, DiscoveryResourceID: d.Discovery.String(), DiscoveryResourceURI: address(d.Discovery),
+		DiscoveredAt: stamp(d.Found),
 	}
 	if d.Managed {
-		out["managed_resource_uri"] = address(d.ID)
+		out.ManagedResourceURI = new(address(d.ID))
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
@@ -12,292 +11,281 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-type dryRunsOf struct {
-	inEnvironment
-	Version int `arg:"version,required"`
+// dryRunCalls are Inmanta's, and beside them those about dry runs of commits.
+func (s *server) dryRunCalls(c *calls) {
+	const path, report = "/api/v2/dryrun", "/api/v2/dryrun-report/{report_id}"
+	v2(c, http.MethodPost, path+"/{version}", "Start a dry run of a version. The answer is its id.", s.startDryRun)
+	v2(c, http.MethodPost, path, "Start a dry run of a version or a commit. The answer is its id.", s.startDryRun)
+	v2(c, http.MethodGet, path, "List the dry runs of all versions and commits, newest first.", s.listDryRuns)
+	v2(c, http.MethodGet, path+"/{version}", "List the dry runs of a version, newest first.", s.listVersionDryRuns)
+	v2(c, http.MethodGet, path+"/{version}/{report_id}", "Show a dry run of a version, with what it found.",
+		s.getDryRun)
+	v2(c, http.MethodGet, report, "Show a dry run, with what it found.", s.getDryRun)
+	done[nullData](c, http.MethodPost, report+"/cancel", "End a dry run.", s.cancelDryRun)
+	const v1 = "/api/v1/dryrun"
+	whole(c, http.MethodPost, v1+"/{id}", "Start a dry run of a version.", s.startDryRunV1)
+	whole(c, http.MethodGet, v1, "List the dry runs of versions.", s.listDryRunsV1)
+	whole(c, http.MethodGet, v1+"/{id}", "Show a dry run, with what it found.", s.getDryRunV1)
 }
 
-// dryRunChoice chooses what to look at; what is left out chooses all.
-type dryRunChoice struct {
+// dryRun is a dry run in a list.
+type dryRun struct {
+	ID          uuid.UUID     `json:"id"`
+	Environment uuid.UUID     `json:"environment"`
+	Model       *int          `json:"model"`
+	Date        timestamp     `json:"date"`
+	Total       int           `json:"total"`
+	Todo        int           `json:"todo"`
+	State       string        `json:"state"`
+	Complete    bool          `json:"complete"`
+	Unknown     int           `json:"unknown"`
+	Ended       *timestamp    `json:"ended"`
+	Reason      *string       `json:"reason"`
+	Commit      *string       `json:"commit"`
+	Compile     *uuid.UUID    `json:"compile"`
+	Filter      *dryRunFilter `json:"filter"`
+}
+
+type dryRunFilter struct {
+	Agents        *[]string `json:"agents"`
+	ResourceTypes *[]string `json:"resource_types"`
+	ResourceIDs   *[]string `json:"resource_ids"`
+}
+
+type dryRunReport struct {
+	Summary         dryRunSummary `json:"summary"`
+	Diff            []dryRunDiff  `json:"diff"`
+	NoLongerManaged []string      `json:"no_longer_managed"`
+}
+
+type dryRunSummary struct {
+	dryRun
+	Counts dryRunCounts `json:"counts"`
+}
+
+type dryRunCounts struct {
+	Created         int `json:"created"`
+	Changed         int `json:"changed"`
+	Purged          int `json:"purged"`
+	Unchanged       int `json:"unchanged"`
+	Unknown         int `json:"unknown"`
+	Undefined       int `json:"undefined"`
+	NoLongerManaged int `json:"no_longer_managed"`
+}
+
+// dryRunDiff is what a dry run found of a resource. Inmanta's clients know no other word than agent_down for what it
+// could not tell about; unknown and reason say it better.
+type dryRunDiff struct {
+	resourceDiff
+	Unknown bool    `json:"unknown"`
+	Reason  *string `json:"reason"`
+	Behind  *string `json:"behind"`
+}
+
+// dryRunV1 is a dry run as version 1 shows it.
+type dryRunV1 struct {
+	ID          uuid.UUID                   `json:"id"`
+	Environment uuid.UUID                   `json:"environment"`
+	Model       int                         `json:"model"`
+	Date        timestamp                   `json:"date"`
+	Total       int                         `json:"total"`
+	Todo        int                         `json:"todo"`
+	Resources   map[string]dryRunResourceV1 `json:"resources"`
+}
+
+type dryRunResourceV1 struct {
+	ID         string                            `json:"id"`
+	ResourceID string                            `json:"resource_id"`
+	IDFields   idFields                          `json:"id_fields"`
+	Changes    map[string]intent.AttributeChange `json:"changes"`
+}
+
+type idFields struct {
+	EntityType     string `json:"entity_type"`
+	AgentName      string `json:"agent_name"`
+	Attribute      string `json:"attribute"`
+	AttributeValue string `json:"attribute_value"`
+	Version        int    `json:"version"`
+}
+
+type dryRunEnvelope struct {
+	DryRun dryRunV1 `json:"dryrun"`
+}
+
+type dryRunsEnvelope struct {
+	DryRuns []dryRunLineV1 `json:"dryruns"`
+}
+
+type dryRunLineV1 struct {
+	ID      uuid.UUID `json:"id"`
+	Version int       `json:"version"`
+	Date    timestamp `json:"date"`
+	Total   int       `json:"total"`
+	Todo    int       `json:"todo"`
+}
+
+// newDryRun chooses what to look at; what is left out chooses all.
+type newDryRun struct {
+	inEnvironment
+	Version   int      `arg:"version"`
+	Commit    string   `arg:"commit"`
 	Agents    []string `arg:"agents"`
 	Types     []string `arg:"resource_types"`
 	Resources []string `arg:"resource_ids"`
 }
 
-func (c dryRunChoice) filter() (intent.DryRunFilter, error) {
-	f := intent.DryRunFilter{Agents: c.Agents, Types: c.Types}
-	ids, err := resourceIDs(c.Resources)
-	f.Resources = ids
-	if err == nil &&
-		(c.Agents != nil && len(c.Agents) == 0 || c.Types != nil && len(c.Types) == 0 || c.Resources != nil && len(c.Resources) == 0) {
+type oneDryRun struct {
+	inEnvironment
+	// Version must be that of the dry run; 0: any.
+	Version int       `arg:"version"`
+	ID      uuid.UUID `arg:"report_id,required"`
+}
+
+type oneDryRunV1 struct {
+	inEnvironment
+	ID uuid.UUID `arg:"id,required"`
+}
+
+type dryRunsOf struct {
+	inEnvironment
+	Version int `arg:"version"`
+}
+
+func (a newDryRun) filter() (intent.DryRunFilter, error) {
+	named, err := parseIDs("resource_ids", a.Resources)
+	if err == nil && (isEmpty(a.Agents) || isEmpty(a.Types) || isEmpty(a.Resources)) {
 		err = invalid("an empty list chooses nothing; leave it out to choose all")
 	}
-	return f, err
+	return intent.DryRunFilter{Agents: a.Agents, Types: a.Types, Resources: named}, err
 }
 
-func resourceIDs(names []string) (ids []intent.ResourceID, err error) {
-	for _, name := range names {
-		id, err := intent.ParseResourceID(name)
-		if err != nil {
-			return nil, invalid("resource_ids: %v", err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
+// isEmpty reports whether a list was given and has nothing in it.
+func isEmpty(list []string) bool { return list != nil && len(list) == 0 }
 
-type dryRunReport struct {
-	inEnvironment
-	ID uuid.UUID `arg:"report_id,required"`
-}
-
-// dryRuns are Inmanta's calls and, beside them, calls for dry runs of commits:
-//
-//	GET  /api/v2/dryrun                            those of all versions and commits, newest first
-//	POST /api/v2/dryrun                            {"version": 3} or {"commit": "main"}, and what to look at
-//	GET  /api/v2/dryrun-report/<id>                one, whatever it is of
-//	POST /api/v2/dryrun-report/<id>/cancel         end it
-func (s *server) dryRuns(g *gin.Engine) {
-	call(s, g, http.MethodPost, "/api/v2/dryrun/{version}", func(ctx context.Context, a struct {
-		dryRunsOf
-		dryRunChoice
-	}) (reply, error) {
-		filter, err := a.filter()
-		if err != nil {
-			return reply{}, err
-		}
-		id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.Version, Filter: filter})
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(id)
-	})
-	call(s, g, http.MethodPost, "/api/v2/dryrun", func(ctx context.Context, a struct {
-		inEnvironment
-		Version int    `arg:"version"`
-		Commit  string `arg:"commit"`
-		dryRunChoice
-	}) (reply, error) {
-		filter, err := a.filter()
-		if err != nil {
-			return reply{}, err
-		}
-		id, err := s.control.StartDryRun(
-			ctx,
-			a.Env,
-			control.DryRunRequest{Version: a.Version, Commit: a.Commit, Filter: filter},
-		)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(id)
-	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun", func(ctx context.Context, a inEnvironment) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		return s.listDryRuns(ctx, a.Env, 0)
-	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun/{version}", func(ctx context.Context, a dryRunsOf) (reply, error) {
-		if _, err := s.store.Version(ctx, a.Env, a.Version); err != nil {
-			return reply{}, err
-		}
-		return s.listDryRuns(ctx, a.Env, a.Version)
-	})
-	call(s, g, http.MethodGet, "/api/v2/dryrun/{version}/{report_id}", func(ctx context.Context, a struct {
-		dryRunsOf
-		ID uuid.UUID `arg:"report_id,required"`
-	}) (reply, error) {
-		return s.dryRunReport(ctx, a.Env, a.ID, a.Version)
-	})
-	call(
-		s,
-		g,
-		http.MethodGet,
-		"/api/v2/dryrun-report/{report_id}",
-		func(ctx context.Context, a dryRunReport) (reply, error) {
-			return s.dryRunReport(ctx, a.Env, a.ID, 0)
-		},
-	)
-	call(
-		s,
-		g,
-		http.MethodPost,
-		"/api/v2/dryrun-report/{report_id}/cancel",
-		func(ctx context.Context, a dryRunReport) (reply, error) {
-			if err := s.control.CancelDryRun(ctx, a.Env, a.ID); err != nil {
-				return reply{}, err
-			}
-			return v2(nil)
-		},
-	)
-	s.dryRunsV1(g)
-}
-
-func (s *server) listDryRuns(ctx context.Context, env intent.EnvironmentID, version int) (reply, error) {
-	runs, err := s.store.DryRuns(ctx, env, version)
+func (s *server) startDryRun(ctx context.Context, a newDryRun) (uuid.UUID, error) {
+	filter, err := a.filter()
 	if err != nil {
-		return reply{}, err
+		return uuid.Nil, err
 	}
-	return v2(listed(runs, dryRunOf))
+	return s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{
+		Version: a.Version, Commit: a.Commit, Filter: filter,
+	})
 }
 
-// dryRunReport gives one with all it found; a version other than 0 must be its own.
-func (s *server) dryRunReport(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, version int) (reply, error) {
-	run, diffs, err := s.store.DryRun(ctx, env, id)
-	if err == nil && version != 0 && run.Version != version {
+func (s *server) startDryRunV1(ctx context.Context, a oneVersionV1) (dryRunEnvelope, error) {
+	id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.ID})
+	if err != nil {
+		return dryRunEnvelope{}, err
+	}
+	run, _, err := s.store.DryRun(ctx, a.Env, id)
+	return dryRunEnvelope{dryRunV1Of(run, nil)}, err
+}
+
+func (s *server) listDryRuns(ctx context.Context, a inEnvironment) ([]dryRun, error) {
+	runs, err := s.store.DryRuns(ctx, a.Env, 0)
+	return listed(runs, dryRunOf), err
+}
+
+func (s *server) listVersionDryRuns(ctx context.Context, a oneVersion) ([]dryRun, error) {
+	if _, err := s.store.Version(ctx, a.Env, a.Version); err != nil {
+		return nil, err
+	}
+	runs, err := s.store.DryRuns(ctx, a.Env, a.Version)
+	return listed(runs, dryRunOf), err
+}
+
+// listDryRunsV1 lists those that have a version by now; the model of the others is not there yet.
+func (s *server) listDryRunsV1(ctx context.Context, a dryRunsOf) (dryRunsEnvelope, error) {
+	out := dryRunsEnvelope{[]dryRunLineV1{}}
+	runs, err := s.store.DryRuns(ctx, a.Env, a.Version)
+	for _, r := range runs {
+		if r.Version > 0 {
+			out.DryRuns = append(out.DryRuns, dryRunLineV1{
+				ID: r.ID, Version: r.Version, Date: stamp(r.Date), Total: r.Total, Todo: r.Todo,
+			})
+		}
+	}
+	return out, err
+}
+
+func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, error) {
+	run, diffs, err := s.store.DryRun(ctx, a.Env, a.ID)
+	if err == nil && a.Version != 0 && run.Version != a.Version {
 		err = fault.New("api", fault.NotFound, "this version has no such dry run")
 	}
 	if err != nil {
-		return reply{}, err
+		return dryRunReport{}, err
 	}
 	gone, err := s.control.NoLongerManaged(ctx, run)
-	if err != nil {
-		return reply{}, err
-	}
-	summary := dryRunOf(run)
 	counts := map[intent.DiffKind]int{}
 	for _, d := range diffs {
 		counts[d.Kind]++
 	}
-	summary["counts"] = map[string]any{
-		"created": counts[intent.DiffAdded], "changed": counts[intent.DiffModified], "purged": counts[intent.DiffDeleted],
-		"unchanged": counts[intent.DiffUnmodified], "unknown": counts[intent.DiffUnknown] + counts[intent.DiffAgentDown],
-		"undefined": counts[intent.DiffUndefined] + counts[intent.DiffSkipped], "no_longer_managed": len(gone),
-	}
-	left := []any{}
-	for _, id := range gone {
-		left = append(left, id)
-	}
-	return v2(map[string]any{"summary": summary, "diff": dryDiffsOf(diffs), "no_longer_managed": left})
+	return dryRunReport{
+		Summary: dryRunSummary{dryRunOf(run), dryRunCounts{
+			Created: counts[intent.DiffAdded], Changed: counts[intent.DiffModified],
+			Purged: counts[intent.DiffDeleted], Unchanged: counts[intent.DiffUnmodified],
+			Unknown:         counts[intent.DiffUnknown] + counts[intent.DiffAgentDown],
+			Undefined:       counts[intent.DiffUndefined] + counts[intent.DiffSkipped],
+			NoLongerManaged: len(gone),
+		}},
+		Diff: listed(diffs, dryRunDiffOf), NoLongerManaged: ids(gone),
+	}, err
 }
 
-// dryDiffsOf shows results. Inmanta's clients know no other word than
-// agent_down for what could not be told; unknown and reason say it better.
-func dryDiffsOf(diffs []intent.ResourceDiff) []any {
-	out := diffsOf(diffs)
-	for i, d := range diffs {
-		one := out[i].(map[string]any)
-		one["unknown"], one["reason"], one["behind"] = d.Kind.Unknown(), nil, nil
-		if d.Kind == intent.DiffUnknown {
-			one["status"] = intent.DiffAgentDown
-		}
-		if d.Reason != "" {
-			one["reason"] = d.Reason
-		}
-		if !d.Behind.IsZero() {
-			one["behind"] = d.Behind
-		}
-	}
-	return out
+func (s *server) getDryRunV1(ctx context.Context, a oneDryRunV1) (dryRunEnvelope, error) {
+	run, diffs, err := s.store.DryRun(ctx, a.Env, a.ID)
+	return dryRunEnvelope{dryRunV1Of(run, diffs)}, err
 }
 
-func (s *server) dryRunsV1(g *gin.Engine) {
-	call(s, g, http.MethodPost, "/api/v1/dryrun/{id}", func(ctx context.Context, a oneVersion) (reply, error) {
-		id, err := s.control.StartDryRun(ctx, a.Env, control.DryRunRequest{Version: a.ID})
-		if err != nil {
-			return reply{}, err
-		}
-		run, _, err := s.store.DryRun(ctx, a.Env, id)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"dryrun": dryRunV1(run, nil)})
-	})
-	call(s, g, http.MethodGet, "/api/v1/dryrun", func(ctx context.Context, a struct {
-		inEnvironment
-		Version *int `arg:"version"`
-	}) (reply, error) {
-		version := 0
-		if a.Version != nil {
-			version = *a.Version
-		}
-		runs, err := s.store.DryRuns(ctx, a.Env, version)
-		if err != nil {
-			return reply{}, err
-		}
-		out := []any{}
-		for _, run := range runs {
-			if run.Version > 0 { // the model of the others is not there yet
-				out = append(
-					out,
-					map[string]any{
-						"id":      run.ID,
-						"version": run.Version,
-						"date":    stamp(run.Date),
-						"total":   run.Total,
-						"todo":    run.Todo,
-					},
-				)
-			}
-		}
-		return v1(map[string]any{"dryruns": out})
-	})
-	call(s, g, http.MethodGet, "/api/v1/dryrun/{id}", func(ctx context.Context, a struct {
-		inEnvironment
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		run, diffs, err := s.store.DryRun(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"dryrun": dryRunV1(run, diffs)})
-	})
+func (s *server) cancelDryRun(ctx context.Context, a oneDryRun) error {
+	return s.control.CancelDryRun(ctx, a.Env, a.ID)
 }
 
-func dryRunOf(r intent.DryRun) map[string]any {
-	out := map[string]any{
-		"id": r.ID, "environment": r.Environment, "model": nil, "date": stamp(r.Date), "total": r.Total, "todo": r.Todo,
-		"state": r.State(), "complete": r.Complete(), "unknown": r.Unknown, "ended": maybe(r.Ended), "reason": nil,
-		"commit": nil, "compile": nil, "filter": nil,
-	}
-	if r.Version > 0 {
-		out["model"] = r.Version
-	}
-	if r.Reason != "" {
-		out["reason"] = r.Reason
+func dryRunOf(r intent.DryRun) dryRun {
+	out := dryRun{
+		ID: r.ID, Environment: r.Environment, Model: orNull(r.Version), Date: stamp(r.Date), Total: r.Total,
+		Todo: r.Todo, State: r.State(), Complete: r.Complete(), Unknown: r.Unknown, Ended: maybe(r.Ended),
+		Reason: orNull(r.Reason), Commit: orNull(r.Commit),
 	}
 	if r.Commit != "" {
-		out["commit"], out["compile"] = r.Commit, r.Compile
+		out.Compile = r.Compile
 	}
-	if !r.Filter.IsZero() {
-		out["filter"] = map[string]any{
-			"agents":         r.Filter.Agents,
-			"resource_types": r.Filter.Types,
-			"resource_ids":   r.Filter.Resources,
-		}
+	if f := r.Filter; !f.IsZero() {
+		out.Filter = &dryRunFilter{listOrNull(f.Agents), listOrNull(f.Types), listOrNull(ids(f.Resources))}
 	}
 	return out
 }
 
-// dryRunV1 holds the changes per resource.
-func dryRunV1(r intent.DryRun, diffs []intent.ResourceDiff) map[string]any {
-	out := map[string]any{
-		"id":          r.ID,
-		"environment": r.Environment,
-		"model":       r.Version,
-		"date":        stamp(r.Date),
-		"total":       r.Total,
-		"todo":        r.Todo,
+func dryRunDiffOf(d intent.ResourceDiff) dryRunDiff {
+	out := dryRunDiff{resourceDiff: diffOf(d), Unknown: d.Kind.Unknown(), Reason: orNull(d.Reason)}
+	if d.Kind == intent.DiffUnknown {
+		out.Status = intent.DiffAgentDown
 	}
-	resources := map[string]any{}
+	if !d.Behind.IsZero() {
+		out.Behind = new(d.Behind.String())
+	}
+	return out
+}
+
+func dryRunV1Of(r intent.DryRun, diffs []intent.ResourceDiff) dryRunV1 {
+	resources := map[string]dryRunResourceV1{}
 	for _, d := range diffs {
-		changes := map[string]any{}
-		for name, change := range d.Attributes {
-			changes[name] = map[string]any{"current": change.Current, "desired": change.Desired}
+		changes := d.Attributes
+		if changes == nil {
+			changes = map[string]intent.AttributeChange{}
 		}
-		resources[d.ID.AtVersion(r.Version)] = map[string]any{
-			"id": d.ID.AtVersion(
-				r.Version,
-			), "resource_id": d.ID, "id_fields": idFields(d.ID, r.Version), "changes": changes,
+		rvid := d.ID.AtVersion(r.Version)
+		resources[rvid] = dryRunResourceV1{
+			ID: rvid, ResourceID: d.ID.String(), Changes: changes,
+			IDFields: idFields{
+				EntityType: d.ID.Type, AgentName: d.ID.Agent, Attribute: d.ID.Attribute, AttributeValue: d.ID.Value,
+				Version: r.Version,
+			},
 		}
 	}
-	out["resources"] = resources
-	return out
-}
-
-func idFields(id intent.ResourceID, version int) map[string]any {
-	return map[string]any{
-		"entity_type": id.Type, "agent_name": id.Agent, "attribute": id.Attribute, "attribute_value": id.Value, "version": version,
+	return dryRunV1{
+		ID: r.ID, Environment: r.Environment, Model: r.Version, Date: stamp(r.Date), Total: r.Total, Todo: r.Todo,
+		Resources: resources,
 	}
 }

@@ -7,13 +7,69 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )
+
+func (s *server) environmentCalls(c *calls) {
+	const path, one, oneV1 = "/api/v2/environment", "/api/v2/environment/{id}", "/api/v1/environment/{id}"
+	v2(c, http.MethodPut, path, "Create an environment.", s.createEnvironment)
+	whole(c, http.MethodPut, "/api/v1/environment", "Create an environment.", s.createEnvironmentV1)
+	v2(c, http.MethodGet, path, "List the environments.", s.listEnvironments)
+	whole(c, http.MethodGet, "/api/v1/environment", "List the environments.", s.listEnvironmentsV1)
+	v2(c, http.MethodGet, one, "Show an environment.", s.getEnvironment)
+	whole(c, http.MethodGet, oneV1, "Show an environment. For clients of version 14.", s.getEnvironmentV1)
+	v2(c, http.MethodPost, one, "Change an environment.", s.modifyEnvironment)
+	whole(c, http.MethodPost, oneV1, "Change an environment.", s.modifyEnvironmentV1)
+	done[noBody](c, http.MethodDelete, one, "Delete an environment.", s.deleteEnvironment)
+	done[object](c, http.MethodDelete, oneV1, "Delete an environment.", s.deleteEnvironment)
+	const clear = "Delete all that an environment has but its settings and secrets."
+	done[noBody](c, http.MethodDelete, "/api/v2/decommission/{id}", clear, s.clearEnvironment)
+	done[object](c, http.MethodDelete, "/api/v1/decommission/{id}", clear, s.clearEnvironment)
+	const actions = "/api/v2/actions/environment/"
+	done[noBody](c, http.MethodPost, actions+"halt", "Halt the environment: compile and deploy nothing.", s.halt)
+	done[noBody](c, http.MethodPost, actions+"resume", "Resume an environment that was halted.", s.resume)
+}
+
+// environment is an environment as version 2 shows it.
+type environment struct {
+	ID                  uuid.UUID      `json:"id"`
+	Name                string         `json:"name"`
+	ProjectID           uuid.UUID      `json:"project_id"`
+	RepoURL             string         `json:"repo_url"`
+	RepoBranch          string         `json:"repo_branch"`
+	Settings            map[string]any `json:"settings"`
+	Halted              bool           `json:"halted"`
+	HaltedBy            *string        `json:"halted_by"`
+	HaltedAt            *timestamp     `json:"halted_at"`
+	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
+	// Description and Icon are there when details are asked for.
+	Description *string `json:"description,omitempty"`
+	Icon        *string `json:"icon,omitempty"`
+}
+
+// environmentV1 is an environment as version 1 shows it.
+type environmentV1 struct {
+	ID         uuid.UUID      `json:"id"`
+	Name       string         `json:"name"`
+	Project    uuid.UUID      `json:"project"`
+	ProjectID  uuid.UUID      `json:"project_id"`
+	RepoURL    string         `json:"repo_url"`
+	RepoBranch string         `json:"repo_branch"`
+	Settings   map[string]any `json:"settings"`
+	Halted     bool           `json:"halted"`
+}
+
+type environmentEnvelope struct {
+	Environment environmentV1 `json:"environment"`
+}
+
+type environmentsEnvelope struct {
+	Environments []environmentV1 `json:"environments"`
+}
 
 type newEnvironmentV1 struct {
 	ProjectID  uuid.UUID  `arg:"project_id,required"`
@@ -29,145 +85,107 @@ type newEnvironment struct {
 	Icon        string `arg:"icon"`
 }
 
-type oneEnvironment struct {
-	ID      uuid.UUID `arg:"id,required"`
-	Details bool      `arg:"details"`
+type details struct {
+	Details bool `arg:"details"`
 }
 
-type justEnvironment struct {
+type oneEnvironment struct {
 	ID uuid.UUID `arg:"id,required"`
 }
 
-type modifyEnvironmentV1 struct {
-	ID         uuid.UUID `arg:"id,required"`
-	Name       string    `arg:"name,required"`
-	Repository *string   `arg:"repository"`
-	Branch     *string   `arg:"branch"`
+type oneEnvironmentDetails struct {
+	oneEnvironment
+	details
 }
 
-type modifyEnvironment struct {
-	modifyEnvironmentV1
+// oldEnvironment has what clients of version 14 send, which asks for what an environment last did.
+type oldEnvironment struct {
+	oneEnvironment
+	Versions *int `arg:"versions"`
+	Limit    *int `arg:"resources"`
+}
+
+type changedEnvironmentV1 struct {
+	oneEnvironment
+	Name       string  `arg:"name,required"`
+	Repository *string `arg:"repository"`
+	Branch     *string `arg:"branch"`
+}
+
+type changedEnvironment struct {
+	changedEnvironmentV1
 	ProjectID   *uuid.UUID `arg:"project_id"`
 	Description *string    `arg:"description"`
 	Icon        *string    `arg:"icon"`
 }
 
-func (s *server) environments(g *gin.Engine) {
-	call(s, g, http.MethodPut, "/api/v2/environment", func(ctx context.Context, a newEnvironment) (reply, error) {
-		e, err := s.createEnvironment(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(environmentV2(e, true))
-	})
-	call(s, g, http.MethodPut, "/api/v1/environment", func(ctx context.Context, a newEnvironmentV1) (reply, error) {
-		e, err := s.createEnvironment(ctx, newEnvironment{newEnvironmentV1: a})
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"environment": environmentV1(e)})
-	})
-	call(s, g, http.MethodGet, "/api/v2/environment", func(ctx context.Context, a details) (reply, error) {
-		all, err := s.store.Environments(ctx)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(all, func(e intent.Environment) any { return environmentV2(e, a.Details) }))
-	})
-	call(s, g, http.MethodGet, "/api/v1/environment", func(ctx context.Context, _ struct{}) (reply, error) {
-		all, err := s.store.Environments(ctx)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"environments": listed(all, environmentV1)})
-	})
-	call(s, g, http.MethodGet, "/api/v2/environment/{id}", func(ctx context.Context, a oneEnvironment) (reply, error) {
-		e, err := s.environment(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(environmentV2(e, a.Details))
-	})
-	// Clients of version 14 read one environment here, with what it last did.
-	call(s, g, http.MethodGet, "/api/v1/environment/{id}", func(ctx context.Context, a struct {
-		ID       uuid.UUID `arg:"id,required"`
-		Versions *int      `arg:"versions"`
-		Limit    *int      `arg:"resources"`
-	}) (reply, error) {
-		e, err := s.environment(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"environment": environmentV1(e)})
-	})
-	call(
-		s,
-		g,
-		http.MethodPost,
-		"/api/v2/environment/{id}",
-		func(ctx context.Context, a modifyEnvironment) (reply, error) {
-			e, err := s.modifyEnvironment(ctx, a)
-			if err != nil {
-				return reply{}, err
-			}
-			return v2(environmentV2(e, true))
-		},
-	)
-	call(
-		s,
-		g,
-		http.MethodPost,
-		"/api/v1/environment/{id}",
-		func(ctx context.Context, a modifyEnvironmentV1) (reply, error) {
-			e, err := s.modifyEnvironment(ctx, modifyEnvironment{modifyEnvironmentV1: a})
-			if err != nil {
-				return reply{}, err
-			}
-			return v1(map[string]any{"environment": environmentV1(e)})
-		},
-	)
-	s.environmentVerb(g, http.MethodDelete, "environment", s.control.DeleteEnvironment)
-	s.environmentVerb(g, http.MethodDelete, "decommission", s.control.ClearEnvironment)
-	for path, do := range map[string]func(context.Context, uuid.UUID) error{
-		"/api/v2/actions/environment/halt": s.control.Halt, "/api/v2/actions/environment/resume": s.control.Resume,
-	} {
-		call(s, g, http.MethodPost, path, func(ctx context.Context, a struct {
-			inEnvironment
-			actor
-		}) (reply, error) {
-			if err := do(a.as(ctx), a.Env); err != nil {
-				return reply{}, err
-			}
-			return nothing()
-		})
-	}
+func (s *server) createEnvironment(ctx context.Context, a newEnvironment) (environment, error) {
+	e, err := s.newEnvironment(ctx, a)
+	return environmentOf(e, true), err
 }
 
-// environmentVerb declares a call that does something to one environment and
-// answers nothing, in both versions.
-func (s *server) environmentVerb(g *gin.Engine, method, what string, do func(context.Context, uuid.UUID) error) {
-	for version, done := range map[string]func() (reply, error){
-		"v1": func() (reply, error) { return v1(nil) },
-		"v2": nothing,
-	} {
-		call(
-			s,
-			g,
-			method,
-			"/api/"+version+"/"+what+"/{id}",
-			func(ctx context.Context, a justEnvironment) (reply, error) {
-				if err := s.mustExist(ctx, a.ID); err != nil {
-					return reply{}, err
-				}
-				if err := do(ctx, a.ID); err != nil {
-					return reply{}, err
-				}
-				return done()
-			},
-		)
-	}
+func (s *server) createEnvironmentV1(ctx context.Context, a newEnvironmentV1) (environmentEnvelope, error) {
+	e, err := s.newEnvironment(ctx, newEnvironment{newEnvironmentV1: a})
+	return environmentEnvelope{environmentV1Of(e)}, err
 }
 
+func (s *server) listEnvironments(ctx context.Context, a details) ([]environment, error) {
+	all, err := s.store.Environments(ctx)
+	return listed(all, func(e intent.Environment) environment { return environmentOf(e, a.Details) }), err
+}
+
+func (s *server) listEnvironmentsV1(ctx context.Context, _ struct{}) (environmentsEnvelope, error) {
+	all, err := s.store.Environments(ctx)
+	return environmentsEnvelope{listed(all, environmentV1Of)}, err
+}
+
+func (s *server) getEnvironment(ctx context.Context, a oneEnvironmentDetails) (environment, error) {
+	e, err := s.environment(ctx, a.ID)
+	return environmentOf(e, a.Details), err
+}
+
+func (s *server) getEnvironmentV1(ctx context.Context, a oldEnvironment) (environmentEnvelope, error) {
+	e, err := s.environment(ctx, a.ID)
+	return environmentEnvelope{environmentV1Of(e)}, err
+}
+
+func (s *server) modifyEnvironment(ctx context.Context, a changedEnvironment) (environment, error) {
+	e, err := s.changeEnvironment(ctx, a)
+	return environmentOf(e, true), err
+}
+
+func (s *server) modifyEnvironmentV1(ctx context.Context, a changedEnvironmentV1) (environmentEnvelope, error) {
+	e, err := s.changeEnvironment(ctx, changedEnvironment{changedEnvironmentV1: a})
+	return environmentEnvelope{environmentV1Of(e)}, err
+}
+
+func (s *server) deleteEnvironment(ctx context.Context, a oneEnvironment) error {
+	if err := s.mustExist(ctx, a.ID); err != nil {
+		return err
+	}
+	return s.control.DeleteEnvironment(ctx, a.ID)
+}
+
+func (s *server) clearEnvironment(ctx context.Context, a oneEnvironment) error {
+	if err := s.mustExist(ctx, a.ID); err != nil {
+		return err
+	}
+	return s.control.ClearEnvironment(ctx, a.ID)
+}
+
+// byActor are the arguments of calls in an environment that record who asked for them.
+type byActor struct {
+	inEnvironment
+	actor
+}
+
+func (s *server) halt(ctx context.Context, a byActor) error { return s.control.Halt(a.as(ctx), a.Env) }
+
+func (s *server) resume(ctx context.Context, a byActor) error {
+	return s.control.Resume(a.as(ctx), a.Env)
+}
+
+// environment returns an environment, or an error in the words that clients know.
 func (s *server) environment(ctx context.Context, id uuid.UUID) (intent.Environment, error) {
 	e, err := s.store.Environment(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -176,7 +194,7 @@ func (s *server) environment(ctx context.Context, id uuid.UUID) (intent.Environm
 	return e, err
 }
 
-func (s *server) createEnvironment(ctx context.Context, a newEnvironment) (intent.Environment, error) {
+func (s *server) newEnvironment(ctx context.Context, a newEnvironment) (intent.Environment, error) {
 	if _, err := s.store.Project(ctx, a.ProjectID); err != nil {
 		if fault.Is(err, fault.NotFound) {
 			return intent.Environment{}, fault.New("api", fault.NotFound, "The project id provided does not exist.")
@@ -200,7 +218,7 @@ func (s *server) createEnvironment(ctx context.Context, a newEnvironment) (inten
 	return e, as500(err, fault.Conflict)
 }
 
-func (s *server) modifyEnvironment(ctx context.Context, a modifyEnvironment) (intent.Environment, error) {
+func (s *server) changeEnvironment(ctx context.Context, a changedEnvironment) (intent.Environment, error) {
 	e, err := s.environment(ctx, a.ID)
 	if err != nil {
 		return e, err
@@ -234,7 +252,7 @@ func (s *server) modifyEnvironment(ctx context.Context, a modifyEnvironment) (in
 	return e, as500(err, fault.Conflict)
 }
 
-// checkIcon wants mime;base64,… of a picture, up to 64 kB.
+// checkIcon requires a picture of up to 64 kB, as mime;base64,content.
 func checkIcon(icon string) error {
 	if icon == "" {
 		return nil
@@ -252,25 +270,21 @@ func checkIcon(icon string) error {
 	return nil
 }
 
-func environmentV2(e intent.Environment, details bool) map[string]any {
-	out := map[string]any{
-		"id": e.ID, "name": e.Name, "project_id": e.ProjectID,
-		"repo_url": e.Source.URL, "repo_branch": e.Source.Branch,
-		"settings": settingsOf(
-			e,
-		), "halted": e.Halted, "halted_by": textOrNull(e.HaltedBy), "halted_at": maybe(e.HaltedAt), "is_marked_for_deletion": false,
+func environmentOf(e intent.Environment, details bool) environment {
+	out := environment{
+		ID: e.ID, Name: e.Name, ProjectID: e.ProjectID, RepoURL: e.Source.URL, RepoBranch: e.Source.Branch,
+		Settings: settingsOf(e), Halted: e.Halted, HaltedBy: orNull(e.HaltedBy), HaltedAt: maybe(e.HaltedAt),
 	}
 	if details {
-		out["description"], out["icon"] = e.Description, e.Icon
+		out.Description, out.Icon = &e.Description, &e.Icon
 	}
 	return out
 }
 
-func environmentV1(e intent.Environment) map[string]any {
-	return map[string]any{
-		"id": e.ID, "name": e.Name, "project": e.ProjectID, "project_id": e.ProjectID,
-		"repo_url": e.Source.URL, "repo_branch": e.Source.Branch,
-		"settings": settingsOf(e), "halted": e.Halted,
+func environmentV1Of(e intent.Environment) environmentV1 {
+	return environmentV1{
+		ID: e.ID, Name: e.Name, Project: e.ProjectID, ProjectID: e.ProjectID, RepoURL: e.Source.URL,
+		RepoBranch: e.Source.Branch, Settings: settingsOf(e), Halted: e.Halted,
 	}
 }
 

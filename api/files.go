@@ -7,80 +7,91 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
-
-	"github.com/gin-gonic/gin"
-
-	"ordain.dev/ordain/internal/fault"
 )
+
+func (s *server) fileCalls(c *calls) {
+	const path, one = "/api/v1/file", "/api/v1/file/{id}"
+	done[object](c, http.MethodPut, one, "Store a file under the SHA-1 of its content.", s.putFile)
+	whole(c, http.MethodGet, one, "Return a file.", s.getFile)
+	done[noBody](c, http.MethodHead, one, "Tell whether a file is there: 200, or 404 when it is not.", s.hasFile)
+	whole(c, http.MethodPost, path, "Tell which of some files are missing.", s.missingFiles)
+	whole(c, http.MethodPost, "/api/v1/filediff", "Compare two files by line.", s.diffFiles)
+}
+
+type fileEnvelope struct {
+	Content string `json:"content"`
+}
+
+type filesEnvelope struct {
+	Files []string `json:"files"`
+}
+
+type fileDiff struct {
+	Diff []string `json:"diff"`
+}
 
 type oneFile struct {
 	ID string `arg:"id,required"`
 }
 
-func (s *server) files(g *gin.Engine) {
-	call(s, g, http.MethodPut, "/api/v1/file/{id}", func(ctx context.Context, a struct {
-		oneFile
-		Content string `arg:"content,required"`
-	}) (reply, error) {
-		content, err := base64.StdEncoding.DecodeString(a.Content)
-		if err != nil {
-			return reply{}, invalid("the content is not base64: %v", err)
-		}
-		sum := sha1.Sum(content)
-		if hash := hex.EncodeToString(sum[:]); hash != a.ID {
-			return reply{}, invalid("the content has the hash %s and cannot be stored as %s", hash, a.ID)
-		}
-		if _, err := s.store.PutFile(ctx, content); err != nil {
-			return reply{}, err
-		}
-		return v1(nil)
-	})
-	call(s, g, http.MethodGet, "/api/v1/file/{id}", func(ctx context.Context, a oneFile) (reply, error) {
-		content, err := s.store.File(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"content": base64.StdEncoding.EncodeToString(content)})
-	})
-	call(s, g, http.MethodHead, "/api/v1/file/{id}", func(ctx context.Context, a oneFile) (reply, error) {
-		missing, err := s.store.MissingFiles(ctx, []string{a.ID})
-		if err != nil {
-			return reply{}, err
-		}
-		if len(missing) > 0 {
-			return reply{}, &bare{code: http.StatusNotFound}
-		}
-		return reply{}, nil
-	})
-	call(s, g, http.MethodPost, "/api/v1/file", func(ctx context.Context, a struct {
-		Files []string `arg:"files,required"`
-	}) (reply, error) {
-		missing, err := s.store.MissingFiles(ctx, a.Files)
-		if err != nil {
-			return reply{}, err
-		}
-		if missing == nil {
-			missing = []string{}
-		}
-		return v1(map[string]any{"files": missing})
-	})
-	call(s, g, http.MethodPost, "/api/v1/filediff", func(ctx context.Context, a struct {
-		From string `arg:"file_id_1,required"`
-		To   string `arg:"file_id_2,required"`
-	}) (reply, error) {
-		from, err := s.fileLines(ctx, a.From)
-		if err != nil {
-			return reply{}, err
-		}
-		to, err := s.fileLines(ctx, a.To)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"diff": unified(from, to)})
-	})
+type newFile struct {
+	oneFile
+	Content string `arg:"content,required"`
 }
 
-// fileLines gives a file in lines; the id "" or "0" stands for an empty one.
+type fileIDs struct {
+	Files []string `arg:"files,required"`
+}
+
+type twoFiles struct {
+	From string `arg:"file_id_1,required"`
+	To   string `arg:"file_id_2,required"`
+}
+
+func (s *server) putFile(ctx context.Context, a newFile) error {
+	content, err := base64.StdEncoding.DecodeString(a.Content)
+	if err != nil {
+		return invalid("the content is not base64: %v", err)
+	}
+	sum := sha1.Sum(content)
+	if hash := hex.EncodeToString(sum[:]); hash != a.ID {
+		return invalid("the content has the hash %s and cannot be stored as %s", hash, a.ID)
+	}
+	_, err = s.store.PutFile(ctx, content)
+	return err
+}
+
+func (s *server) getFile(ctx context.Context, a oneFile) (fileEnvelope, error) {
+	content, err := s.store.File(ctx, a.ID)
+	return fileEnvelope{base64.StdEncoding.EncodeToString(content)}, err
+}
+
+func (s *server) hasFile(ctx context.Context, a oneFile) error {
+	missing, err := s.store.MissingFiles(ctx, []string{a.ID})
+	if err == nil && len(missing) > 0 {
+		return &bare{code: http.StatusNotFound}
+	}
+	return err
+}
+
+func (s *server) missingFiles(ctx context.Context, a fileIDs) (filesEnvelope, error) {
+	missing, err := s.store.MissingFiles(ctx, a.Files)
+	return filesEnvelope{notNil(missing)}, err
+}
+
+func (s *server) diffFiles(ctx context.Context, a twoFiles) (fileDiff, error) {
+	from, err := s.fileLines(ctx, a.From)
+	if err != nil {
+		return fileDiff{}, err
+	}
+	to, err := s.fileLines(ctx, a.To)
+	if err != nil {
+		return fileDiff{}, err
+	}
+	return fileDiff{unified(from, to)}, nil
+}
+
+// fileLines returns the lines of a file; the ids "" and "0" stand for an empty one.
 func (s *server) fileLines(ctx context.Context, id string) ([]string, error) {
 	if id == "" || id == "0" {
 		return nil, nil
@@ -90,7 +101,7 @@ func (s *server) fileLines(ctx context.Context, id string) ([]string, error) {
 		return nil, err
 	}
 	if strings.ContainsRune(string(content), 0) {
-		return nil, fault.New("api", fault.Invalid, "a file that is not text has no diff by lines")
+		return nil, invalid("a file that is not text has no diff by lines")
 	}
 	lines := strings.SplitAfter(string(content), "\n")
 	if lines[len(lines)-1] == "" {

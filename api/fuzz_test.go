@@ -5,65 +5,20 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/server/servertest"
+	"ordain.dev/ordain/server/store"
 )
 
-// Times that clients send, and what they mean.
-func TestTimesThatClientsSend(t *testing.T) {
-	for text, want := range map[string]string{
-		"2026-11-21T13:27:56.106449+00:00": "2026-11-21T13:27:56.106449Z",
-		"2026-11-21T13:27:56Z":             "2026-11-21T13:27:56Z",
-		"2026-11-14+13:50:31":              "2026-11-14T13:50:31Z",
-		"2026-11-14 13:50:31":              "2026-11-14T13:50:31Z",
-		"2026-11-14☃13:50:31":              "2026-11-14T13:50:31Z",
-		"2026-11-14T13:50":                 "2026-11-14T13:50:00Z",
-		"2026-11-14":                       "2026-11-14T00:00:00Z",
-		"2026-11-14T13:50:31+02:00":        "2026-11-14T11:50:31Z",
-		"2026-11-14T13:50:31 02:00":        "2026-11-14T11:50:31Z", // a plus sign that was not encoded
-		"2026-11-14T13:50:31-0530":         "2026-11-14T19:20:31Z",
-		"2026-11-14T13:50:31+02":           "2026-11-14T11:50:31Z",
-		"20261114T135031+0200":             "2026-11-14T11:50:31Z",
-		"20261114":                         "2026-11-14T00:00:00Z",
-		"2026-11-14T13:50:31,5":            "2026-11-14T13:50:31.5Z",
-	} {
-		got, err := parseTime(text)
-		if err != nil || got.Format(time.RFC3339Nano) != want {
-			t.Errorf("%s: %v %v, want %s", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "now", "2026", "2026-13-01", "2026-11-21T", "2026-11-21T1", "2026-11-21T25:00:00", "2026-11-21T13:27:56+1"} {
-		if got, err := parseTime(text); err == nil {
-			t.Errorf("%q was taken for %v", text, got)
-		}
-	}
-}
-
-// Any text is a time or an error, and a time survives being written and read.
-func FuzzParseTime(f *testing.F) {
-	for _, seed := range []string{"2026-11-21T13:27:56.106449+00:00", "2026-11-14+13:50:31", "2026-11-14☃13:50", "2026-11-14", "2026-11-14T13:50:31-0530"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := parseTime(text)
-		if err != nil {
-			return
-		}
-		again, err := parseTime(formatTime(got))
-		if err != nil || !again.Equal(got.Truncate(time.Microsecond)) {
-			t.Errorf("%q: %v became %v (%v)", text, got, again, err)
-		}
-	})
-}
-
-// Any query is understood or refused, never a failure of the server, and the
-// link to the same page asks for the same page.
+// Any query is understood or rejected and never makes the server fail, and the link of a page to itself asks for the
+// same page.
 func FuzzListQuery(f *testing.F) {
 	for _, seed := range []string{
-		"limit=20&sort=requested.desc", "limit=20&sort=requested.desc&filter.success=false&filter.requested=ge:2026-11-14+13:50:31",
-		"start=2026-11-21T13:27:56Z&first_id=a0000001-0000-4000-8000-000000000001", "filter.requested=lt:2026-11-21&filter.requested=ge:2026-11-20",
-		"limit=&sort=", "first_id=00000000-0000-0000-0000-000000000000", "filter.=1", "filter.success", "limit=5;x", "%zz",
+		"limit=20&sort=requested.desc",
+		"limit=20&sort=requested.desc&filter.success=false&filter.requested=ge:2026-11-14+13:50:31",
+		"start=2026-11-21T13:27:56Z&first_id=a0000001-0000-4000-8000-000000000001",
+		"filter.requested=lt:2026-11-21&filter.requested=ge:2026-11-20", "limit=&sort=",
+		"first_id=00000000-0000-0000-0000-000000000000", "filter.=1", "filter.success", "limit=5;x", "%zz",
 	} {
 		f.Add(seed)
 	}
@@ -79,7 +34,7 @@ func FuzzListQuery(f *testing.F) {
 		if decode(args, &p) != nil {
 			return
 		}
-		q, err := compileList.query(p.paging)
+		q, err := p.query(store.CompileList)
 		if err != nil {
 			return
 		}
@@ -87,7 +42,7 @@ func FuzzListQuery(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", raw, err)
 		}
-		self := link("/x", compileList, q, q.After, q.Before, nil)
+		self := address{path: "/x", list: store.CompileList}.link(q, q.After, q.Before)
 		_, selfQuery, _ := strings.Cut(self, "?")
 		query, err = url.ParseQuery(selfQuery)
 		if err != nil {
@@ -99,7 +54,7 @@ func FuzzListQuery(f *testing.F) {
 		if err := decode(args, &again); err != nil {
 			t.Fatalf("%q: link %s: %v", raw, self, err)
 		}
-		q2, err := compileList.query(again.paging)
+		q2, err := again.query(store.CompileList)
 		if err != nil {
 			t.Fatalf("%q: link %s: %v", raw, self, err)
 		}
@@ -110,13 +65,17 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// Any body is answered with less than 500.
+// No body makes the server fail.
 func FuzzBody(f *testing.F) {
-	for _, seed := range []string{"", "null", "{}", `{"name":"x"}`, `{"name":null}`, `{"name":1e999}`, `[1]`, `{"project_id":"x","name":{}}`, "\xff", `{"a":{"b":[{}]}}`} {
+	for _, seed := range []string{
+		"", "null", "{}", `{"name":"x"}`, `{"name":null}`, `{"name":1e999}`, `[1]`, `{"project_id":"x","name":{}}`,
+		"\xff", `{"a":{"b":[{}]}}`,
+	} {
 		f.Add(seed)
 	}
+	s := servertest.New(f, servertest.Present)
 	f.Fuzz(func(t *testing.T, body string) {
-		c := newClient(t, servertest.New(t, servertest.Present))
+		c := newClient(t, s)
 		for _, path := range []string{"PUT /api/v2/project", "PUT /api/v2/environment", "POST /api/v1/file"} {
 			method, path, _ := strings.Cut(path, " ")
 			w := httptest.NewRecorder()
@@ -128,7 +87,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// Any two texts give a comparison that turns one into the other.
+// The comparison of any two texts turns one into the other.
 func FuzzCompareLines(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nc\nd\n")
 	f.Add("", "x")

@@ -5,15 +5,28 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // shownGates is how many of the newest overrides and interventions are listed.
 const shownGates = 500
+
+// gateCalls are about what holds changes back, and who lets them through. Inmanta has no such calls.
+func (s *server) gateCalls(c *calls) {
+	const path = "/api/v2/override"
+	v2(c, http.MethodGet, path, "List the overrides, newest first, also those that are over.", s.listOverrides)
+	v2(c, http.MethodPut, path, "Let changes through maintenance windows and freezes.", s.override)
+	done[noBody](c, http.MethodDelete, path+"/{id}", "End an override before its time.", s.endOverride)
+	v2(c, http.MethodGet, "/api/v2/interventions",
+		"List who halted, resumed, paused, unpaused and let through what, newest first.", s.listInterventions)
+	v2(c, http.MethodGet, "/api/v2/maintenance", "Show the maintenance windows, and what lets changes through them.",
+		s.getMaintenance)
+	v2(c, http.MethodGet, "/api/v2/resource/{rid}/why", "Show why a resource is not deployed.", s.explainState)
+}
 
 // actor is who asks and why; calls that Inmanta has too can leave both out.
 type actor struct {
@@ -28,176 +41,158 @@ func (a actor) as(ctx context.Context) context.Context {
 	return control.As(ctx, a.By, a.Reason)
 }
 
-// gates are the calls about what holds changes and who lets them through.
-// Inmanta has none like them.
-//
-//	GET    /api/v2/override         overrides, newest first, also those that are over
-//	PUT    /api/v2/override         {"by", "reason", "until" or "minutes", "agents"?}: let changes through windows and freezes
-//	DELETE /api/v2/override/<id>    end one before its time
-//	GET    /api/v2/interventions    who halted, resumed, paused, unpaused and let through, newest first
-//	GET    /api/v2/maintenance      what holds changes of each agent now, and until when
-//	GET    /api/v2/resource/<rid>/why   why a resource is not deployed
-func (s *server) gates(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/override", func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		list, err := s.store.Overrides(ctx, a.Env, shownGates)
+// byPerson is who asks and why, of calls that record it.
+type byPerson struct {
+	By     string `arg:"by,required"`
+	Reason string `arg:"reason,required"`
+}
+
+func (p byPerson) as(ctx context.Context) context.Context { return actor(p).as(ctx) }
+
+// decision is what somebody decided, and why.
+type decision struct {
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	At     timestamp `json:"at"`
+}
+
+type override struct {
+	ID      uuid.UUID  `json:"id"`
+	By      string     `json:"by"`
+	Reason  string     `json:"reason"`
+	Agents  []string   `json:"agents"`
+	Created timestamp  `json:"created"`
+	Until   timestamp  `json:"until"`
+	Ended   *timestamp `json:"ended"`
+	EndedBy *string    `json:"ended_by"`
+	Lasts   bool       `json:"lasts"`
+}
+
+type intervention struct {
+	At     timestamp               `json:"at"`
+	By     string                  `json:"by"`
+	Kind   intent.InterventionKind `json:"kind"`
+	Agent  *string                 `json:"agent"`
+	Reason string                  `json:"reason"`
+}
+
+type maintenance struct {
+	Windows   []maintenanceWindow `json:"windows"`
+	Overrides []override          `json:"overrides"`
+}
+
+type maintenanceWindow struct {
+	Name      string            `json:"name"`
+	Kind      intent.WindowKind `json:"kind"`
+	Cron      string            `json:"cron"`
+	Duration  float64           `json:"duration"`
+	Timezone  string            `json:"timezone"`
+	Agents    []string          `json:"agents"`
+	Resources []string          `json:"resources"`
+	Open      bool              `json:"open"`
+	Changes   *timestamp        `json:"changes"`
+}
+
+// resourceWhy says why a resource is not deployed.
+type resourceWhy struct {
+	ResourceID string        `json:"resource_id"`
+	Status     intent.Status `json:"status"`
+	Sentence   string        `json:"sentence"`
+	Reasons    []whyReason   `json:"reasons"`
+}
+
+type whyReason struct {
+	Kind       string     `json:"kind"`
+	Text       string     `json:"text"`
+	Until      *timestamp `json:"until"`
+	ResourceID *string    `json:"resource_id"`
+}
+
+type newOverride struct {
+	inEnvironment
+	byPerson
+	Until   *string  `arg:"until"`
+	Minutes int      `arg:"minutes"`
+	Agents  []string `arg:"agents"`
+}
+
+type oneOverride struct {
+	byActor
+	ID uuid.UUID `arg:"id,required"`
+}
+
+func (s *server) listOverrides(ctx context.Context, a inEnvironment) ([]override, error) {
+	list, err := s.store.Overrides(ctx, a.Env, shownGates)
+	return listed(list, s.overrideOf), err
+}
+
+func (s *server) override(ctx context.Context, a newOverride) (override, error) {
+	o := intent.Override{By: a.By, Reason: a.Reason, Agents: a.Agents}
+	switch longest := int(intent.LongestOverride / time.Minute); {
+	case a.Until != nil && a.Minutes != 0, a.Until == nil && a.Minutes == 0:
+		return override{}, invalid("say until when, or for how many minutes")
+	case a.Until != nil:
+		until, err := store.ParseTime(*a.Until)
 		if err != nil {
-			return reply{}, err
+			return override{}, invalid("until: %v", err)
 		}
-		return v2(listed(list, s.overrideOf))
-	})
-	call(s, g, http.MethodPut, "/api/v2/override", func(ctx context.Context, a struct {
-		inEnvironment
-		By      string   `arg:"by,required"`
-		Reason  string   `arg:"reason,required"`
-		Until   *string  `arg:"until"`
-		Minutes int      `arg:"minutes"`
-		Agents  []string `arg:"agents"`
-	}) (reply, error) {
-		o := intent.Override{By: a.By, Reason: a.Reason, Agents: a.Agents}
-		switch {
-		case a.Until != nil && a.Minutes != 0, a.Until == nil && a.Minutes == 0:
-			return reply{}, invalid("say until when, or for how many minutes")
-		case a.Until != nil:
-			at, err := parseTime(*a.Until)
-			if err != nil {
-				return reply{}, invalid("until: %v", err)
+		o.Until = until
+	case a.Minutes < 1 || a.Minutes > longest:
+		return override{}, invalid("minutes: an override lasts 1 to %d of them", longest)
+	default:
+		o.Until = s.now().Add(time.Duration(a.Minutes) * time.Minute)
+	}
+	o, err := s.control.Override(ctx, a.Env, o)
+	return s.overrideOf(o), err
+}
+
+func (s *server) endOverride(ctx context.Context, a oneOverride) error {
+	return s.control.EndOverride(a.as(ctx), a.Env, a.ID)
+}
+
+func (s *server) listInterventions(ctx context.Context, a inEnvironment) ([]intervention, error) {
+	list, err := s.store.Interventions(ctx, a.Env, shownGates)
+	return listed(list, func(x intent.Intervention) intervention {
+		return intervention{At: stamp(x.At), By: x.By, Kind: x.Kind, Agent: orNull(x.Agent), Reason: x.Reason}
+	}), err
+}
+
+func (s *server) getMaintenance(ctx context.Context, a inEnvironment) (maintenance, error) {
+	e, err := s.environment(ctx, a.Env)
+	if err != nil {
+		return maintenance{}, err
+	}
+	windows, err := e.Windows()
+	return maintenance{
+		Windows: listed(windows, func(w intent.Window) maintenanceWindow {
+			open, until := w.At(s.now())
+			return maintenanceWindow{
+				Name: w.Name, Kind: w.Kind, Cron: w.Cron, Duration: w.Duration.Seconds(), Timezone: w.Zone,
+				Agents: notNil(w.Agents), Resources: notNil([]string(w.Resources)), Open: open,
+				Changes: unlessZero(until),
 			}
-			o.Until = at
-		default:
-			if a.Minutes < 1 || a.Minutes > int(intent.LongestOverride/time.Minute) {
-				return reply{}, invalid(
-					"minutes: an override lasts 1 to %d of them",
-					int(intent.LongestOverride/time.Minute),
-				)
-			}
-			o.Until = s.now().Add(time.Duration(a.Minutes) * time.Minute)
-		}
-		o, err := s.control.Override(ctx, a.Env, o)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(s.overrideOf(o))
-	})
-	call(s, g, http.MethodDelete, "/api/v2/override/{id}", func(ctx context.Context, a struct {
-		inEnvironment
-		actor
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		if err := s.control.EndOverride(a.as(ctx), a.Env, a.ID); err != nil {
-			return reply{}, err
-		}
-		return nothing()
-	})
-	call(
-		s,
-		g,
-		http.MethodGet,
-		"/api/v2/interventions",
-		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-			if _, err := s.environment(ctx, a.Env); err != nil {
-				return reply{}, err
-			}
-			list, err := s.store.Interventions(ctx, a.Env, shownGates)
-			if err != nil {
-				return reply{}, err
-			}
-			return v2(listed(list, func(x intent.Intervention) any {
-				return map[string]any{
-					"at":     stamp(x.At),
-					"by":     x.By,
-					"kind":   x.Kind,
-					"agent":  textOrNull(x.Agent),
-					"reason": x.Reason,
-				}
-			}))
-		},
-	)
-	call(
-		s,
-		g,
-		http.MethodGet,
-		"/api/v2/maintenance",
-		func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-			e, err := s.environment(ctx, a.Env)
-			if err != nil {
-				return reply{}, err
-			}
-			windows, err := e.Windows()
-			if err != nil {
-				return reply{}, err
-			}
-			now, list := s.now(), []any{}
-			for i := range windows {
-				w := &windows[i]
-				open, until := w.At(now)
-				list = append(list, map[string]any{
-					"name": w.Name, "kind": w.Kind, "cron": w.Cron, "duration": w.Duration.Seconds(), "timezone": w.Zone,
-					"agents": notNil(
-						w.Agents,
-					), "resources": notNil(w.Resources), "open": open, "changes": timeOrNull(until),
-				})
-			}
-			lasting := []any{}
-			for _, o := range e.Overrides {
-				lasting = append(lasting, s.overrideOf(o))
-			}
-			return v2(map[string]any{"windows": list, "overrides": lasting})
-		},
-	)
-	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/why", func(ctx context.Context, a oneResource) (reply, error) {
-		w, err := s.control.Why(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		reasons := []any{}
-		for _, r := range w.Reasons {
-			var on any
+		}),
+		Overrides: listed(e.Overrides, s.overrideOf),
+	}, err
+}
+
+func (s *server) explainState(ctx context.Context, a oneResource) (resourceWhy, error) {
+	w, err := s.control.Why(ctx, a.Env, a.ID)
+	return resourceWhy{
+		ResourceID: w.Resource.String(), Status: w.Status, Sentence: w.Sentence,
+		Reasons: listed(w.Reasons, func(r intent.WhyReason) whyReason {
+			out := whyReason{Kind: r.Kind, Text: r.Text, Until: unlessZero(r.Until)}
 			if !r.Resource.IsZero() {
-				on = r.Resource.String()
+				out.ResourceID = new(r.Resource.String())
 			}
-			reasons = append(
-				reasons,
-				map[string]any{"kind": r.Kind, "text": r.Text, "until": timeOrNull(r.Until), "resource_id": on},
-			)
-		}
-		return v2(
-			map[string]any{
-				"resource_id": w.Resource.String(),
-				"status":      w.Status,
-				"sentence":    w.Sentence,
-				"reasons":     reasons,
-			},
-		)
-	})
+			return out
+		}),
+	}, err
 }
 
-func (s *server) overrideOf(o intent.Override) map[string]any {
-	return map[string]any{
-		"id": o.ID, "by": o.By, "reason": o.Reason, "agents": notNil(o.Agents), "created": stamp(o.Created), "until": stamp(o.Until),
-		"ended": maybe(o.Ended), "ended_by": textOrNull(o.EndedBy), "lasts": o.Lasts(s.now()),
+func (s *server) overrideOf(o intent.Override) override {
+	return override{
+		ID: o.ID, By: o.By, Reason: o.Reason, Agents: notNil(o.Agents), Created: stamp(o.Created),
+		Until: stamp(o.Until), Ended: maybe(o.Ended), EndedBy: orNull(o.EndedBy), Lasts: o.Lasts(s.now()),
 	}
-}
-
-func timeOrNull(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return stamp(t)
-}
-
-func textOrNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func notNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }

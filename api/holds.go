@@ -4,71 +4,85 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
-// holds are the calls about versions that wait for a person. Inmanta has none
-// like them; a release of such a version through its calls answers 409.
-//
-//	GET  /api/v2/desiredstate/<version>/hold      why it is held, with what it takes away
-//	POST /api/v2/desiredstate/<version>/confirm   {"by": …, "reason": …}: release it all the same
-func (s *server) holds(g *gin.Engine) {
-	type oneVersion struct {
-		inEnvironment
-		Version int `arg:"version,required"`
-	}
-	call(
-		s,
-		g,
-		http.MethodGet,
-		"/api/v2/desiredstate/{version}/hold",
-		func(ctx context.Context, a oneVersion) (reply, error) {
-			v, err := s.store.Version(ctx, a.Env, a.Version)
-			if err != nil {
-				return reply{}, err
-			}
-			if v.Hold == nil {
-				return reply{}, fault.New("api", fault.NotFound, "this version was not held")
-			}
-			return v2(holdOf(v, true))
-		},
-	)
-	call(s, g, http.MethodPost, "/api/v2/desiredstate/{version}/confirm", func(ctx context.Context, a struct {
-		oneVersion
-		By     string `arg:"by,required"`
-		Reason string `arg:"reason,required"`
-	}) (reply, error) {
-		if err := s.control.Confirm(ctx, a.Env, a.Version, a.By, a.Reason); err != nil {
-			return reply{}, err
-		}
-		v, err := s.store.Version(ctx, a.Env, a.Version)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(desiredState(v))
-	})
+// holdCalls are about versions that wait for a person. Inmanta has no such calls; its own calls answer 409 when they
+// are to release such a version.
+func (s *server) holdCalls(c *calls) {
+	const one = "/api/v2/desiredstate/{version}/"
+	v2(c, http.MethodGet, one+"hold", "Show why a version is held, and what it takes away.", s.getHold)
+	v2(c, http.MethodPost, one+"confirm", "Release a version that is held.", s.confirmVersion)
 }
 
-// holdOf shows why a version is held, or was; nil when it was not. The whole
-// has what goes by type, and the first of it by name.
-func holdOf(v intent.Version, whole bool) any {
-	h := v.Hold
-	if h == nil {
-		return nil
+// hold is why a version is held, or was.
+type hold struct {
+	Held         bool                `json:"held"`
+	Since        timestamp           `json:"since"`
+	Reasons      []intent.HoldReason `json:"reasons"`
+	Text         string              `json:"text"`
+	Confirmable  bool                `json:"confirmable"`
+	ComparedWith int                 `json:"compared_with"`
+	Resources    int                 `json:"resources"`
+	Removed      int                 `json:"removed"`
+	Gone         int                 `json:"gone"`
+	Purged       int                 `json:"purged"`
+	Protected    int                 `json:"protected"`
+	Confirmed    *decision           `json:"confirmed"`
+}
+
+// wholeHold also names what the version takes away: by type, and the first of it by id.
+type wholeHold struct {
+	hold
+	Types          []intent.RemovedType `json:"types"`
+	First          []removedResource    `json:"first"`
+	FirstProtected []removedResource    `json:"first_protected"`
+}
+
+type removedResource struct {
+	ResourceID string `json:"resource_id"`
+	Purged     bool   `json:"purged"`
+}
+
+type confirmation struct {
+	oneVersion
+	byPerson
+}
+
+func (s *server) getHold(ctx context.Context, a oneVersion) (wholeHold, error) {
+	v, err := s.store.Version(ctx, a.Env, a.Version)
+	if err != nil {
+		return wholeHold{}, err
 	}
-	out := map[string]any{
-		"held": v.Held(), "since": stamp(h.Since), "reasons": h.Reasons, "text": h.Text, "confirmable": h.Confirmable(),
-		"compared_with": h.Before, "resources": h.Live, "removed": h.Count(), "gone": h.Gone, "purged": h.Purged, "protected": h.ProtectedCount,
-		"confirmed": nil,
+	if v.Hold == nil {
+		return wholeHold{}, fault.New("api", fault.NotFound, "this version was not held")
+	}
+	removed := func(r intent.Removed) removedResource { return removedResource{r.ID.String(), r.Purged} }
+	return wholeHold{
+		hold: holdOf(v), Types: notNil(v.Hold.Types), First: listed(v.Hold.First, removed),
+		FirstProtected: listed(v.Hold.Protected, removed),
+	}, nil
+}
+
+func (s *server) confirmVersion(ctx context.Context, a confirmation) (version, error) {
+	if err := s.control.Confirm(ctx, a.Env, a.Version, a.By, a.Reason); err != nil {
+		return version{}, err
+	}
+	v, err := s.store.Version(ctx, a.Env, a.Version)
+	return versionOf(v), err
+}
+
+// holdOf shows the hold of a version that has one.
+func holdOf(v intent.Version) hold {
+	h := v.Hold
+	out := hold{
+		Held: v.Held(), Since: stamp(h.Since), Reasons: h.Reasons, Text: h.Text, Confirmable: h.Confirmable(),
+		ComparedWith: h.Before, Resources: h.Live, Removed: h.Count(), Gone: h.Gone, Purged: h.Purged,
+		Protected: h.ProtectedCount,
 	}
 	if c := v.Confirmed; c != nil {
-		out["confirmed"] = map[string]any{"by": c.By, "reason": c.Reason, "at": stamp(c.At)}
-	}
-	if whole {
-		out["types"], out["first"], out["first_protected"] = h.Types, h.First, h.Protected
+		out.Confirmed = &decision{By: c.By, Reason: c.Reason, At: stamp(c.At)}
 	}
 	return out
 }

@@ -9,15 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// maxPage is the default and the largest size of a page.
-const maxPage = 1000
-
-// filters are the values per key of the argument filter.
+// filters are the values of the argument filter by key.
 type filters map[string][]string
 
 func (f *filters) set(value any) error {
@@ -58,172 +54,62 @@ type paging struct {
 	Filter  filters `arg:"filter"`
 }
 
-// kind says what a filter compares, or what the values of a column are.
-type kind int
-
-const (
-	text kind = iota // as it is
-	truth
-	timeRange
-	numberRange
-	level
-	moment // sort column: a time
-	number // sort column: a number
-	word   // sort column: a text
-)
-
-// list describes a paged call: what it sorts by and what it filters on.
-type list struct {
-	sort    string // default, such as requested.desc
-	columns map[string]kind
-	filters map[string]kind
-	id      idKind
+// pageIn is embedded in the arguments of paged calls in an environment.
+type pageIn struct {
+	inEnvironment
+	paging
 }
 
-type idKind int
-
-const (
-	noID idKind = iota
-	textID
-	uuidID
-)
-
-// query checks the arguments of a paged call and makes them a question to the store.
-func (l list) query(p paging) (intent.ListQuery, error) {
-	q := intent.ListQuery{Limit: p.Limit}
-	switch {
-	case p.Limit < 0:
-		return q, invalid("the parameter limit cannot be negative")
-	case p.Limit > maxPage:
-		return q, invalid("the parameter limit can not exceed %d, got %d", maxPage, p.Limit)
-	case p.Limit == 0:
-		q.Limit = maxPage
+// query turns the arguments of a paged call into a query of a list, in its normal form.
+func (p paging) query(l *store.List) (intent.ListQuery, error) {
+	q := intent.ListQuery{
+		Limit: p.Limit, After: bound(p.Start, p.FirstID), Before: bound(p.End, p.LastID), Filters: p.Filter,
 	}
-	sort := p.Sort
-	if sort == "" {
-		sort = l.sort
-	}
-	column, order, ok := strings.Cut(strings.ToLower(sort), ".")
-	columnKind, known := l.columns[column]
-	if !ok || !known || order != "asc" && order != "desc" {
-		return q, invalid(
-			"Sort parameter invalid: %q; sort by %s, followed by .asc or .desc",
-			sort,
-			strings.Join(slices.Sorted(maps.Keys(l.columns)), ", "),
-		)
-	}
-	q.Sort, q.Desc = column, order == "desc"
-	var err error
-	if q.After, err = l.bound(p.Start, p.FirstID, columnKind); err != nil {
-		return q, err
-	}
-	if q.Before, err = l.bound(p.End, p.LastID, columnKind); err != nil {
-		return q, err
-	}
-	if q.After != nil && q.Before != nil {
-		return q, invalid("only one of start and first_id, or end and last_id, can be used at a time")
-	}
-	q.Filters, err = l.filterValues(p.Filter)
-	return q, err
-}
-
-func (l list) bound(value, id *string, of kind) (*intent.Bound, error) {
-	if value == nil && id == nil {
-		return nil, nil
-	}
-	b := &intent.Bound{}
-	if id != nil {
-		switch l.id {
-		case noID:
-			return nil, invalid("this list has no first_id and last_id")
-		case uuidID:
-			if _, err := uuid.Parse(*id); err != nil {
-				return nil, invalid("%q is not a UUID", *id)
-			}
+	if p.Sort != "" {
+		field, order, ok := strings.Cut(strings.ToLower(p.Sort), ".")
+		if !ok || order != "asc" && order != "desc" {
+			return q, invalid("cannot sort by %q: give a field of the list, followed by .asc or .desc", p.Sort)
 		}
+		q.Sort, q.Desc = field, order == "desc"
+	}
+	return l.Normalize(q)
+}
+
+func bound(value, id *string) *intent.Bound {
+	if value == nil && id == nil {
+		return nil
+	}
+	b := &intent.Bound{Value: value}
+	if id != nil {
 		b.ID = *id
 	}
-	if value == nil {
-		return b, nil
-	}
-	v := *value
-	switch of {
-	case moment:
-		t, err := parseTime(v)
-		if err != nil {
-			return nil, invalid("%q: %v", v, err)
-		}
-		v = t.Format(time.RFC3339Nano)
-	case number:
-		if _, err := strconv.ParseInt(v, 10, 32); err != nil {
-			return nil, invalid("%q is not a number", v)
-		}
-	case truth:
-		t, err := parseBool(v)
-		if err != nil {
-			return nil, invalid("%q: %v", v, err)
-		}
-		v = strconv.FormatBool(t)
-	}
-	b.Value = &v
-	return b, nil
+	return b
 }
 
-// filterValues checks filters and brings their values to one form: times in
-// UTC, RFC 3339; truths as true and false.
-func (l list) filterValues(given filters) (map[string][]string, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
-	out := make(map[string][]string, len(given))
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		of, ok := l.filters[key]
-		if !ok {
-			return nil, invalid("Filter validation failed: %s is not a filter of this list", key)
-		}
-		if of == truth && len(given[key]) != 1 {
-			return nil, invalid("Filter validation failed: %s takes one value", key)
-		}
-		for _, v := range given[key] {
-			checked, err := filterValue(of, v)
-			if err != nil {
-				return nil, invalid("Filter validation failed: %s: %v", key, err)
-			}
-			out[key] = append(out[key], checked)
-		}
-	}
-	return out, nil
+// page is one page of a list, with links to the pages beside it.
+type page[T any] struct {
+	Data     []T          `json:"data"`
+	Links    pageLinks    `json:"links"`
+	Metadata pageMetadata `json:"metadata"`
 }
 
-func filterValue(of kind, v string) (string, error) {
-	switch of {
-	case truth:
-		b, err := parseBool(v)
-		return strconv.FormatBool(b), err
-	case timeRange, numberRange:
-		operator, operand, ok := strings.Cut(v, ":")
-		operator = strings.ToLower(operator)
-		if !ok || !slices.Contains([]string{"lt", "le", "gt", "ge"}, operator) {
-			return "", errors.New("want lt:, le:, gt: or ge: and a value")
-		}
-		if of == numberRange {
-			n, err := strconv.ParseInt(strings.TrimSpace(operand), 10, 32)
-			return operator + ":" + strconv.FormatInt(n, 10), err
-		}
-		t, err := parseTime(operand)
-		return operator + ":" + t.Format(time.RFC3339Nano), err
-	case level:
-		upper := strings.ToUpper(v)
-		if !slices.Contains([]string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, upper) {
-			return "", errors.New("want TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL")
-		}
-		return upper, nil
-	}
-	return v, nil
+type pageLinks struct {
+	Self  string `json:"self"`
+	First string `json:"first,omitempty"`
+	Prev  string `json:"prev,omitempty"`
+	Next  string `json:"next,omitempty"`
 }
 
-// place is where an item stands in a list: the text of its sort column (nil
-// for none) and its id.
+type pageMetadata struct {
+	Total    int `json:"total"`
+	Before   int `json:"before"`
+	After    int `json:"after"`
+	PageSize int `json:"page_size"`
+	// DeploySummary is in lists of resources, when it is asked for.
+	DeploySummary *deploySummary `json:"deploy_summary,omitempty"`
+}
+
+// place is where an item stands in a list: the text of its sort field (nil for none) and its id.
 type place struct {
 	value *string
 	id    string
@@ -232,59 +118,58 @@ type place struct {
 func at(value, id string) place           { return place{&value, id} }
 func atTime(t time.Time, id string) place { return at(formatTime(t), id) }
 
-// paged answers with one page: the items as the API shows them, links to the
-// pages beside it, and where it lies.
-func paged[T, R any](
-	path string,
-	l list,
-	q intent.ListQuery,
-	p intent.Page[T],
-	show func(T) R,
-	where func(T) place,
-	extra ...string,
-) (reply, error) {
-	links := map[string]string{"self": link(path, l, q, q.After, q.Before, extra)}
-	if len(p.Items) > 0 {
-		first, last := where(p.Items[0]), where(p.Items[len(p.Items)-1])
-		if p.After > 0 {
-			links["next"] = beside(path, l, q, last, q.Desc, extra)
-		}
-		if p.Before > 0 {
-			links["prev"] = beside(path, l, q, first, !q.Desc, extra)
-			links["first"] = link(path, l, q, nil, nil, extra)
-		}
-	}
-	return reply{body: map[string]any{
-		"data":  listed(p.Items, show),
-		"links": links,
-		"metadata": map[string]any{
-			"total": p.Total, "before": p.Before, "after": p.After, "page_size": q.Limit,
-		},
-	}}, nil
+// address is what the links of a page begin with.
+type address struct {
+	path  string
+	list  *store.List
+	extra []string // arguments beside those of paging: name, value, name, value …
 }
 
-// listed is what an answer says of each item; an empty list when there is none.
-func listed[T, R any](items []T, one func(T) R) []R {
+// pageOf builds the answer of a paged call: the items as the API shows them, and links to the pages beside it.
+func pageOf[T, R any](
+	a address, q intent.ListQuery, p intent.Page[T], show func(T) R, where func(T) place,
+) page[R] {
+	out := page[R]{
+		Data:     listed(p.Items, show),
+		Links:    pageLinks{Self: a.link(q, q.After, q.Before)},
+		Metadata: pageMetadata{Total: p.Total, Before: p.Before, After: p.After, PageSize: q.Limit},
+	}
+	if len(p.Items) == 0 {
+		return out
+	}
+	first, last := where(p.Items[0]), where(p.Items[len(p.Items)-1])
+	if p.After > 0 {
+		out.Links.Next = a.beside(q, last, q.Desc)
+	}
+	if p.Before > 0 {
+		out.Links.Prev = a.beside(q, first, !q.Desc)
+		out.Links.First = a.link(q, nil, nil)
+	}
+	return out
+}
+
+// listed shows each of some items; an empty list when there are none.
+func listed[T, R any](items []T, show func(T) R) []R {
 	out := make([]R, len(items))
 	for i, item := range items {
-		out[i] = one(item)
+		out[i] = show(item)
 	}
 	return out
 }
 
 // beside links to the page next to an item: below it in value, or above.
-func beside(path string, l list, q intent.ListQuery, at place, below bool, extra []string) string {
+func (a address) beside(q intent.ListQuery, at place, below bool) string {
 	b := &intent.Bound{Value: at.value, ID: at.id}
 	if below {
-		return link(path, l, q, nil, b, extra)
+		return a.link(q, nil, b)
 	}
-	return link(path, l, q, b, nil, extra)
+	return a.link(q, b, nil)
 }
 
 // link writes the address of a page. Everything is percent-encoded, blanks too.
-func link(path string, l list, q intent.ListQuery, after, before *intent.Bound, extra []string) string {
+func (a address) link(q intent.ListQuery, after, before *intent.Bound) string {
 	var b strings.Builder
-	b.WriteString(path)
+	b.WriteString(a.path)
 	separator := byte('?')
 	add := func(key, value string) {
 		b.WriteByte(separator)
@@ -302,8 +187,8 @@ func link(path string, l list, q intent.ListQuery, after, before *intent.Bound, 
 			add("filter."+key, value)
 		}
 	}
-	for i := 0; i+1 < len(extra); i += 2 {
-		add(extra[i], extra[i+1])
+	for i := 0; i+1 < len(a.extra); i += 2 {
+		add(a.extra[i], a.extra[i+1])
 	}
 	side := func(bound *intent.Bound, value, id string) {
 		if bound == nil {
@@ -312,7 +197,7 @@ func link(path string, l list, q intent.ListQuery, after, before *intent.Bound, 
 		if bound.Value != nil {
 			add(value, *bound.Value)
 		}
-		if l.id != noID && bound.ID != "" {
+		if a.list.ID != store.NoID && bound.ID != "" {
 			add(id, bound.ID)
 		}
 	}
@@ -322,3 +207,25 @@ func link(path string, l list, q intent.ListQuery, after, before *intent.Bound, 
 }
 
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// window reads the bounds of a list of version 1; at most one of them may be given.
+func window(start, end *string) (after, before *time.Time, err error) {
+	read := func(given *string) (*time.Time, error) {
+		if given == nil {
+			return nil, nil
+		}
+		t, err := store.ParseTime(*given)
+		if err != nil {
+			return nil, invalid("%v", err)
+		}
+		return &t, nil
+	}
+	if start != nil && end != nil {
+		return nil, nil, invalid("only one of start and end can be used at a time")
+	}
+	if after, err = read(start); err != nil {
+		return nil, nil, err
+	}
+	before, err = read(end)
+	return after, before, err
+}

@@ -4,16 +4,32 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-var notificationList = list{
-	sort: "created.desc", id: uuidID, columns: map[string]kind{"created": moment, "last": moment},
-	filters: map[string]kind{"title": text, "message": text, "read": truth, "cleared": truth, "severity": text},
+func (s *server) notificationCalls(c *calls) {
+	const path, one = "/api/v2/notification", "/api/v2/notification/{notification_id}"
+	whole(c, http.MethodGet, path, "List the notifications.", s.listNotifications, pagesOf(store.NotificationList))
+	v2(c, http.MethodGet, one, "Show a notification.", s.getNotification)
+	v2(c, http.MethodPatch, one, "Mark a notification as read or cleared.", s.markNotification)
+}
+
+type notification struct {
+	ID          uuid.UUID       `json:"id"`
+	Environment uuid.UUID       `json:"environment"`
+	Created     timestamp       `json:"created"`
+	Last        timestamp       `json:"last"`
+	Times       int             `json:"times"`
+	Title       string          `json:"title"`
+	Message     string          `json:"message"`
+	Severity    intent.Severity `json:"severity"`
+	URI         *string         `json:"uri"`
+	CompileID   *uuid.UUID      `json:"compile_id"`
+	Read        bool            `json:"read"`
+	Cleared     bool            `json:"cleared"`
 }
 
 type oneNotification struct {
@@ -21,70 +37,44 @@ type oneNotification struct {
 	ID uuid.UUID `arg:"notification_id,required"`
 }
 
-// notifications are what people should hear of.
-func (s *server) notifications(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/notification", func(ctx context.Context, a struct {
-		inEnvironment
-		paging
-	}) (reply, error) {
-		q, err := notificationList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.Notifications(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged(
-			"/api/v2/notification",
-			notificationList,
-			q,
-			page,
-			notificationOf,
-			func(n intent.Notification) place {
-				if q.Sort == "last" {
-					return atTime(n.Last, n.ID.String())
-				}
-				return atTime(n.Created, n.ID.String())
-			},
-		)
-	})
-	call(
-		s,
-		g,
-		http.MethodGet,
-		"/api/v2/notification/{notification_id}",
-		func(ctx context.Context, a oneNotification) (reply, error) {
-			n, err := s.store.Notification(ctx, a.Env, a.ID)
-			if err != nil {
-				return reply{}, err
-			}
-			return v2(notificationOf(n))
-		},
-	)
-	call(s, g, http.MethodPatch, "/api/v2/notification/{notification_id}", func(ctx context.Context, a struct {
-		oneNotification
-		Read    *bool `arg:"read"`
-		Cleared *bool `arg:"cleared"`
-	}) (reply, error) {
-		if a.Read == nil && a.Cleared == nil {
-			return reply{}, fault.New("api", fault.Invalid, "say whether it is read, cleared or both")
-		}
-		n, err := s.control.MarkNotification(ctx, a.Env, a.ID, a.Read, a.Cleared)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(notificationOf(n))
-	})
+type notificationMarks struct {
+	oneNotification
+	Read    *bool `arg:"read"`
+	Cleared *bool `arg:"cleared"`
 }
 
-func notificationOf(n intent.Notification) any {
-	out := map[string]any{
-		"id": n.ID, "environment": n.Environment, "created": stamp(n.Created), "last": stamp(n.Last), "times": n.Times,
-		"title": n.Title, "message": n.Message, "severity": n.Severity, "uri": nil, "compile_id": n.Compile, "read": n.Read, "cleared": n.Cleared,
+func (s *server) listNotifications(ctx context.Context, a pageIn) (page[notification], error) {
+	q, err := a.query(store.NotificationList)
+	if err != nil {
+		return page[notification]{}, err
 	}
-	if n.URI != "" {
-		out["uri"] = n.URI
+	found, err := s.store.Notifications(ctx, a.Env, q)
+	return pageOf(address{path: "/api/v2/notification", list: store.NotificationList}, q, found, notificationOf,
+		func(n intent.Notification) place {
+			if q.Sort == "last" {
+				return atTime(n.Last, n.ID.String())
+			}
+			return atTime(n.Created, n.ID.String())
+		}), err
+}
+
+func (s *server) getNotification(ctx context.Context, a oneNotification) (notification, error) {
+	n, err := s.store.Notification(ctx, a.Env, a.ID)
+	return notificationOf(n), err
+}
+
+func (s *server) markNotification(ctx context.Context, a notificationMarks) (notification, error) {
+	if a.Read == nil && a.Cleared == nil {
+		return notification{}, invalid("say whether it is read, cleared or both")
 	}
-	return out
+	n, err := s.control.MarkNotification(ctx, a.Env, a.ID, a.Read, a.Cleared)
+	return notificationOf(n), err
+}
+
+func notificationOf(n intent.Notification) notification {
+	return notification{
+		ID: n.ID, Environment: n.Environment, Created: stamp(n.Created), Last: stamp(n.Last), Times: n.Times,
+		Title: n.Title, Message: n.Message, Severity: n.Severity, URI: orNull(n.URI), CompileID: n.Compile,
+		Read: n.Read, Cleared: n.Cleared,
+	}
 }

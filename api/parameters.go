@@ -6,28 +6,56 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
-var (
-	parameterList = list{
-		sort: "name.asc", columns: map[string]kind{"name": word, "source": word, "updated": moment}, id: uuidID,
-		filters: map[string]kind{"name": text, "source": text, "updated": timeRange},
-	}
-	factList = list{
-		sort: "name.asc", columns: map[string]kind{"name": word, "resource_id": word}, id: uuidID,
-		filters: map[string]kind{"name": text, "resource_id": text, "expires": truth},
-	}
-)
+func (s *server) parameterCalls(c *calls) {
+	const path, one = "/api/v2/parameters", "/api/v1/parameter/{id}"
+	whole(c, http.MethodGet, path, "List the parameters.", s.listParameters, pagesOf(store.ParameterList))
+	v2(c, http.MethodPut, path+"/{name}", "Set a parameter.", s.setParameter)
+	whole(c, http.MethodGet, one, "Show a parameter or a fact.", s.getParameterV1)
+	whole(c, http.MethodPut, one, "Set a parameter or a fact.", s.setParameterV1)
+	done[object](c, http.MethodDelete, one, "Delete a parameter or a fact.", s.deleteParameter)
+	whole(c, http.MethodPost, "/api/v1/parameter", "List the parameters and facts whose metadata matches a query.",
+		s.findParametersV1)
+	done[object](c, http.MethodPut, "/api/v1/parameters", "Set several parameters and facts.", s.setParametersV1)
+}
 
-// setParameter are the arguments of storing a parameter; Value is text or
-// anything that JSON can say.
-type setParameter struct {
+// parameter is a value learnt or set for later compiles.
+type parameter struct {
+	ID          uuid.UUID      `json:"id"`
+	Name        string         `json:"name"`
+	Value       string         `json:"value"`
+	Environment uuid.UUID      `json:"environment"`
+	Source      string         `json:"source"`
+	Updated     *timestamp     `json:"updated"`
+	Metadata    map[string]any `json:"metadata"`
+}
+
+// fact is a parameter of a resource. Version 1 shows parameters in the same form, without a resource.
+type fact struct {
+	parameter
+	ResourceID string `json:"resource_id"`
+	Expires    bool   `json:"expires"`
+}
+
+type parameterEnvelope struct {
+	Parameter fact `json:"parameter"`
+}
+
+type parametersEnvelope struct {
+	Parameters []fact    `json:"parameters"`
+	Expire     int       `json:"expire"`
+	Now        timestamp `json:"now"`
+}
+
+// newParameter are the arguments of setting a parameter; Value is a text or any other JSON.
+type newParameter struct {
 	inEnvironment
 	Name      string         `arg:"name,required"`
 	Source    string         `arg:"source,required"`
@@ -36,13 +64,7 @@ type setParameter struct {
 	Recompile bool           `arg:"recompile"`
 }
 
-type setFact struct {
-	setParameter
-	Resource intent.ResourceID `arg:"resource_id,required"`
-	Expires  bool              `arg:"expires"`
-}
-
-type setParameterV1 struct {
+type newParameterV1 struct {
 	inEnvironment
 	Name      string         `arg:"id,required"`
 	Source    string         `arg:"source,required"`
@@ -59,180 +81,132 @@ type oneParameter struct {
 	Resource string `arg:"resource_id"`
 }
 
-func (s *server) parameters(g *gin.Engine) {
-	for path, facts := range map[string]bool{"/api/v2/parameters": false, "/api/v2/facts": true} {
-		l, show := parameterList, parameterOf
-		if facts {
-			l, show = factList, factOf
-		}
-		call(s, g, http.MethodGet, path, func(ctx context.Context, a struct {
-			inEnvironment
-			paging
-		}) (reply, error) {
-			q, err := l.query(a.paging)
-			if err != nil {
-				return reply{}, err
-			}
-			page, err := s.store.Parameters(ctx, a.Env, facts, q)
-			if err != nil {
-				return reply{}, err
-			}
-			return paged(path, l, q, page,
-				func(p intent.Parameter) any { return show(a.inEnvironment, p) },
-				func(p intent.Parameter) place {
-					switch q.Sort {
-					case "source":
-						return at(p.Source, p.ID.String())
-					case "updated":
-						return atTime(p.Updated, p.ID.String())
-					case "resource_id":
-						return at(p.Resource.String(), p.ID.String())
-					}
-					return at(p.Name, p.ID.String())
-				})
-		})
-	}
-	call(s, g, http.MethodPut, "/api/v2/parameters/{name}", func(ctx context.Context, a setParameter) (reply, error) {
-		p, err := s.setParameter(ctx, a, intent.ResourceID{}, false)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(parameterOf(a.inEnvironment, p))
-	})
-	call(s, g, http.MethodPut, "/api/v2/facts/{name}", func(ctx context.Context, a setFact) (reply, error) {
-		p, err := s.setParameter(ctx, a.setParameter, a.Resource, a.Expires)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(factOf(a.inEnvironment, p))
-	}, setFact{Expires: true})
-	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/facts", func(ctx context.Context, a oneResource) (reply, error) {
-		facts, err := s.factsOf(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(facts, func(f intent.Parameter) any { return factOf(a.inEnvironment, f) }))
-	})
-	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/facts/{id}", func(ctx context.Context, a struct {
-		oneResource
-		Fact uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		facts, err := s.factsOf(ctx, a.oneResource)
-		if err != nil {
-			return reply{}, err
-		}
-		for _, f := range facts {
-			if f.ID == a.Fact {
-				return v2(factOf(a.inEnvironment, f))
-			}
-		}
-		return reply{}, fault.New("api", fault.NotFound, "this resource has no fact with that id")
-	})
-	s.parametersV1(g)
+type parameterQuery struct {
+	inEnvironment
+	Query map[string]any `arg:"query"`
 }
 
-func (s *server) parametersV1(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v1/parameter/{id}", func(ctx context.Context, a oneParameter) (reply, error) {
-		id, err := optionalID(a.Resource)
-		if err != nil {
-			return reply{}, err
+type newParameters struct {
+	inEnvironment
+	Parameters []map[string]any `arg:"parameters,required"`
+}
+
+func (s *server) listParameters(ctx context.Context, a pageIn) (page[parameter], error) {
+	q, err := a.query(store.ParameterList)
+	if err != nil {
+		return page[parameter]{}, err
+	}
+	found, err := s.store.Parameters(ctx, a.Env, false, q)
+	return pageOf(address{path: "/api/v2/parameters", list: store.ParameterList}, q, found,
+		func(p intent.Parameter) parameter { return parameterOf(a.Env, p) },
+		func(p intent.Parameter) place { return parameterPlace(q.Sort, p) }), err
+}
+
+func parameterPlace(field string, p intent.Parameter) place {
+	switch field {
+	case "source":
+		return at(p.Source, p.ID.String())
+	case "updated":
+		return atTime(p.Updated, p.ID.String())
+	case "resource_id":
+		return at(p.Resource.String(), p.ID.String())
+	}
+	return at(p.Name, p.ID.String())
+}
+
+func (s *server) setParameter(ctx context.Context, a newParameter) (parameter, error) {
+	p, err := s.storeParameter(ctx, a, intent.ResourceID{}, false)
+	return parameterOf(a.Env, p), err
+}
+
+func (s *server) getParameterV1(ctx context.Context, a oneParameter) (parameterEnvelope, error) {
+	id, err := optionalID(a.Resource)
+	if err != nil {
+		return parameterEnvelope{}, err
+	}
+	p, err := s.store.Parameter(ctx, a.Env, a.Name, id)
+	missing := fault.Is(err, fault.NotFound)
+	if missing || err == nil && p.Expires && s.now().Sub(p.Updated) > s.factExpire {
+		return parameterEnvelope{}, s.askFor(ctx, a.Env, id, missing)
+	}
+	return parameterEnvelope{factOf(a.Env, p)}, err
+}
+
+func (s *server) setParameterV1(ctx context.Context, a newParameterV1) (parameterEnvelope, error) {
+	id, err := optionalID(a.Resource)
+	if err != nil {
+		return parameterEnvelope{}, err
+	}
+	expires := !id.IsZero()
+	if a.Expires != nil {
+		if id.IsZero() && *a.Expires {
+			return parameterEnvelope{}, invalid("a parameter of an environment does not expire; only facts do")
 		}
-		p, err := s.store.Parameter(ctx, a.Env, a.Name, id)
-		missing := fault.Is(err, fault.NotFound)
-		if err != nil && !missing {
-			return reply{}, err
-		}
-		if missing || p.Expires && time.Since(p.Updated) > s.factExpire {
-			return reply{}, s.askFor(ctx, a.Env, id, missing)
-		}
-		return v1(map[string]any{"parameter": parameterV1(a.inEnvironment, p)})
-	})
-	call(s, g, http.MethodPut, "/api/v1/parameter/{id}", func(ctx context.Context, a setParameterV1) (reply, error) {
-		id, err := optionalID(a.Resource)
-		if err != nil {
-			return reply{}, err
-		}
-		expires := !id.IsZero()
-		if a.Expires != nil {
-			if id.IsZero() && *a.Expires {
-				return reply{}, invalid("a parameter of an environment does not expire; only facts do")
-			}
-			expires = *a.Expires
-		}
-		p, err := s.setParameter(ctx, setParameter{
-			inEnvironment: a.inEnvironment, Name: a.Name, Source: a.Source, Value: a.Value, Metadata: a.Metadata, Recompile: a.Recompile,
-		}, id, expires)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"parameter": parameterV1(a.inEnvironment, p)})
-	})
-	call(s, g, http.MethodDelete, "/api/v1/parameter/{id}", func(ctx context.Context, a oneParameter) (reply, error) {
-		id, err := optionalID(a.Resource)
-		if err != nil {
-			return reply{}, err
-		}
-		err = s.store.DeleteParameter(ctx, a.Env, a.Name, id)
-		if fault.Is(err, fault.NotFound) {
-			return reply{}, &bare{code: http.StatusNotFound}
-		}
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(nil)
-	})
-	call(s, g, http.MethodPost, "/api/v1/parameter", func(ctx context.Context, a struct {
-		inEnvironment
-		Query map[string]any `arg:"query"`
-	}) (reply, error) {
-		out := []any{}
-		for _, facts := range []bool{false, true} {
-			q := intent.ListQuery{Limit: maxPage, Sort: "name"}
-			for {
-				page, err := s.store.Parameters(ctx, a.Env, facts, q)
-				if err != nil {
-					return reply{}, err
-				}
-				for _, p := range page.Items {
-					if metadataMatches(p.Metadata, a.Query) {
-						out = append(out, parameterV1(a.inEnvironment, p))
-					}
-				}
-				if page.After == 0 || len(page.Items) == 0 {
-					break
-				}
-				last := page.Items[len(page.Items)-1]
-				q.After = &intent.Bound{Value: &last.Name, ID: last.ID.String()}
-			}
-		}
-		return v1(map[string]any{"parameters": out, "expire": int(s.factExpire.Seconds()), "now": stamp(s.now())})
-	})
-	call(s, g, http.MethodPut, "/api/v1/parameters", func(ctx context.Context, a struct {
-		inEnvironment
-		Parameters []map[string]any `arg:"parameters,required"`
-	}) (reply, error) {
-		for _, given := range a.Parameters {
-			id, source, resource := textOf(given["id"]), textOf(given["source"]), textOf(given["resource_id"])
-			if id == "" || source == "" || given["value"] == nil {
-				return reply{}, invalid("each parameter needs an id, a source and a value")
-			}
-			rid, err := optionalID(resource)
+		expires = *a.Expires
+	}
+	p, err := s.storeParameter(ctx, newParameter{
+		inEnvironment: a.inEnvironment, Name: a.Name, Source: a.Source, Value: a.Value, Metadata: a.Metadata,
+		Recompile: a.Recompile,
+	}, id, expires)
+	return parameterEnvelope{factOf(a.Env, p)}, err
+}
+
+func (s *server) deleteParameter(ctx context.Context, a oneParameter) error {
+	id, err := optionalID(a.Resource)
+	if err != nil {
+		return err
+	}
+	return as404(s.store.DeleteParameter(ctx, a.Env, a.Name, id), "")
+}
+
+func (s *server) findParametersV1(ctx context.Context, a parameterQuery) (parametersEnvelope, error) {
+	out := parametersEnvelope{
+		Parameters: []fact{}, Expire: int(s.factExpire / time.Second), Now: stamp(s.now()),
+	}
+	for _, facts := range []bool{false, true} {
+		q := intent.ListQuery{Limit: store.MaxPage, Sort: "name"}
+		for {
+			found, err := s.store.Parameters(ctx, a.Env, facts, q)
 			if err != nil {
-				return reply{}, err
+				return out, err
 			}
-			metadata, _ := given["metadata"].(map[string]any)
-			expires := !rid.IsZero()
-			if e, ok := given["expires"].(bool); ok {
-				expires = e
+			for _, p := range found.Items {
+				if metadataMatches(p.Metadata, a.Query) {
+					out.Parameters = append(out.Parameters, factOf(a.Env, p))
+				}
 			}
-			if _, err := s.setParameter(ctx, setParameter{
-				inEnvironment: a.inEnvironment, Name: id, Source: source, Value: given["value"], Metadata: metadata,
-			}, rid, expires); err != nil {
-				return reply{}, err
+			if found.After == 0 || len(found.Items) == 0 {
+				break
 			}
+			last := found.Items[len(found.Items)-1]
+			q.After = &intent.Bound{Value: &last.Name, ID: last.ID.String()}
 		}
-		return v1(nil)
-	})
+	}
+	return out, nil
+}
+
+func (s *server) setParametersV1(ctx context.Context, a newParameters) error {
+	for _, given := range a.Parameters {
+		name, source, resource := textOf(given["id"]), textOf(given["source"]), textOf(given["resource_id"])
+		if name == "" || source == "" || given["value"] == nil {
+			return invalid("each parameter needs an id, a source and a value")
+		}
+		id, err := optionalID(resource)
+		if err != nil {
+			return err
+		}
+		metadata, _ := given["metadata"].(map[string]any)
+		expires := !id.IsZero()
+		if e, ok := given["expires"].(bool); ok {
+			expires = e
+		}
+		if _, err := s.storeParameter(ctx, newParameter{
+			inEnvironment: a.inEnvironment, Name: name, Source: source, Value: given["value"], Metadata: metadata,
+		}, id, expires); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func textOf(v any) string { s, _ := v.(string); return s }
@@ -262,11 +236,9 @@ func metadataMatches(metadata, query map[string]any) bool {
 	return true
 }
 
-func (s *server) setParameter(
-	ctx context.Context,
-	a setParameter,
-	id intent.ResourceID,
-	expires bool,
+// storeParameter stores a parameter, or a fact when id is not zero, and asks for a compile when the client wants one.
+func (s *server) storeParameter(
+	ctx context.Context, a newParameter, id intent.ResourceID, expires bool,
 ) (intent.Parameter, error) {
 	value, ok := a.Value.(string)
 	if !ok {
@@ -288,8 +260,9 @@ func (s *server) setParameter(
 		return intent.Parameter{}, err
 	}
 	if a.Recompile {
+		const message = "Recompile model because one or more parameters were updated"
 		if _, _, err := s.control.RequestCompile(ctx, a.Env, control.CompileRequest{
-			Trigger: intent.Trigger{Type: "param", Message: "Recompile model because one or more parameters were updated"},
+			Trigger: intent.Trigger{Type: "param", Message: message},
 		}); err != nil {
 			return intent.Parameter{}, err
 		}
@@ -297,44 +270,21 @@ func (s *server) setParameter(
 	return s.store.Parameter(ctx, a.Env, a.Name, id)
 }
 
-// factsOf lists the facts of one resource.
-func (s *server) factsOf(ctx context.Context, a oneResource) ([]intent.Parameter, error) {
-	q := intent.ListQuery{Limit: maxPage, Sort: "name", Filters: map[string][]string{"resource_id": {a.ID.String()}}}
-	page, err := s.store.Parameters(ctx, a.Env, true, q)
-	if err != nil {
-		return nil, err
-	}
-	var out []intent.Parameter
-	for _, p := range page.Items {
-		if p.Resource == a.ID { // the filter matches parts
-			out = append(out, p)
-		}
-	}
-	return out, nil
-}
-
-func parameterOf(in inEnvironment, p intent.Parameter) map[string]any {
+func parameterOf(env intent.EnvironmentID, p intent.Parameter) parameter {
 	metadata := p.Metadata
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
-	return map[string]any{
-		"id": p.ID, "name": p.Name, "value": p.Value, "environment": in.Env,
-		"source": p.Source, "updated": maybe(&p.Updated), "metadata": metadata,
+	return parameter{
+		ID: p.ID, Name: p.Name, Value: p.Value, Environment: env, Source: p.Source, Updated: unlessZero(p.Updated),
+		Metadata: metadata,
 	}
 }
 
-func factOf(in inEnvironment, p intent.Parameter) map[string]any {
-	out := parameterOf(in, p)
-	out["resource_id"], out["expires"] = p.Resource, p.Expires
-	return out
-}
-
-func parameterV1(in inEnvironment, p intent.Parameter) map[string]any {
-	out := parameterOf(in, p)
-	out["expires"], out["resource_id"] = p.Expires, ""
+func factOf(env intent.EnvironmentID, p intent.Parameter) fact {
+	out := fact{parameter: parameterOf(env, p), Expires: p.Expires}
 	if !p.Resource.IsZero() {
-		out["resource_id"] = p.Resource
+		out.ResourceID = p.Resource.String()
 	}
 	return out
 }

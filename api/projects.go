@@ -4,133 +4,136 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
+func (s *server) projectCalls(c *calls) {
+	v2(c, http.MethodPut, "/api/v2/project", "Create a project.", s.createProject)
+	whole(c, http.MethodPut, "/api/v1/project", "Create a project.", s.createProjectV1)
+	v2(c, http.MethodGet, "/api/v2/project", "List the projects with their environments.", s.listProjects)
+	whole(c, http.MethodGet, "/api/v1/project", "List the projects.", s.listProjectsV1)
+	v2(c, http.MethodGet, "/api/v2/project/{id}", "Show a project.", s.getProject)
+	whole(c, http.MethodGet, "/api/v1/project/{id}", "Show a project.", s.getProjectV1)
+	v2(c, http.MethodPost, "/api/v2/project/{id}", "Rename a project.", s.renameProject)
+	whole(c, http.MethodPost, "/api/v1/project/{id}", "Rename a project.", s.renameProjectV1)
+	const remove = "Delete a project with all its environments."
+	done[noBody](c, http.MethodDelete, "/api/v2/project/{id}", remove, s.deleteProject)
+	done[object](c, http.MethodDelete, "/api/v1/project/{id}", remove, s.deleteProject)
+}
+
+// project is a project as version 2 shows it.
+type project struct {
+	ID           uuid.UUID     `json:"id"`
+	Name         string        `json:"name"`
+	Environments []environment `json:"environments"`
+}
+
+// projectV1 is a project as version 1 shows it.
+type projectV1 struct {
+	ID           uuid.UUID   `json:"id"`
+	Name         string      `json:"name"`
+	Environments []uuid.UUID `json:"environments"`
+}
+
+type projectEnvelope struct {
+	Project projectV1 `json:"project"`
+}
+
+type newProjectEnvelope struct {
+	Project newProjectV1 `json:"project"`
+}
+
+type newProjectV1 struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+}
+
+type projectsEnvelope struct {
+	Projects []projectV1 `json:"projects"`
+}
+
 type newProject struct {
 	Name string     `arg:"name,required"`
 	ID   *uuid.UUID `arg:"project_id"`
 }
 
-type oneProject struct {
-	ID      uuid.UUID `arg:"id,required"`
-	Details bool      `arg:"environment_details"`
-}
-
-type oneProjectV1 struct {
-	ID uuid.UUID `arg:"id,required"`
-}
-
-type renameProject struct {
-	ID   uuid.UUID `arg:"id,required"`
-	Name string    `arg:"name,required"`
-}
-
-type details struct {
-	Details bool `arg:"details"`
-}
-
-type environmentDetails struct {
+type projectDetails struct {
 	Details bool `arg:"environment_details"`
 }
 
-func (s *server) projects(g *gin.Engine) {
-	call(s, g, http.MethodPut, "/api/v2/project", func(ctx context.Context, a newProject) (reply, error) {
-		p, err := s.createProject(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(map[string]any{"id": p.ID, "name": p.Name, "environments": []any{}})
-	})
-	call(s, g, http.MethodPut, "/api/v1/project", func(ctx context.Context, a newProject) (reply, error) {
-		p, err := s.createProject(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"project": map[string]any{"id": p.ID, "name": p.Name}})
-	})
-	call(s, g, http.MethodGet, "/api/v2/project", func(ctx context.Context, a environmentDetails) (reply, error) {
-		projects, inside, err := s.allProjects(ctx)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(projects, func(p intent.Project) any { return projectV2(p, inside[p.ID], a.Details) }))
-	})
-	call(s, g, http.MethodGet, "/api/v1/project", func(ctx context.Context, _ struct{}) (reply, error) {
-		projects, inside, err := s.allProjects(ctx)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(
-			map[string]any{
-				"projects": listed(projects, func(p intent.Project) any { return projectV1(p, inside[p.ID]) }),
-			},
-		)
-	})
-	call(s, g, http.MethodGet, "/api/v2/project/{id}", func(ctx context.Context, a oneProject) (reply, error) {
-		p, inside, err := s.project(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(projectV2(p, inside, a.Details))
-	})
-	call(s, g, http.MethodGet, "/api/v1/project/{id}", func(ctx context.Context, a oneProjectV1) (reply, error) {
-		p, inside, err := s.project(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"project": projectV1(p, inside)})
-	})
-	call(s, g, http.MethodPost, "/api/v2/project/{id}", func(ctx context.Context, a renameProject) (reply, error) {
-		p, inside, err := s.renameProject(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(projectV2(p, inside, false))
-	})
-	call(s, g, http.MethodPost, "/api/v1/project/{id}", func(ctx context.Context, a renameProject) (reply, error) {
-		p, inside, err := s.renameProject(ctx, a)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"project": projectV1(p, inside)})
-	})
-	call(s, g, http.MethodDelete, "/api/v2/project/{id}", func(ctx context.Context, a oneProjectV1) (reply, error) {
-		if err := s.control.DeleteProject(ctx, a.ID); err != nil {
-			return reply{}, err
-		}
-		return nothing()
-	})
-	call(s, g, http.MethodDelete, "/api/v1/project/{id}", func(ctx context.Context, a oneProjectV1) (reply, error) {
-		if err := s.control.DeleteProject(ctx, a.ID); err != nil {
-			return reply{}, err
-		}
-		return v1(nil)
-	})
+type oneProjectDetails struct {
+	oneProject
+	projectDetails
 }
 
-func (s *server) createProject(ctx context.Context, a newProject) (intent.Project, error) {
+type oneProject struct {
+	ID uuid.UUID `arg:"id,required"`
+}
+
+type newProjectName struct {
+	oneProject
+	Name string `arg:"name,required"`
+}
+
+func (s *server) createProject(ctx context.Context, a newProject) (project, error) {
 	p := intent.Project{Name: a.Name}
 	if a.ID != nil {
 		p.ID = *a.ID
 	}
 	p, err := s.control.CreateProject(ctx, p)
-	return p, as500(err, fault.Conflict)
+	return projectOf(p, nil, false), as500(err, fault.Conflict)
 }
 
-func (s *server) renameProject(ctx context.Context, a renameProject) (intent.Project, []intent.Environment, error) {
+func (s *server) createProjectV1(ctx context.Context, a newProject) (newProjectEnvelope, error) {
+	p, err := s.createProject(ctx, a)
+	return newProjectEnvelope{newProjectV1{ID: p.ID, Name: p.Name}}, err
+}
+
+func (s *server) listProjects(ctx context.Context, a projectDetails) ([]project, error) {
+	projects, inside, err := s.projects(ctx)
+	return listed(projects, func(p intent.Project) project { return projectOf(p, inside[p.ID], a.Details) }), err
+}
+
+func (s *server) listProjectsV1(ctx context.Context, _ struct{}) (projectsEnvelope, error) {
+	projects, inside, err := s.projects(ctx)
+	return projectsEnvelope{listed(projects, func(p intent.Project) projectV1 {
+		return projectV1Of(p, inside[p.ID])
+	})}, err
+}
+
+func (s *server) getProject(ctx context.Context, a oneProjectDetails) (project, error) {
+	p, inside, err := s.project(ctx, a.ID)
+	return projectOf(p, inside, a.Details), err
+}
+
+func (s *server) getProjectV1(ctx context.Context, a oneProject) (projectEnvelope, error) {
+	p, inside, err := s.project(ctx, a.ID)
+	return projectEnvelope{projectV1Of(p, inside)}, err
+}
+
+func (s *server) renameProject(ctx context.Context, a newProjectName) (project, error) {
 	if err := s.store.RenameProject(ctx, a.ID, a.Name); err != nil {
-		return intent.Project{}, nil, as500(err, fault.Conflict)
+		return project{}, as500(err, fault.Conflict)
 	}
-	return s.project(ctx, a.ID)
+	return s.getProject(ctx, oneProjectDetails{oneProject: a.oneProject})
 }
 
-// allProjects lists projects with the environments inside each.
-func (s *server) allProjects(ctx context.Context) ([]intent.Project, map[uuid.UUID][]intent.Environment, error) {
+func (s *server) renameProjectV1(ctx context.Context, a newProjectName) (projectEnvelope, error) {
+	if err := s.store.RenameProject(ctx, a.ID, a.Name); err != nil {
+		return projectEnvelope{}, as500(err, fault.Conflict)
+	}
+	return s.getProjectV1(ctx, a.oneProject)
+}
+
+func (s *server) deleteProject(ctx context.Context, a oneProject) error {
+	return s.control.DeleteProject(ctx, a.ID)
+}
+
+// projects returns all projects, and the environments of each.
+func (s *server) projects(ctx context.Context) ([]intent.Project, map[uuid.UUID][]intent.Environment, error) {
 	projects, err := s.store.Projects(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -151,22 +154,18 @@ func (s *server) project(ctx context.Context, id uuid.UUID) (intent.Project, []i
 	if err != nil {
 		return p, nil, err
 	}
-	_, inside, err := s.allProjects(ctx)
+	_, inside, err := s.projects(ctx)
 	return p, inside[id], err
 }
 
-func projectV2(p intent.Project, inside []intent.Environment, details bool) map[string]any {
-	environments := []any{}
-	for _, e := range inside {
-		environments = append(environments, environmentV2(e, details))
-	}
-	return map[string]any{"id": p.ID, "name": p.Name, "environments": environments}
+func projectOf(p intent.Project, inside []intent.Environment, details bool) project {
+	return project{ID: p.ID, Name: p.Name, Environments: listed(inside, func(e intent.Environment) environment {
+		return environmentOf(e, details)
+	})}
 }
 
-func projectV1(p intent.Project, inside []intent.Environment) map[string]any {
-	ids := []uuid.UUID{}
-	for _, e := range inside {
-		ids = append(ids, e.ID)
-	}
-	return map[string]any{"id": p.ID, "name": p.Name, "environments": ids}
+func projectV1Of(p intent.Project, inside []intent.Environment) projectV1 {
+	return projectV1{ID: p.ID, Name: p.Name, Environments: listed(inside, func(e intent.Environment) uuid.UUID {
+		return e.ID
+	})}
 }

@@ -5,102 +5,136 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )
 
-// promotions are the calls about environments that follow others. Inmanta has none like them.
-//
-//	GET  /api/v2/git/promotions          what the environment follows, what waits and for what, what was promoted
-//	POST /api/v2/git/promotions/approve  {"commit", "by", "reason"}: approve exactly this commit
-//	POST /api/v2/git/promotions/pause    {"by", "reason"}: promote nothing until resume
-//	POST /api/v2/git/promotions/resume   {"by", "reason"}
-//	POST /api/v2/promote                 {"commit", "by", "reason"}: promote it now, in spite of its gates
-func (s *server) promotions(g *gin.Engine) {
-	type person struct {
-		inEnvironment
-		By     string `arg:"by,required"`
-		Reason string `arg:"reason,required"`
-	}
-	type ofCommit struct {
-		person
-		Commit string `arg:"commit,required"`
-	}
-	as := func(ctx context.Context, p person) context.Context { return actor{By: p.By, Reason: p.Reason}.as(ctx) }
-	answer := func(ctx context.Context, env intent.EnvironmentID) (reply, error) {
-		f, err := s.control.Following(ctx, env)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(followingOf(f))
-	}
-	call(s, g, http.MethodGet, "/api/v2/git/promotions", func(ctx context.Context, a inEnvironment) (reply, error) {
-		return answer(ctx, a.Env)
-	})
-	call(s, g, http.MethodPost, "/api/v2/git/promotions/approve", func(ctx context.Context, a ofCommit) (reply, error) {
-		if err := s.control.ApprovePromotion(as(ctx, a.person), a.Env, a.Commit); err != nil {
-			return reply{}, err
-		}
-		return answer(ctx, a.Env)
-	})
-	for path, pause := range map[string]bool{"/api/v2/git/promotions/pause": true, "/api/v2/git/promotions/resume": false} {
-		call(s, g, http.MethodPost, path, func(ctx context.Context, a person) (reply, error) {
-			if err := s.control.PausePromotions(as(ctx, a), a.Env, pause); err != nil {
-				return reply{}, err
-			}
-			return answer(ctx, a.Env)
-		})
-	}
-	call(s, g, http.MethodPost, "/api/v2/promote", func(ctx context.Context, a ofCommit) (reply, error) {
-		p, err := s.control.Promote(as(ctx, a.person), a.Env, a.Commit)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(promotionOf(p))
-	})
+// promotionCalls are about environments that follow others. Inmanta has no such calls.
+func (s *server) promotionCalls(c *calls) {
+	const path = "/api/v2/git/promotions"
+	v2(c, http.MethodGet, path, "Show what the environment follows, what waits to be promoted and what was.",
+		s.getPromotions)
+	v2(c, http.MethodPost, path+"/approve", "Approve exactly one commit.", s.approvePromotion)
+	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.", s.pausePromotions)
+	v2(c, http.MethodPost, path+"/resume", "Resume promotions.", s.resumePromotions)
+	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.", s.promoteCommit)
 }
 
-func followingOf(f control.Following) map[string]any {
-	return map[string]any{
-		"follows": textOrNull(f.Follows), "problem": f.Problem, "idle": f.Idle, "paused": actorOf(f.Paused),
-		"gates": map[string]any{
-			"soak": int(
-				f.Policy.Soak / time.Second,
-			), "compliant": f.Policy.Compliant, "no_drift": f.Policy.NoDrift, "approval": f.Policy.Approval,
+// following is what an environment follows.
+type following struct {
+	Follows    *string     `json:"follows"`
+	Problem    string      `json:"problem"`
+	Idle       string      `json:"idle"`
+	Paused     *decision   `json:"paused"`
+	Gates      followGates `json:"gates"`
+	Followers  []string    `json:"followers"`
+	Promotions []promotion `json:"promotions"`
+}
+
+type followGates struct {
+	Soak      int  `json:"soak"`
+	Compliant bool `json:"compliant"`
+	NoDrift   bool `json:"no_drift"`
+	Approval  bool `json:"approval"`
+}
+
+// promotion is one commit on its way from an environment to one that follows it.
+type promotion struct {
+	ID            uuid.UUID             `json:"id"`
+	State         intent.PromotionState `json:"state"`
+	Text          string                `json:"text"`
+	Commit        string                `json:"commit"`
+	Branch        string                `json:"branch"`
+	Subject       string                `json:"subject"`
+	Author        string                `json:"author"`
+	Source        uuid.UUID             `json:"source"`
+	SourceName    string                `json:"source_name"`
+	SourceVersion int                   `json:"source_version"`
+	Since         timestamp             `json:"since"`
+	Checked       timestamp             `json:"checked"`
+	Gates         []promotionGate       `json:"gates"`
+	Approved      *decision             `json:"approved"`
+	Overridden    *decision             `json:"overridden"`
+	Ended         *timestamp            `json:"ended"`
+	Compile       *uuid.UUID            `json:"compile"`
+	Version       *int                  `json:"version"`
+	Success       *bool                 `json:"success"`
+}
+
+type promotionGate struct {
+	Gate  string     `json:"gate"`
+	Open  bool       `json:"open"`
+	Text  string     `json:"text"`
+	Until *timestamp `json:"until"`
+}
+
+type byPersonIn struct {
+	inEnvironment
+	byPerson
+}
+
+func (s *server) getPromotions(ctx context.Context, a inEnvironment) (following, error) {
+	f, err := s.control.Following(ctx, a.Env)
+	return followingOf(f), err
+}
+
+func (s *server) approvePromotion(ctx context.Context, a onCommit) (following, error) {
+	if err := s.control.ApprovePromotion(a.as(ctx), a.Env, a.Commit); err != nil {
+		return following{}, err
+	}
+	return s.getPromotions(ctx, a.inEnvironment)
+}
+
+func (s *server) pausePromotions(ctx context.Context, a byPersonIn) (following, error) {
+	if err := s.control.PausePromotions(a.as(ctx), a.Env, true); err != nil {
+		return following{}, err
+	}
+	return s.getPromotions(ctx, a.inEnvironment)
+}
+
+func (s *server) resumePromotions(ctx context.Context, a byPersonIn) (following, error) {
+	if err := s.control.PausePromotions(a.as(ctx), a.Env, false); err != nil {
+		return following{}, err
+	}
+	return s.getPromotions(ctx, a.inEnvironment)
+}
+
+func (s *server) promoteCommit(ctx context.Context, a onCommit) (promotion, error) {
+	p, err := s.control.Promote(a.as(ctx), a.Env, a.Commit)
+	return promotionOf(p), err
+}
+
+func followingOf(f control.Following) following {
+	return following{
+		Follows: orNull(f.Follows), Problem: f.Problem, Idle: f.Idle, Paused: decisionOf(f.Paused),
+		Gates: followGates{
+			Soak: int(f.Policy.Soak / time.Second), Compliant: f.Policy.Compliant, NoDrift: f.Policy.NoDrift,
+			Approval: f.Policy.Approval,
 		},
-		"followers":  listed(f.Followers, func(name string) string { return name }),
-		"promotions": listed(f.Promotions, promotionOf),
+		Followers: notNil(f.Followers), Promotions: listed(f.Promotions, promotionOf),
 	}
 }
 
-func promotionOf(p intent.Promotion) map[string]any {
-	out := map[string]any{
-		"id": p.ID, "state": p.State, "text": p.Text(), "commit": p.Commit, "branch": p.Branch, "subject": p.Subject, "author": p.Author,
-		"source": p.Source, "source_name": p.SourceName, "source_version": p.Version, "since": stamp(p.Since), "checked": stamp(p.Checked), "gates": listed(p.Gates, gateOf),
-		"approved": actorOf(
-			p.Approved,
-		), "overridden": actorOf(p.Overridden), "ended": maybe(p.Ended), "compile": p.Compile, "version": nil, "success": p.Success,
+func promotionOf(p intent.Promotion) promotion {
+	return promotion{
+		ID: p.ID, State: p.State, Text: p.Text(), Commit: p.Commit, Branch: p.Branch, Subject: p.Subject,
+		Author: p.Author, Source: p.Source, SourceName: p.SourceName, SourceVersion: p.Version, Since: stamp(p.Since),
+		Checked: stamp(p.Checked), Gates: listed(p.Gates, gateOf), Approved: decisionOf(p.Approved),
+		Overridden: decisionOf(p.Overridden), Ended: maybe(p.Ended), Compile: p.Compile, Version: orNull(p.Made),
+		Success: p.Success,
 	}
-	if p.Made > 0 {
-		out["version"] = p.Made
-	}
-	return out
 }
 
-func gateOf(g intent.PromotionGate) map[string]any {
-	out := map[string]any{"gate": g.Gate, "open": g.Open, "text": g.Text, "until": nil}
-	if !g.Until.IsZero() {
-		out["until"] = stamp(g.Until)
-	}
-	return out
+func gateOf(g intent.PromotionGate) promotionGate {
+	return promotionGate{Gate: g.Gate, Open: g.Open, Text: g.Text, Until: unlessZero(g.Until)}
 }
 
-// actorOf is who did something; null: nobody did.
-func actorOf(a *intent.Actor) any {
+// decisionOf shows who did something; nil: nobody did.
+func decisionOf(a *intent.Actor) *decision {
 	if a == nil {
 		return nil
 	}
-	return map[string]any{"by": a.By, "reason": a.Reason, "at": stamp(a.At)}
+	return &decision{By: a.By, Reason: a.Reason, At: stamp(a.At)}
 }

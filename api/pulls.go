@@ -4,109 +4,137 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"ordain.dev/ordain/internal/intent"
 )
 
 // shownOutbox is how many of the newest pieces of work for a forge are listed.
 const shownOutbox = 200
 
-// pulls are the calls about pull requests and what forges are told. Inmanta has none like them.
-//
-//	GET  /api/v2/pull                        pull requests towards the environment's branch, open ones first
-//	GET  /api/v2/pull/<number>               one, with the text of its comment
-//	POST /api/v2/pull/<number>/preview       compute its preview, again or for the first time
-//	POST /api/v2/pull/<number>/approve       {"commit": …, "by": …}: let the code of exactly this commit run
-//	GET  /api/v2/forge/outbox                what waits for the forge, what was sent, what is dead
-//	POST /api/v2/forge/outbox/<id>/retry     give dead work another chance
-func (s *server) pulls(g *gin.Engine) {
-	type onePull struct {
-		inEnvironment
-		Number int `arg:"number,required"`
-	}
-	call(s, g, http.MethodGet, "/api/v2/pull", func(ctx context.Context, a inEnvironment) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		found, err := s.store.PullRequests(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(listed(found, pullOf))
-	})
-	call(s, g, http.MethodGet, "/api/v2/pull/{number}", func(ctx context.Context, a onePull) (reply, error) {
-		p, err := s.store.PullRequest(ctx, a.Env, a.Number)
-		if err != nil {
-			return reply{}, err
-		}
-		text, err := s.control.PullText(ctx, a.Env, a.Number)
-		if err != nil {
-			return reply{}, err
-		}
-		out := pullOf(p)
-		out["text"] = text
-		return v2(out)
-	})
-	call(s, g, http.MethodPost, "/api/v2/pull/{number}/preview", func(ctx context.Context, a onePull) (reply, error) {
-		if err := s.control.PreviewPull(ctx, a.Env, a.Number); err != nil {
-			return reply{}, err
-		}
-		return reply{code: http.StatusAccepted, body: map[string]any{"data": nil}}, nil
-	})
-	call(s, g, http.MethodPost, "/api/v2/pull/{number}/approve", func(ctx context.Context, a struct {
-		onePull
-		Commit string `arg:"commit,required"`
-		By     string `arg:"by,required"`
-	}) (reply, error) {
-		if err := s.control.ApprovePull(ctx, a.Env, a.Number, a.Commit, a.By); err != nil {
-			return reply{}, err
-		}
-		p, err := s.store.PullRequest(ctx, a.Env, a.Number)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(pullOf(p))
-	})
-	call(s, g, http.MethodGet, "/api/v2/forge/outbox", func(ctx context.Context, a inEnvironment) (reply, error) {
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		found, err := s.store.Outbox(ctx, a.Env, shownOutbox)
-		if err != nil {
-			return reply{}, err
-		}
-		out := []any{}
-		for _, w := range found {
-			out = append(out, map[string]any{
-				"id": w.ID, "kind": w.Kind, "topic": w.Topic, "state": w.State, "attempts": w.Attempts, "created": stamp(w.Created),
-				"next": stamp(w.Next), "done": maybe(w.Done), "problem": w.Problem, "what": w.Payload,
-			})
-		}
-		return v2(out)
-	})
-	call(s, g, http.MethodPost, "/api/v2/forge/outbox/{id}/retry", func(ctx context.Context, a struct {
-		inEnvironment
-		ID int64 `arg:"id,required"`
-	}) (reply, error) {
-		if err := s.control.RetryOutbox(ctx, a.Env, a.ID); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
+// pullCalls are about pull requests, and about what forges are to hear. Inmanta has no such calls.
+func (s *server) pullCalls(c *calls) {
+	const path, one = "/api/v2/pull", "/api/v2/pull/{number}"
+	v2(c, http.MethodGet, path, "List the pull requests towards the environment's branch, open ones first.",
+		s.listPulls)
+	v2(c, http.MethodGet, one, "Show a pull request with the text of its comment.", s.getPull)
+	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.", s.previewPull,
+		accepted)
+	v2(c, http.MethodPost, one+"/approve", "Let the code of one commit of a pull request run.", s.approvePull)
+	v2(c, http.MethodGet, "/api/v2/forge/outbox", "List the work for the forge: what waits, was sent, or is dead.",
+		s.listOutbox)
+	done[nullData](c, http.MethodPost, "/api/v2/forge/outbox/{id}/retry", "Try dead work for the forge again.",
+		s.retryOutbox)
 }
 
-func pullOf(p intent.PullRequest) map[string]any {
-	out := map[string]any{
-		"number": p.Number, "state": p.State, "title": p.Title, "url": p.URL, "author": p.Author, "fork": p.Fork, "trusted": p.Trusted,
-		"base": p.Base, "head": p.Head, "updated": stamp(p.Updated), "preview": p.PreviewState(), "problem": p.Problem,
-		"approved": nil, "dryrun": nil,
+// pull is a pull request, with what became of its preview.
+type pull struct {
+	Number   int                 `json:"number"`
+	State    intent.PullState    `json:"state"`
+	Title    string              `json:"title"`
+	URL      string              `json:"url"`
+	Author   string              `json:"author"`
+	Fork     bool                `json:"fork"`
+	Trusted  bool                `json:"trusted"`
+	Base     string              `json:"base"`
+	Head     string              `json:"head"`
+	Updated  timestamp           `json:"updated"`
+	Preview  intent.PreviewState `json:"preview"`
+	Problem  string              `json:"problem"`
+	Approved *pullApproval       `json:"approved"`
+	DryRun   *dryRun             `json:"dryrun"`
+}
+
+type pullApproval struct {
+	Commit string    `json:"commit"`
+	By     string    `json:"by"`
+	At     timestamp `json:"at"`
+}
+
+type pullWithText struct {
+	pull
+	Text string `json:"text"`
+}
+
+// outboxWork is a piece of work for a forge.
+type outboxWork struct {
+	ID       int64                `json:"id"`
+	Kind     intent.OutboxKind    `json:"kind"`
+	Topic    string               `json:"topic"`
+	State    intent.OutboxState   `json:"state"`
+	Attempts int                  `json:"attempts"`
+	Created  timestamp            `json:"created"`
+	Next     timestamp            `json:"next"`
+	Done     *timestamp           `json:"done"`
+	Problem  string               `json:"problem"`
+	What     intent.OutboxPayload `json:"what"`
+}
+
+type onePull struct {
+	inEnvironment
+	Number int `arg:"number,required"`
+}
+
+type approval struct {
+	onePull
+	Commit string `arg:"commit,required"`
+	By     string `arg:"by,required"`
+}
+
+type oneWork struct {
+	inEnvironment
+	ID int64 `arg:"id,required"`
+}
+
+func (s *server) listPulls(ctx context.Context, a inEnvironment) ([]pull, error) {
+	found, err := s.store.PullRequests(ctx, a.Env)
+	return listed(found, pullOf), err
+}
+
+func (s *server) getPull(ctx context.Context, a onePull) (pullWithText, error) {
+	p, err := s.store.PullRequest(ctx, a.Env, a.Number)
+	if err != nil {
+		return pullWithText{}, err
+	}
+	text, err := s.control.PullText(ctx, a.Env, a.Number)
+	return pullWithText{pullOf(p), text}, err
+}
+
+func (s *server) previewPull(ctx context.Context, a onePull) error {
+	return s.control.PreviewPull(ctx, a.Env, a.Number)
+}
+
+func (s *server) approvePull(ctx context.Context, a approval) (pull, error) {
+	if err := s.control.ApprovePull(ctx, a.Env, a.Number, a.Commit, a.By); err != nil {
+		return pull{}, err
+	}
+	p, err := s.store.PullRequest(ctx, a.Env, a.Number)
+	return pullOf(p), err
+}
+
+func (s *server) listOutbox(ctx context.Context, a inEnvironment) ([]outboxWork, error) {
+	found, err := s.store.Outbox(ctx, a.Env, shownOutbox)
+	return listed(found, func(w intent.Outbox) outboxWork {
+		return outboxWork{
+			ID: w.ID, Kind: w.Kind, Topic: w.Topic, State: w.State, Attempts: w.Attempts, Created: stamp(w.Created),
+			Next: stamp(w.Next), Done: maybe(w.Done), Problem: w.Problem, What: w.Payload,
+		}
+	}), err
+}
+
+func (s *server) retryOutbox(ctx context.Context, a oneWork) error {
+	return s.control.RetryOutbox(ctx, a.Env, a.ID)
+}
+
+func pullOf(p intent.PullRequest) pull {
+	out := pull{
+		Number: p.Number, State: p.State, Title: p.Title, URL: p.URL, Author: p.Author, Fork: p.Fork,
+		Trusted: p.Trusted, Base: p.Base, Head: p.Head, Updated: stamp(p.Updated), Preview: p.PreviewState(),
+		Problem: p.Problem,
 	}
 	if p.ApprovedAt != nil {
-		out["approved"] = map[string]any{"commit": p.Approved, "by": p.ApprovedBy, "at": stamp(*p.ApprovedAt)}
+		out.Approved = &pullApproval{Commit: p.Approved, By: p.ApprovedBy, At: stamp(*p.ApprovedAt)}
 	}
 	if p.Preview != nil {
-		out["dryrun"] = dryRunOf(*p.Preview)
+		out.DryRun = new(dryRunOf(*p.Preview))
 	}
 	return out
 }

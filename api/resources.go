@@ -1,410 +1,352 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
-	"strings"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-var (
-	resourceList = list{
-		sort: "resource_type.desc", id: textID,
-		columns: map[string]kind{
-			"resource_type":     word,
-			"agent":             word,
-			"resource_id_value": word,
-			"resource_id":       word,
-			"status":            word,
-		},
-		filters: map[string]kind{
-			"resource_type":     text,
-			"agent":             text,
-			"resource_id_value": text,
-			"status":            text,
-			"parked":            truth,
-		},
-	}
-	historyList = list{sort: "date.desc", columns: map[string]kind{"date": moment}, id: textID}
-	logList     = list{
-		sort: "timestamp.desc", columns: map[string]kind{"timestamp": moment},
-		filters: map[string]kind{"action": text, "timestamp": timeRange, "message": text, "minimal_log_level": level},
-	}
-)
+func (s *server) resourceCalls(c *calls) {
+	const path, one = "/api/v2/resource", "/api/v2/resource/{rid}"
+	whole(c, http.MethodGet, path, "List the resources of the active version.", s.listResources,
+		pagesOf(store.ResourceList))
+	v2(c, http.MethodGet, one, "Show a resource of the active version.", s.getResource)
+	whole(c, http.MethodGet, one+"/history", "List how the intent of a resource changed.", s.listResourceHistory,
+		pagesOf(store.ResourceHistoryList))
+	whole(c, http.MethodGet, one+"/logs", "List the log lines of a resource.", s.listResourceLogs,
+		pagesOf(store.ResourceLogList))
+	whole(c, http.MethodGet, "/api/v1/resource/{rid}", "Show a resource of a version, with its log when asked.",
+		s.getResourceV1)
+	whole(c, http.MethodGet, "/api/v2/resource_actions", "Search the action log, newest first.", s.searchActions)
+	whole(c, http.MethodPost, "/api/v1/deploy", "Deploy what is not as intended, or everything.", s.deploy)
+}
+
+// resourceBase is what answers about one resource begin with.
+type resourceBase struct {
+	ResourceID       string         `json:"resource_id"`
+	ResourceType     string         `json:"resource_type"`
+	Agent            string         `json:"agent"`
+	IDAttribute      string         `json:"id_attribute"`
+	IDAttributeValue string         `json:"id_attribute_value"`
+	Attributes       map[string]any `json:"attributes"`
+}
+
+// resource is a resource of the active version.
+type resource struct {
+	resourceBase
+	LastDeploy         *timestamp               `json:"last_deploy"`
+	FirstGeneratedTime timestamp                `json:"first_generated_time"`
+	Status             intent.Status            `json:"status"`
+	RequiresStatus     map[string]intent.Status `json:"requires_status"`
+	retrying
+}
+
+// resourceLine is a resource in a list.
+type resourceLine struct {
+	ResourceID        string    `json:"resource_id"`
+	ResourceVersionID string    `json:"resource_version_id"`
+	IDDetails         idDetails `json:"id_details"`
+	Requires          []string  `json:"requires"`
+}
+
+type idDetails struct {
+	ResourceType    string `json:"resource_type"`
+	Agent           string `json:"agent"`
+	Attribute       string `json:"attribute"`
+	ResourceIDValue string `json:"resource_id_value"`
+}
+
+// resourceStatus is a resource of the active version in a list.
+type resourceStatus struct {
+	resourceLine
+	Status intent.Status `json:"status"`
+	retrying
+}
+
+// deploySummary counts the resources by state.
+type deploySummary struct {
+	Total   int                   `json:"total"`
+	ByState map[intent.Status]int `json:"by_state"`
+}
+
+type resourceHistory struct {
+	ResourceID    string         `json:"resource_id"`
+	Date          timestamp      `json:"date"`
+	Attributes    map[string]any `json:"attributes"`
+	AttributeHash string         `json:"attribute_hash"`
+	Requires      []string       `json:"requires"`
+}
+
+// resourceV1 is a resource of a version as version 1 shows it.
+type resourceV1 struct {
+	Environment       uuid.UUID      `json:"environment"`
+	Model             int            `json:"model"`
+	ResourceID        string         `json:"resource_id"`
+	ResourceVersionID string         `json:"resource_version_id"`
+	ResourceType      string         `json:"resource_type"`
+	Agent             string         `json:"agent"`
+	ResourceIDValue   string         `json:"resource_id_value"`
+	Attributes        map[string]any `json:"attributes"`
+	AttributeHash     string         `json:"attribute_hash"`
+	ResourceSet       *string        `json:"resource_set"`
+	Status            intent.Status  `json:"status"`
+	IsUndefined       bool           `json:"is_undefined"`
+	LastDeploy        *timestamp     `json:"last_deploy"`
+	Provides          []string       `json:"provides"`
+}
+
+type resourceEnvelope struct {
+	Resource resourceV1       `json:"resource"`
+	Logs     []resourceAction `json:"logs"`
+}
+
+type loggedResourceV1 struct {
+	resourceV1
+	// Actions are there when they are asked for.
+	Actions *[]resourceAction `json:"actions,omitempty"`
+}
+
+type agentsEnvelope struct {
+	Agents []string `json:"agents"`
+}
 
 type oneResource struct {
 	inEnvironment
 	ID intent.ResourceID `arg:"rid,required"`
 }
 
-func (s *server) resources(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/resource", s.resourceList)
-	call(s, g, http.MethodGet, "/api/v2/resource/{rid}", func(ctx context.Context, a oneResource) (reply, error) {
-		d, err := s.store.Resource(ctx, a.Env, a.ID)
-		if err != nil {
-			return reply{}, err
+type resourcePage struct {
+	oneResource
+	paging
+}
+
+type resourcesPage struct {
+	pageIn
+	Summary bool `arg:"deploy_summary"`
+}
+
+type resourceOfVersion struct {
+	inEnvironment
+	ID     string  `arg:"rid,required"`
+	Logs   bool    `arg:"logs"`
+	Status *bool   `arg:"status"`
+	Action *string `arg:"log_action"`
+	Limit  int     `arg:"log_limit"`
+}
+
+type deployment struct {
+	inEnvironment
+	Trigger string   `arg:"agent_trigger_method"`
+	Agents  []string `arg:"agents"`
+}
+
+func (s *server) getResource(ctx context.Context, a oneResource) (resource, error) {
+	d, err := s.store.Resource(ctx, a.Env, a.ID)
+	if err != nil {
+		return resource{}, err
+	}
+	requires := map[string]intent.Status{}
+	for id, status := range d.RequiresStatus {
+		requires[id.String()] = status
+	}
+	return resource{
+		resourceBase: resourceBaseOf(d.Resource), LastDeploy: maybe(d.State.LastRunAt),
+		FirstGeneratedTime: stamp(d.FirstGenerated), Status: d.State.Status(), RequiresStatus: requires,
+		retrying: retryingOf(d.State),
+	}, nil
+}
+
+func (s *server) listResourceHistory(ctx context.Context, a resourcePage) (page[resourceHistory], error) {
+	q, err := a.query(store.ResourceHistoryList)
+	if err != nil {
+		return page[resourceHistory]{}, err
+	}
+	found, err := s.store.ResourceHistory(ctx, a.Env, a.ID, q)
+	where := address{path: resourcePath(a.ID) + "/history", list: store.ResourceHistoryList}
+	return pageOf(where, q, found, func(h intent.ResourceHistory) resourceHistory {
+		return resourceHistory{
+			ResourceID: a.ID.String(), Date: stamp(h.Date), Attributes: withRequires(h.Attributes, h.Requires),
+			AttributeHash: h.AttributeHash, Requires: ids(h.Requires),
 		}
-		requires := map[string]any{}
-		for id, status := range d.RequiresStatus {
-			requires[id.String()] = status
-		}
-		out := resourceBase(a.ID, attributesOf(d.Resource))
-		out["last_deploy"] = maybe(d.State.LastRunAt)
-		out["first_generated_time"] = stamp(d.FirstGenerated)
-		out["status"] = d.State.Status()
-		out["requires_status"] = requires
-		return v2(parkingOf(out, d.State))
-	})
-	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/history", func(ctx context.Context, a struct {
-		oneResource
-		paging
-	}) (reply, error) {
-		q, err := historyList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.ResourceHistory(ctx, a.Env, a.ID, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged(resourcePath(a.ID)+"/history", historyList, q, page, func(h intent.ResourceHistory) any {
-			requires := []string{}
-			for _, id := range h.Requires {
-				requires = append(requires, id.String())
-			}
-			return map[string]any{
-				"resource_id": a.ID, "date": stamp(h.Date), "attributes": withRequires(h.Attributes, h.Requires),
-				"attribute_hash": h.AttributeHash, "requires": requires,
-			}
-		}, func(h intent.ResourceHistory) place { return atTime(h.Date, h.AttributeHash) })
-	})
-	call(s, g, http.MethodGet, "/api/v2/resource/{rid}/logs", func(ctx context.Context, a struct {
-		oneResource
-		paging
-	}) (reply, error) {
-		q, err := logList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.ResourceLogs(ctx, a.Env, a.ID, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged(resourcePath(a.ID)+"/logs", logList, q, page, func(l intent.ResourceLog) any {
-			line := logLine(l.LogLine)
-			line["action_id"], line["action"] = l.Action, l.Kind
-			return line
-		}, func(l intent.ResourceLog) place { return atTime(l.Time, "") })
-	})
-	call(s, g, http.MethodGet, "/api/v1/resource/{rid}", s.resourceV1)
-	call(s, g, http.MethodGet, "/api/v2/resource_actions", s.resourceActions)
-	call(s, g, http.MethodPost, "/api/v1/deploy", func(ctx context.Context, a struct {
-		inEnvironment
-		Trigger string   `arg:"agent_trigger_method"`
-		Agents  []string `arg:"agents"`
-	}) (reply, error) {
-		full := true
-		switch a.Trigger {
-		case "", "push_full_deploy":
-		case "push_incremental_deploy":
-			full = false
-		default:
-			return reply{}, invalid("agent_trigger_method must be push_full_deploy or push_incremental_deploy")
-		}
-		agents, err := s.control.Deploy(ctx, a.Env, full, a.Agents)
-		if fault.Is(err, fault.NotFound) {
-			return reply{}, &bare{code: http.StatusNotFound, message: err.Error()}
-		}
-		if err != nil {
-			return reply{}, err
-		}
-		if agents == nil {
-			agents = []string{}
-		}
-		return v1(map[string]any{"agents": agents})
-	})
+	}, func(h intent.ResourceHistory) place { return atTime(h.Date, h.AttributeHash) }), err
+}
+
+func (s *server) listResourceLogs(ctx context.Context, a resourcePage) (page[actionLogLine], error) {
+	q, err := a.query(store.ResourceLogList)
+	if err != nil {
+		return page[actionLogLine]{}, err
+	}
+	found, err := s.store.ResourceLogs(ctx, a.Env, a.ID, q)
+	where := address{path: resourcePath(a.ID) + "/logs", list: store.ResourceLogList}
+	return pageOf(where, q, found, func(l intent.ResourceLog) actionLogLine {
+		return actionLogLine{logLineOf(l.LogLine), l.Action, l.Kind}
+	}, func(l intent.ResourceLog) place { return atTime(l.Time, "") }), err
+}
+
+func (s *server) deploy(ctx context.Context, a deployment) (agentsEnvelope, error) {
+	full := true
+	switch a.Trigger {
+	case "", "push_full_deploy":
+	case "push_incremental_deploy":
+		full = false
+	default:
+		return agentsEnvelope{}, invalid("agent_trigger_method must be push_full_deploy or push_incremental_deploy")
+	}
+	agents, err := s.control.Deploy(ctx, a.Env, full, a.Agents)
+	if err != nil {
+		return agentsEnvelope{}, as404(err, err.Error())
+	}
+	return agentsEnvelope{notNil(agents)}, nil
 }
 
 func resourcePath(id intent.ResourceID) string { return "/api/v2/resource/" + escape(id.String()) }
 
+func (s *server) listResources(ctx context.Context, a resourcesPage) (page[resourceStatus], error) {
+	q, err := a.query(store.ResourceList)
+	if err != nil {
+		return page[resourceStatus]{}, err
+	}
+	where := address{path: "/api/v2/resource", list: store.ResourceList, extra: []string{"deploy_summary", "False"}}
+	var summary *deploySummary
+	if a.Summary {
+		where.extra[1] = "True"
+		counts, err := s.store.ResourceCounts(ctx, a.Env)
+		if err != nil {
+			return page[resourceStatus]{}, err
+		}
+		if summary = deploySummaryOf(counts); len(q.Filters) == 0 {
+			q.Total = summary.Total
+		}
+	}
+	found, err := s.store.Resources(ctx, a.Env, q)
+	out := pageOf(where, q, found, func(r intent.ResourceRow) resourceStatus {
+		return resourceStatus{
+			resourceLineOf(r.State.ID, r.Version, r.Requires), r.State.Status(), retryingOf(r.State),
+		}
+	}, func(r intent.ResourceRow) place { return resourcePlace(q.Sort, r.State.ID, r.State.Status()) })
+	out.Metadata.DeploySummary = summary
+	return out, err
+}
+
 // summarized are the states that the summary of a list always counts.
 var summarized = []intent.Status{
 	intent.StatusAvailable, intent.StatusCancelled, intent.StatusDeployed, intent.StatusDeploying, intent.StatusFailed,
-	intent.StatusNonCompliant, intent.StatusSkipped, intent.StatusSkippedForUndefined, intent.StatusUnavailable, intent.StatusUndefined,
+	intent.StatusNonCompliant, intent.StatusSkipped, intent.StatusSkippedForUndefined, intent.StatusUnavailable,
+	intent.StatusUndefined,
 }
 
-func (s *server) resourceList(ctx context.Context, a struct {
-	inEnvironment
-	paging
-	Summary bool `arg:"deploy_summary"`
-}) (reply, error) {
-	q, err := resourceList.query(a.paging)
-	if err != nil {
-		return reply{}, err
-	}
-	flag, summary := "False", map[string]any(nil)
-	if a.Summary {
-		flag = "True"
-		counts, err := s.store.ResourceCounts(ctx, a.Env)
-		if err != nil {
-			return reply{}, err
-		}
-		var total int
-		if summary, total = deploySummary(counts); len(q.Filters) == 0 {
-			q.Total = total
-		}
-	}
-	page, err := s.store.Resources(ctx, a.Env, q)
-	if err != nil {
-		return reply{}, err
-	}
-	answer, err := paged("/api/v2/resource", resourceList, q, page, func(r intent.ResourceRow) any {
-		row := versionedResource(r.State.ID, r.Version, r.Requires)
-		row["status"] = r.State.Status()
-		return parkingOf(row, r.State)
-	}, func(r intent.ResourceRow) place { return resourcePlace(q.Sort, r.State.ID, r.State.Status()) }, "deploy_summary", flag)
-	if err != nil || !a.Summary {
-		return answer, err
-	}
-	answer.body.(map[string]any)["metadata"].(map[string]any)["deploy_summary"] = summary
-	return answer, nil
-}
-
-// deploySummary is what the summary of a list says of how many resources are in which state.
-func deploySummary(counts map[intent.Status]int) (summary map[string]any, total int) {
-	byState := map[intent.Status]int{}
+func deploySummaryOf(counts map[intent.Status]int) *deploySummary {
+	out := &deploySummary{ByState: map[intent.Status]int{}}
 	for _, status := range summarized {
-		byState[status] = 0
+		out.ByState[status] = 0
 	}
 	for status, n := range counts {
-		if status == intent.StatusOrphaned {
-			continue
+		if status != intent.StatusOrphaned {
+			out.ByState[status] = n
+			out.Total += n
 		}
-		byState[status] = n
-		total += n
-	}
-	return map[string]any{"total": total, "by_state": byState}, total
-}
-
-// resourceV1 gives one resource of a version, with its log when asked.
-func (s *server) resourceV1(ctx context.Context, a struct {
-	inEnvironment
-	ID     string  `arg:"rid,required"`
-	Logs   *bool   `arg:"logs"`
-	Status *bool   `arg:"status"`
-	Action *string `arg:"log_action"`
-	Limit  int     `arg:"log_limit"`
-}) (reply, error) {
-	id, version, err := intent.ParseResourceVersionID(a.ID)
-	if err != nil || version == 0 {
-		return reply{}, &bare{code: http.StatusInternalServerError,
-			message: prefixes[http.StatusInternalServerError] + "the resource id needs a version: module::Type[agent,attribute=value],v=1"}
-	}
-	r, err := s.store.VersionResource(ctx, a.Env, version, id)
-	if fault.Is(err, fault.NotFound) {
-		return reply{}, &bare{
-			code:    http.StatusNotFound,
-			message: "The resource with the given id does not exist in the given environment",
-		}
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	var state *intent.ResourceState
-	if d, err := s.store.Resource(ctx, a.Env, id); err == nil {
-		state = &d.State
-	} else if !fault.Is(err, fault.NotFound) {
-		return reply{}, err
-	}
-	logs := []any{}
-	if a.Logs != nil && *a.Logs || a.Action != nil {
-		var kind intent.ActionKind
-		if a.Action != nil {
-			kind = intent.ActionKind(*a.Action)
-		}
-		limit := maxPage
-		if a.Limit > 0 && a.Limit < maxPage {
-			limit = a.Limit
-		}
-		actions, err := s.store.Actions(ctx, a.Env, id, kind, limit)
-		if err != nil {
-			return reply{}, err
-		}
-		for _, action := range actions {
-			if action.Version == version {
-				logs = append(logs, actionOf(action))
-			}
-		}
-	}
-	return v1(map[string]any{"resource": resourceV1(a.Env, r, state), "logs": logs})
-}
-
-// resourceActions searches the action log, newest first.
-func (s *server) resourceActions(ctx context.Context, a struct {
-	inEnvironment
-	Type           *string    `arg:"resource_type"`
-	Agent          *string    `arg:"agent"`
-	Attribute      *string    `arg:"attribute"`
-	Value          *string    `arg:"attribute_value"`
-	Severity       *string    `arg:"log_severity"`
-	Limit          int        `arg:"limit"`
-	ActionID       *uuid.UUID `arg:"action_id"`
-	First          *string    `arg:"first_timestamp"`
-	Last           *string    `arg:"last_timestamp"`
-	ExcludeChanges []string   `arg:"exclude_changes"`
-}) (reply, error) {
-	switch {
-	case a.Attribute == nil != (a.Value == nil):
-		return reply{}, invalid("attribute and attribute_value are used together")
-	case a.First != nil && a.Last != nil:
-		return reply{}, invalid("only one of first_timestamp and last_timestamp can be used at a time")
-	case a.Limit > maxPage:
-		return reply{}, invalid("the parameter limit can not exceed %d", maxPage)
-	}
-	limit := a.Limit
-	if limit <= 0 {
-		limit = maxPage
-	}
-	atLeast := ""
-	if a.Severity != nil {
-		checked, err := filterValue(level, *a.Severity)
-		if err != nil {
-			return reply{}, invalid("log_severity: %v", err)
-		}
-		atLeast = checked
-	}
-	keepTime := func(intent.Action) bool { return true }
-	if given := cmpOr(a.First, a.Last); given != nil {
-		bound, err := parseTime(*given)
-		if err != nil {
-			return reply{}, invalid("%q: %v", *given, err)
-		}
-		keepTime = func(x intent.Action) bool { return x.Started.Before(bound) }
-		if a.First != nil {
-			keepTime = func(x intent.Action) bool { return x.Started.After(bound) }
-		}
-	}
-	found, err := s.store.Actions(ctx, a.Env, intent.ResourceID{}, "", searchWindow)
-	if err != nil {
-		return reply{}, err
-	}
-	out := []any{}
-	for _, x := range found {
-		if len(out) == limit {
-			break
-		}
-		switch {
-		case !keepTime(x),
-			a.Type != nil && x.Resource.Type != *a.Type,
-			a.Agent != nil && x.Resource.Agent != *a.Agent,
-			a.Attribute != nil && (x.Resource.Attribute != *a.Attribute || x.Resource.Value != *a.Value),
-			a.ActionID != nil && x.ID != *a.ActionID,
-			slices.Contains(a.ExcludeChanges, string(x.Change)),
-			atLeast != "" && !slices.ContainsFunc(x.Messages, func(l intent.LogLine) bool { return severity(l.Level) >= severity(atLeast) }):
-			continue
-		}
-		out = append(out, actionOf(x))
-	}
-	return reply{body: map[string]any{"data": out, "links": map[string]any{}}}, nil
-}
-
-// searchWindow is how far back a search in the action log looks.
-const searchWindow = 10_000
-
-func cmpOr(a, b *string) *string {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-func severity(level string) int {
-	return slices.Index([]string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, strings.ToUpper(level))
-}
-
-// statuses gives the state of every resource of the active version.
-func (s *server) statuses(ctx context.Context, in inEnvironment) (map[intent.ResourceID]*intent.ResourceState, error) {
-	states := map[intent.ResourceID]*intent.ResourceState{}
-	q := intent.ListQuery{Limit: maxPage, Sort: "resource_id"}
-	for {
-		page, err := s.store.Resources(ctx, in.Env, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range page.Items {
-			states[row.State.ID] = &row.State
-		}
-		if page.After == 0 || len(page.Items) == 0 {
-			return states, nil
-		}
-		last := page.Items[len(page.Items)-1].State.ID.String()
-		q.After = &intent.Bound{Value: &last, ID: last}
-	}
-}
-
-// actionsOfVersion gives what was done to the resources of a version.
-func (s *server) actionsOfVersion(
-	ctx context.Context,
-	in inEnvironment,
-	version int,
-	kind intent.ActionKind,
-	limit int,
-) (map[intent.ResourceID][]intent.Action, error) {
-	found, err := s.store.Actions(ctx, in.Env, intent.ResourceID{}, kind, searchWindow)
-	if err != nil {
-		return nil, err
-	}
-	out := map[intent.ResourceID][]intent.Action{}
-	for _, action := range found {
-		if action.Version == version && (limit <= 0 || len(out[action.Resource]) < limit) {
-			out[action.Resource] = append(out[action.Resource], action)
-		}
-	}
-	return out, nil
-}
-
-// actionOf shows an entry of the action log.
-func actionOf(a intent.Action) map[string]any {
-	messages := []any{}
-	for _, line := range a.Messages {
-		messages = append(messages, logLine(line))
-	}
-	rvid := a.Resource.AtVersion(a.Version)
-	changes := map[string]any{}
-	if len(a.Changes) > 0 {
-		changes[rvid] = a.Changes
-	}
-	out := map[string]any{
-		"environment": a.Environment, "version": a.Version, "resource_version_ids": []string{rvid},
-		"action_id": a.ID, "action": a.Kind, "started": stamp(a.Started), "finished": maybe(a.Finished),
-		"messages": messages, "status": nil, "change": nil, "changes": changes, "send_event": nil,
-	}
-	if a.Status != "" {
-		out["status"] = a.Status
-	}
-	if a.Change != "" {
-		out["change"] = a.Change
 	}
 	return out
 }
 
-func logLine(l intent.LogLine) map[string]any {
-	kwargs := json.RawMessage("{}")
-	if len(l.Arguments) > 0 {
-		kwargs = l.Arguments
+func (s *server) getResourceV1(ctx context.Context, a resourceOfVersion) (resourceEnvelope, error) {
+	id, version, err := intent.ParseResourceVersionID(a.ID)
+	if err != nil || version == 0 {
+		return resourceEnvelope{}, &bare{
+			code: http.StatusInternalServerError,
+			message: prefixes[http.StatusInternalServerError] +
+				"the resource id needs a version: module::Type[agent,attribute=value],v=1",
+		}
 	}
-	return map[string]any{
-		"level":     l.Level,
-		"msg":       l.Message,
-		"timestamp": stamp(l.Time),
-		"args":      []any{},
-		"kwargs":    kwargs,
+	r, err := s.store.VersionResource(ctx, a.Env, version, id)
+	if err != nil {
+		return resourceEnvelope{}, as404(err, "The resource with the given id does not exist in the given environment")
 	}
+	state, err := s.state(ctx, a.Env, id)
+	if err != nil {
+		return resourceEnvelope{}, err
+	}
+	out := resourceEnvelope{Resource: resourceV1Of(a.Env, r, state), Logs: []resourceAction{}}
+	if !a.Logs && a.Action == nil {
+		return out, nil
+	}
+	var kind intent.ActionKind
+	if a.Action != nil {
+		kind = intent.ActionKind(*a.Action)
+	}
+	limit := store.MaxPage
+	if a.Limit > 0 && a.Limit < store.MaxPage {
+		limit = a.Limit
+	}
+	actions, err := s.store.Actions(ctx, a.Env, id, kind, limit)
+	for _, action := range actions {
+		if action.Version == version {
+			out.Logs = append(out.Logs, actionOf(action))
+		}
+	}
+	return out, err
+}
+
+func resourceLineOf(id intent.ResourceID, version int, requires []intent.ResourceID) resourceLine {
+	return resourceLine{
+		ResourceID: id.String(), ResourceVersionID: id.AtVersion(version),
+		IDDetails: idDetails{
+			ResourceType: id.Type, Agent: id.Agent, Attribute: id.Attribute, ResourceIDValue: id.Value,
+		},
+		Requires: listed(requires, func(r intent.ResourceID) string { return r.AtVersion(version) }),
+	}
+}
+
+func resourcePlace(field string, id intent.ResourceID, status intent.Status) place {
+	value := id.Type
+	switch field {
+	case "agent":
+		value = id.Agent
+	case "resource_id_value":
+		value = id.Value
+	case "resource_id", "discovered_resource_id":
+		value = id.String()
+	case "status":
+		value = string(status)
+	}
+	return at(value, id.String())
+}
+
+func resourceBaseOf(r intent.Resource) resourceBase {
+	return resourceBase{
+		ResourceID: r.ID.String(), ResourceType: r.ID.Type, Agent: r.ID.Agent, IDAttribute: r.ID.Attribute,
+		IDAttributeValue: r.ID.Value, Attributes: withRequires(r.Attributes, r.Requires),
+	}
+}
+
+// withRequires returns the attributes of a resource with what it requires among them, as clients expect.
+func withRequires(raw json.RawMessage, requires []intent.ResourceID) map[string]any {
+	attributes := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber() // numbers go out exactly as they came in
+	if err := decoder.Decode(&attributes); err != nil || attributes == nil {
+		attributes = map[string]any{}
+	}
+	attributes["requires"] = ids(requires)
+	return attributes
+}
+
+func resourceV1Of(env intent.EnvironmentID, r intent.Resource, state *intent.ResourceState) resourceV1 {
+	out := resourceV1{
+		Environment: env, Model: r.Version, ResourceID: r.ID.String(), ResourceVersionID: r.ID.AtVersion(r.Version),
+		ResourceType: r.ID.Type, Agent: r.ID.Agent, ResourceIDValue: r.ID.Value,
+		Attributes: withRequires(r.Attributes, r.Requires), AttributeHash: r.AttributeHash,
+		ResourceSet: orNull(r.ResourceSet), Status: intent.StatusAvailable, IsUndefined: len(r.Undefined) > 0,
+		Provides: []string{},
+	}
+	if state != nil {
+		out.Status, out.LastDeploy = state.Status(), maybe(state.LastRunAt)
+	}
+	return out
 }

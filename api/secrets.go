@@ -4,91 +4,78 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
-
 	"ordain.dev/ordain/internal/intent"
 )
 
-// secrets is Ordain's own: what an environment's repository and webhooks ask
-// to see, and variables of handlers (variable:NAME). They are written and never
-// read back; the list says which there are.
-func (s *server) secrets(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/environment/{id}/secret", func(ctx context.Context, a struct {
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		if _, err := s.environment(ctx, a.ID); err != nil {
-			return reply{}, err
-		}
-		names, err := s.control.SecretNames(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(masked(names))
-	})
-	call(s, g, http.MethodPut, "/api/v2/environment/{id}/secret/{name}", func(ctx context.Context, a struct {
-		ID    uuid.UUID `arg:"id,required"`
-		Name  string    `arg:"name,required"`
-		Value string    `arg:"value"`
-	}) (reply, error) {
-		if _, err := s.environment(ctx, a.ID); err != nil {
-			return reply{}, err
-		}
-		if err := s.control.SetSecret(ctx, a.ID, a.Name, a.Value); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
-	s.projectSecrets(g)
+// secretCalls are about the secrets of an environment and of its project: what repositories and webhooks ask for, and
+// the variables of handlers (variable:NAME). A secret is written and never read back. Inmanta has no such calls.
+func (s *server) secretCalls(c *calls) {
+	const environment, project = "/api/v2/environment/{id}/secret", "/api/v2/project/{id}/secret"
+	v2(c, http.MethodGet, environment, "List the secrets of an environment by name.", s.listSecrets)
+	done[nullData](c, http.MethodPut, environment+"/{name}",
+		"Set a secret of an environment; an empty value deletes it.", s.setSecret)
+	v2(c, http.MethodGet, project, "List the secrets of a project by name.", s.listProjectSecrets)
+	done[nullData](c, http.MethodPut, project+"/{name}",
+		"Set a secret that all environments of a project share; an empty value deletes it.", s.setProjectSecret)
+	const hosts = "/api/v2/project/{id}/known_hosts"
+	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.", s.getKnownHosts)
+	done[nullData](c, http.MethodPut, hosts, "Replace the keys of the SSH servers that a project knows.",
+		s.setKnownHosts)
 }
 
-// projectSecrets is what all environments of a project share: credentials, and
-// the keys of SSH servers, which are no secret and can be read.
-func (s *server) projectSecrets(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/project/{id}/secret", func(ctx context.Context, a struct {
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		names, err := s.control.ProjectSecretNames(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(masked(names))
-	})
-	call(s, g, http.MethodPut, "/api/v2/project/{id}/secret/{name}", func(ctx context.Context, a struct {
-		ID    uuid.UUID `arg:"id,required"`
-		Name  string    `arg:"name,required"`
-		Value string    `arg:"value"`
-	}) (reply, error) {
-		if err := s.control.SetProjectSecret(ctx, a.ID, a.Name, a.Value); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
-	call(s, g, http.MethodGet, "/api/v2/project/{id}/known_hosts", func(ctx context.Context, a struct {
-		ID uuid.UUID `arg:"id,required"`
-	}) (reply, error) {
-		lines, err := s.store.KnownHosts(ctx, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(lines)
-	})
-	call(s, g, http.MethodPut, "/api/v2/project/{id}/known_hosts", func(ctx context.Context, a struct {
-		ID    uuid.UUID `arg:"id,required"`
-		Lines string    `arg:"lines"`
-	}) (reply, error) {
-		if err := s.control.SetKnownHosts(ctx, a.ID, a.Lines); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
+// secretName is a secret in a list: its value is always masked.
+type secretName struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
-// masked lists secrets by name; their values are never given.
-func masked(names []string) []any {
-	out := []any{}
-	for _, name := range names {
-		out = append(out, map[string]any{"name": name, "value": intent.Secret})
+type environmentSecret struct {
+	oneEnvironment
+	Name  string `arg:"name,required"`
+	Value string `arg:"value"`
+}
+
+type projectSecret struct {
+	oneProject
+	Name  string `arg:"name,required"`
+	Value string `arg:"value"`
+}
+
+type knownHosts struct {
+	oneProject
+	Lines string `arg:"lines"`
+}
+
+func (s *server) listSecrets(ctx context.Context, a oneEnvironment) ([]secretName, error) {
+	if err := s.mustExist(ctx, a.ID); err != nil {
+		return nil, err
 	}
-	return out
+	names, err := s.control.SecretNames(ctx, a.ID)
+	return listed(names, masked), err
 }
+
+func (s *server) setSecret(ctx context.Context, a environmentSecret) error {
+	if err := s.mustExist(ctx, a.ID); err != nil {
+		return err
+	}
+	return s.control.SetSecret(ctx, a.ID, a.Name, a.Value)
+}
+
+func (s *server) listProjectSecrets(ctx context.Context, a oneProject) ([]secretName, error) {
+	names, err := s.control.ProjectSecretNames(ctx, a.ID)
+	return listed(names, masked), err
+}
+
+func (s *server) setProjectSecret(ctx context.Context, a projectSecret) error {
+	return s.control.SetProjectSecret(ctx, a.ID, a.Name, a.Value)
+}
+
+func (s *server) getKnownHosts(ctx context.Context, a oneProject) (string, error) {
+	return s.store.KnownHosts(ctx, a.ID)
+}
+
+func (s *server) setKnownHosts(ctx context.Context, a knownHosts) error {
+	return s.control.SetKnownHosts(ctx, a.ID, a.Lines)
+}
+
+func masked(name string) secretName { return secretName{Name: name, Value: intent.Secret} }

@@ -4,151 +4,133 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
+
+func (s *server) settingCalls(c *calls) {
+	const many, one = "/environment_settings", "/environment_settings/{id}"
+	v2(c, http.MethodGet, "/api/v2"+many, "List the settings with their values and definitions.", s.listSettings)
+	whole(c, http.MethodGet, "/api/v1"+many, "List the settings with their values and definitions.", s.listSettingsV1)
+	v2(c, http.MethodGet, "/api/v2"+one, "Show the value of a setting.", s.getSetting)
+	whole(c, http.MethodGet, "/api/v1"+one, "Show the value of a setting.", s.getSettingV1)
+	done[nullData](c, http.MethodPost, "/api/v2/protected_environment_settings",
+		"Set the settings that project.yml decides; nobody else can change them from then on.", s.protectSettings)
+	done[nullData](c, http.MethodPost, "/api/v2"+one, "Set a setting.", s.setSetting)
+	done[object](c, http.MethodPost, "/api/v1"+one, "Set a setting.", s.setSetting)
+	done[nullData](c, http.MethodDelete, "/api/v2"+one, "Set a setting back to its default.", s.deleteSetting)
+	done[object](c, http.MethodDelete, "/api/v1"+one, "Set a setting back to its default.", s.deleteSetting)
+}
+
+// settings are the values in force, and the definitions of all settings.
+type settings struct {
+	Settings   map[string]any               `json:"settings"`
+	Definition map[string]settingDefinition `json:"definition"`
+}
+
+type settingsV1 struct {
+	Settings map[string]any               `json:"settings"`
+	Metadata map[string]settingDefinition `json:"metadata"`
+}
+
+type settingV1 struct {
+	Value    any                          `json:"value"`
+	Metadata map[string]settingDefinition `json:"metadata"`
+}
+
+// settingDefinition describes a setting. None makes the server compile or restart anything by itself.
+type settingDefinition struct {
+	Name          string             `json:"name"`
+	Type          intent.SettingType `json:"type"`
+	Default       any                `json:"default"`
+	Doc           string             `json:"doc"`
+	Recompile     bool               `json:"recompile"`
+	UpdateModel   bool               `json:"update_model"`
+	AgentRestart  bool               `json:"agent_restart"`
+	AllowedValues *[]string          `json:"allowed_values"`
+	Section       string             `json:"section"`
+	Protected     bool               `json:"protected"`
+	ProtectedBy   *string            `json:"protected_by"`
+}
 
 type oneSetting struct {
 	inEnvironment
 	ID string `arg:"id,required"`
 }
 
-type setSetting struct {
-	inEnvironment
-	ID    string `arg:"id,required"`
-	Value any    `arg:"value,required"`
+type newSetting struct {
+	oneSetting
+	Value any `arg:"value,required"`
 }
 
-type protectSettings struct {
+type protectedSettings struct {
 	inEnvironment
 	Settings map[string]any `arg:"settings,required"`
 	By       string         `arg:"protected_by,required"`
 }
 
-func (s *server) settings(g *gin.Engine) {
-	const many, one = "/environment_settings", "/environment_settings/{id}"
-	call(s, g, http.MethodGet, "/api/v2"+many, func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		values, definitions, err := s.settingValues(ctx, a.inEnvironment, "")
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(map[string]any{"settings": values, "definition": definitions})
-	})
-	call(s, g, http.MethodGet, "/api/v1"+many, func(ctx context.Context, a struct{ inEnvironment }) (reply, error) {
-		values, definitions, err := s.settingValues(ctx, a.inEnvironment, "")
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"settings": values, "metadata": definitions})
-	})
-	call(s, g, http.MethodGet, "/api/v2"+one, func(ctx context.Context, a oneSetting) (reply, error) {
-		values, definitions, err := s.settingValues(ctx, a.inEnvironment, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v2(map[string]any{"settings": values, "definition": definitions})
-	})
-	call(s, g, http.MethodGet, "/api/v1"+one, func(ctx context.Context, a oneSetting) (reply, error) {
-		values, definitions, err := s.settingValues(ctx, a.inEnvironment, a.ID)
-		if err != nil {
-			return reply{}, err
-		}
-		return v1(map[string]any{"value": values[a.ID], "metadata": definitions})
-	})
-	call(
-		s,
-		g,
-		http.MethodPost,
-		"/api/v2/protected_environment_settings",
-		func(ctx context.Context, a protectSettings) (reply, error) {
-			if a.By != intent.ProtectedByProject {
-				return reply{}, invalid("protected_by is " + intent.ProtectedByProject)
-			}
-			if err := as500(s.control.ProtectSettings(ctx, a.Env, a.Settings, a.By), fault.Invalid); err != nil {
-				return reply{}, err
-			}
-			return v2(nil)
-		},
-	)
-	set := func(ctx context.Context, a setSetting) error {
-		if a.Value == nil {
-			return invalid("a setting needs a value; delete it to go back to its default")
-		}
-		return as500(s.control.SetSetting(ctx, a.Env, a.ID, a.Value), fault.Invalid)
-	}
-	call(s, g, http.MethodPost, "/api/v2"+one, func(ctx context.Context, a setSetting) (reply, error) {
-		if err := set(ctx, a); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
-	call(s, g, http.MethodPost, "/api/v1"+one, func(ctx context.Context, a setSetting) (reply, error) {
-		if err := set(ctx, a); err != nil {
-			return reply{}, err
-		}
-		return v1(nil)
-	})
-	call(s, g, http.MethodDelete, "/api/v2"+one, func(ctx context.Context, a oneSetting) (reply, error) {
-		if err := s.control.DeleteSetting(ctx, a.Env, a.ID); err != nil {
-			return reply{}, err
-		}
-		return v2(nil)
-	})
-	call(s, g, http.MethodDelete, "/api/v1"+one, func(ctx context.Context, a oneSetting) (reply, error) {
-		if err := s.control.DeleteSetting(ctx, a.Env, a.ID); err != nil {
-			return reply{}, err
-		}
-		return v1(nil)
-	})
-}
-
-// settingValues gives the values in force, of one setting or of all, and the
-// definitions of all.
-func (s *server) settingValues(
-	ctx context.Context,
-	in inEnvironment,
-	name string,
-) (values, definitions map[string]any, err error) {
-	e, err := s.environment(ctx, in.Env)
-	if err != nil {
-		return nil, nil, err
-	}
-	definitions = settingDefinitions(e)
-	if name != "" {
-		def, ok := intent.SettingNamed(name)
-		if !ok {
-			return nil, nil, fault.New("api", fault.NotFound, "there is no setting "+name)
-		}
-		return map[string]any{name: def.Value(e.Settings)}, definitions, nil
-	}
-	values = map[string]any{}
+func (s *server) listSettings(ctx context.Context, a inEnvironment) (settings, error) {
+	e, err := s.environment(ctx, a.Env)
+	values := map[string]any{}
 	for _, def := range intent.Settings() {
 		values[def.Name] = def.Value(e.Settings)
 	}
-	return values, definitions, nil
+	return settings{values, settingDefinitions(e)}, err
 }
 
-// settingDefinitions describes every setting. None makes the server compile
-// or restart anything by itself.
-func settingDefinitions(e intent.Environment) map[string]any {
-	out := map[string]any{}
+func (s *server) listSettingsV1(ctx context.Context, a inEnvironment) (settingsV1, error) {
+	all, err := s.listSettings(ctx, a)
+	return settingsV1{all.Settings, all.Definition}, err
+}
+
+func (s *server) getSetting(ctx context.Context, a oneSetting) (settings, error) {
+	e, err := s.environment(ctx, a.Env)
+	if err != nil {
+		return settings{}, err
+	}
+	def, ok := intent.SettingNamed(a.ID)
+	if !ok {
+		return settings{}, fault.New("api", fault.NotFound, "there is no setting "+a.ID)
+	}
+	return settings{map[string]any{a.ID: def.Value(e.Settings)}, settingDefinitions(e)}, nil
+}
+
+func (s *server) getSettingV1(ctx context.Context, a oneSetting) (settingV1, error) {
+	one, err := s.getSetting(ctx, a)
+	return settingV1{Value: one.Settings[a.ID], Metadata: one.Definition}, err
+}
+
+func (s *server) protectSettings(ctx context.Context, a protectedSettings) error {
+	if a.By != intent.ProtectedByProject {
+		return invalid("protected_by must be " + intent.ProtectedByProject)
+	}
+	return as500(s.control.ProtectSettings(ctx, a.Env, a.Settings, a.By), fault.Invalid)
+}
+
+func (s *server) setSetting(ctx context.Context, a newSetting) error {
+	if a.Value == nil {
+		return invalid("a setting needs a value; delete it to go back to its default")
+	}
+	return as500(s.control.SetSetting(ctx, a.Env, a.ID, a.Value), fault.Invalid)
+}
+
+func (s *server) deleteSetting(ctx context.Context, a oneSetting) error {
+	return s.control.DeleteSetting(ctx, a.Env, a.ID)
+}
+
+func settingDefinitions(e intent.Environment) map[string]settingDefinition {
+	out := map[string]settingDefinition{}
 	for _, def := range intent.Settings() {
-		var by any
-		owner, protected := e.Protected[def.Name]
-		if protected {
-			by = owner
+		d := settingDefinition{
+			Name: def.Name, Type: def.Type, Default: def.Default, Doc: def.Doc, Section: "global settings",
 		}
-		var allowed any
 		if len(def.Choices) > 0 {
-			allowed = def.Choices
+			d.AllowedValues = &def.Choices
 		}
-		out[def.Name] = map[string]any{
-			"name": def.Name, "type": def.Type, "default": def.Default, "doc": def.Doc,
-			"recompile": false, "update_model": false, "agent_restart": false,
-			"allowed_values": allowed, "section": "global settings", "protected": protected, "protected_by": by,
+		if by, protected := e.Protected[def.Name]; protected {
+			d.Protected, d.ProtectedBy = true, &by
 		}
+		out[def.Name] = d
 	}
 	return out
 }

@@ -5,109 +5,98 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-var driftList = list{
-	sort: "since.desc", id: uuidID,
-	columns: map[string]kind{"since": moment, "resource_id": word},
-	filters: map[string]kind{
-		"resource_id": text, "resource": text, "attribute": text, "open": truth, "ending": text, "since": timeRange,
-	},
+// stateCalls are about resources that are left alone, and about those that drifted. Inmanta has no such calls.
+func (s *server) stateCalls(c *calls) {
+	whole(c, http.MethodGet, "/api/v2/drift", "List the records of drift.", s.listDrift, pagesOf(store.DriftList))
+	v2(c, http.MethodPost, "/api/v2/unpark",
+		"Free parked resources, all of them when none is named. The answer names those that were parked.", s.unpark)
 }
 
-// states are the calls about what is left alone and what drifted. Inmanta has
-// none like them.
-//
-//	GET  /api/v2/drift    records of drift, paged
-//	POST /api/v2/unpark   {"resource_ids": […]}: free these, or all that are parked
-func (s *server) states(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v2/drift", func(ctx context.Context, a struct {
-		inEnvironment
-		paging
-	}) (reply, error) {
-		q, err := driftList.query(a.paging)
-		if err != nil {
-			return reply{}, err
-		}
-		if _, err := s.environment(ctx, a.Env); err != nil {
-			return reply{}, err
-		}
-		page, err := s.store.Drift(ctx, a.Env, q)
-		if err != nil {
-			return reply{}, err
-		}
-		return paged("/api/v2/drift", driftList, q, page, driftOf, func(d intent.Drift) place {
+// drift is a record of drift.
+type drift struct {
+	ID         uuid.UUID           `json:"id"`
+	ResourceID string              `json:"resource_id"`
+	Attribute  string              `json:"attribute"`
+	Desired    json.RawMessage     `json:"desired"`
+	Found      json.RawMessage     `json:"found"`
+	Version    int                 `json:"version"`
+	Since      timestamp           `json:"since"`
+	Seen       timestamp           `json:"seen"`
+	Ended      *timestamp          `json:"ended"`
+	Ending     *intent.DriftEnding `json:"ending"`
+}
+
+// retrying is how a resource is tried again, or why it is not.
+type retrying struct {
+	Parked   *intent.Parking `json:"parked"`
+	ParkedAt *timestamp      `json:"parked_at"`
+	RetryAt  *timestamp      `json:"retry_at"`
+	Attempts int             `json:"attempts"`
+	Drifted  bool            `json:"drifted"`
+}
+
+// breaker is the breaker of an agent.
+type breaker struct {
+	State     string     `json:"state"`
+	Since     *timestamp `json:"since"`
+	Failures  int        `json:"failures"`
+	NextProbe *timestamp `json:"next_probe"`
+}
+
+// someResources names resources; leaving the list out means all, and an empty list means none.
+type someResources struct {
+	inEnvironment
+	Resources []string `arg:"resource_ids"`
+}
+
+func (s *server) listDrift(ctx context.Context, a pageIn) (page[drift], error) {
+	q, err := a.query(store.DriftList)
+	if err != nil {
+		return page[drift]{}, err
+	}
+	found, err := s.store.Drift(ctx, a.Env, q)
+	return pageOf(address{path: "/api/v2/drift", list: store.DriftList}, q, found, driftOf,
+		func(d intent.Drift) place {
 			if q.Sort == "resource_id" {
 				return at(d.Resource.String(), d.ID.String())
 			}
 			return atTime(d.Since, d.ID.String())
-		})
-	})
-	call(s, g, http.MethodPost, "/api/v2/unpark", func(ctx context.Context, a struct {
-		inEnvironment
-		Resources []string `arg:"resource_ids"`
-	}) (reply, error) {
-		var ids []intent.ResourceID
-		for _, name := range a.Resources {
-			id, err := intent.ParseResourceID(name)
-			if err != nil {
-				return reply{}, invalid("resource_ids: %v", err)
-			}
-			ids = append(ids, id)
-		}
-		if a.Resources != nil && len(ids) == 0 {
-			return v2([]string{}) // an empty list names nothing; leaving it out means all
-		}
-		freed, err := s.control.Unpark(ctx, a.Env, ids)
-		if err != nil {
-			return reply{}, err
-		}
-		out := []string{}
-		for _, id := range freed {
-			out = append(out, id.String())
-		}
-		return v2(out)
-	})
+		}), err
 }
 
-func driftOf(d intent.Drift) any {
-	out := map[string]any{
-		"id": d.ID, "resource_id": d.Resource, "attribute": d.Attribute, "desired": json.RawMessage(d.Desired), "found": json.RawMessage(d.Found),
-		"version": d.Version, "since": stamp(d.Since), "seen": stamp(d.Seen), "ended": maybe(d.Ended), "ending": nil,
+func (s *server) unpark(ctx context.Context, a someResources) ([]string, error) {
+	named, err := parseIDs("resource_ids", a.Resources)
+	if err != nil || a.Resources != nil && len(named) == 0 {
+		return []string{}, err
 	}
-	if d.Ending != intent.DriftOpen {
-		out["ending"] = d.Ending
-	}
-	return out
+	freed, err := s.control.Unpark(ctx, a.Env, named)
+	return ids(freed), err
 }
 
-// parkingOf says of a resource how it is tried again, or why it is not.
-func parkingOf(out map[string]any, st intent.ResourceState) map[string]any {
-	out["parked"] = nil
-	if st.Parked != intent.NotParked {
-		out["parked"] = st.Parked
+func driftOf(d intent.Drift) drift {
+	return drift{
+		ID: d.ID, ResourceID: d.Resource.String(), Attribute: d.Attribute, Desired: d.Desired, Found: d.Found,
+		Version: d.Version, Since: stamp(d.Since), Seen: stamp(d.Seen), Ended: maybe(d.Ended), Ending: orNull(d.Ending),
 	}
-	out["parked_at"], out["retry_at"], out["attempts"], out["drifted"] = maybe(
-		st.ParkedAt,
-	), maybe(
-		st.RetryAt,
-	), st.Attempts, st.Drifted
-	return out
 }
 
-// breakerOf shows the breaker of an agent.
-func breakerOf(b intent.Breaker) map[string]any {
-	out := map[string]any{
-		"state":      "closed",
-		"since":      maybe(b.Since),
-		"failures":   b.Failures,
-		"next_probe": maybe(b.ProbeAt),
+func retryingOf(st intent.ResourceState) retrying {
+	return retrying{
+		Parked: orNull(st.Parked), ParkedAt: maybe(st.ParkedAt), RetryAt: maybe(st.RetryAt), Attempts: st.Attempts,
+		Drifted: st.Drifted,
 	}
+}
+
+func breakerOf(b intent.Breaker) breaker {
+	out := breaker{State: "closed", Since: maybe(b.Since), Failures: b.Failures, NextProbe: maybe(b.ProbeAt)}
 	if b.Open() {
-		out["state"] = "open"
+		out.State = "open"
 	}
 	return out
 }

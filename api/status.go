@@ -4,46 +4,63 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"ordain.dev/ordain/internal/fault"
 )
 
-func (s *server) status(g *gin.Engine) {
-	call(s, g, http.MethodGet, "/api/v1/serverstatus", func(ctx context.Context, _ struct{}) (reply, error) {
-		database, message := "OK", any(nil)
-		if err := s.store.Ping(ctx); err != nil {
-			database, message = "Error", "the database does not answer"
-		}
-		slice := func(name, status string, message any) map[string]any {
-			return map[string]any{
-				"name":            name,
-				"status":          map[string]any{},
-				"reported_status": status,
-				"message":         message,
-			}
-		}
-		return v2(map[string]any{
-			"product": "Ordain", "edition": "Open Source Edition", "version": s.version, "license": "open source",
-			"extensions": []any{
-				map[string]any{"name": "core", "version": s.version, "package": "ordain"},
-			},
-			"slices":   []any{slice("core.server", "OK", nil), slice("core.database", database, message)},
-			"features": []any{}, "status": database, "python_version": nil, "postgresql_version": nil,
-		})
-	})
-	call(s, g, http.MethodGet, "/api/v2/health", func(ctx context.Context, _ struct{}) (reply, error) {
-		if err := s.store.Ping(ctx); err != nil {
-			return reply{}, fault.Wrap("api.health", fault.Internal, err).Say("the database does not answer")
-		}
-		return v2(nil)
-	})
-	// There are no users to log in as.
-	call(s, g, http.MethodGet, "/api/v2/current_user", func(context.Context, struct{}) (reply, error) {
-		return reply{}, fault.New(
-			"api",
-			fault.NotFound,
-			"no current user found, probably an API token is used or authentication is off",
-		)
-	})
+func (s *server) statusCalls(c *calls) {
+	v2(c, http.MethodGet, "/api/v1/serverstatus", "Show the status of the server.", s.getStatus)
+	done[nullData](c, http.MethodGet, "/api/v2/health", "Tell whether the server can work.", s.checkHealth)
+	done[nullData](c, http.MethodGet, "/api/v2/current_user",
+		"Show the user; it answers 404, for there are no users to log in as.", s.currentUser)
+}
+
+type serverStatus struct {
+	Product           string            `json:"product"`
+	Edition           string            `json:"edition"`
+	Version           string            `json:"version"`
+	License           string            `json:"license"`
+	Extensions        []serverExtension `json:"extensions"`
+	Slices            []serverSlice     `json:"slices"`
+	Features          []struct{}        `json:"features"`
+	Status            string            `json:"status"`
+	PythonVersion     *string           `json:"python_version"`
+	PostgreSQLVersion *string           `json:"postgresql_version"`
+}
+
+type serverExtension struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Package string `json:"package"`
+}
+
+type serverSlice struct {
+	Name           string   `json:"name"`
+	Status         struct{} `json:"status"`
+	ReportedStatus string   `json:"reported_status"`
+	Message        *string  `json:"message"`
+}
+
+func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error) {
+	database := serverSlice{Name: "core.database", ReportedStatus: "OK"}
+	if err := s.store.Ping(ctx); err != nil {
+		database.ReportedStatus, database.Message = "Error", new("the database does not answer")
+	}
+	return serverStatus{
+		Product: "Ordain", Edition: "Open Source Edition", Version: s.version, License: "open source",
+		Extensions: []serverExtension{{Name: "core", Version: s.version, Package: "ordain"}},
+		Slices:     []serverSlice{{Name: "core.server", ReportedStatus: "OK"}, database},
+		Features:   []struct{}{}, Status: database.ReportedStatus,
+	}, nil
+}
+
+func (s *server) checkHealth(ctx context.Context, _ struct{}) error {
+	if err := s.store.Ping(ctx); err != nil {
+		return fault.Wrap("api.health", fault.Internal, err).Say("the database does not answer")
+	}
+	return nil
+}
+
+func (s *server) currentUser(context.Context, struct{}) error {
+	return fault.New("api", fault.NotFound,
+		"no current user found, probably an API token is used or authentication is off")
 }

@@ -23,7 +23,11 @@ func TestNewVenvSharesBytecode(t *testing.T) {
 		requirements []string
 		shared       bool
 	}{
-		{"the same packages and one more", []string{"markupsafe==3.0.2", "jinja2==3.1.4", "typing-extensions==4.12.2"}, true},
+		{
+			"the same packages and one more",
+			[]string{"markupsafe==3.0.2", "jinja2==3.1.4", "typing-extensions==4.12.2"},
+			true,
+		},
 		{"another version", []string{"markupsafe==3.0.2", "jinja2==3.1.3"}, false},
 	} {
 		other := blue

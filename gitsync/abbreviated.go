@@ -11,21 +11,21 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// shortestCommit is how many digits of a commit a person has to give.
+// shortestCommit is the fewest digits by which a person may name a commit.
 const shortestCommit = 4
 
-// abbreviated finds the one commit that begins with these digits. None is
-// found when the text cannot be the beginning of a commit, or no commit begins
-// so; several are a fault that names them.
+// abbreviated finds the commit that begins with these digits. It finds none when
+// the text cannot be the beginning of a commit, or no commit begins with it. When
+// several commits do, it returns a fault that names them.
 func (m *mirror) abbreviated(p place, digits string) (commit plumbing.Hash, found bool, err error) {
 	if digits = strings.ToLower(digits); len(digits) < shortestCommit || len(digits) >= 2*len(commit) {
 		return commit, false, nil
 	}
-	return m.among(p, digits)
+	return m.withPrefix(p, digits)
 }
 
-// among is abbreviated, for any number of digits.
-func (m *mirror) among(p place, digits string) (commit plumbing.Hash, found bool, err error) {
+// withPrefix is abbreviated without a lower bound on the number of digits.
+func (m *mirror) withPrefix(p place, digits string) (commit plumbing.Hash, found bool, err error) {
 	prefix, err := hex.DecodeString(digits[:len(digits)/2*2])
 	if err != nil || strings.Trim(digits, "0123456789abcdef") != "" {
 		return commit, false, nil
@@ -39,7 +39,8 @@ func (m *mirror) among(p place, digits string) (commit plumbing.Hash, found bool
 		if !strings.HasPrefix(h.String(), digits) {
 			continue
 		}
-		if _, err := m.store.EncodedObject(plumbing.CommitObject, h); err == nil { // else it is a file, a folder or a tag
+		// It may also be a file, a folder or a tag.
+		if _, err := m.store.EncodedObject(plumbing.CommitObject, h); err == nil {
 			commits = append(commits, h.String())
 		}
 	}
@@ -49,6 +50,7 @@ func (m *mirror) among(p place, digits string) (commit plumbing.Hash, found bool
 	case 1:
 		return plumbing.NewHash(commits[0]), true, nil
 	}
-	return commit, false, fault.New(opFetch, fault.Invalid, fmt.Sprintf("%s is ambiguous: %d commits in %s begin so", digits, len(commits), p.shown)).
+	return commit, false, fault.New(opFetch, fault.Invalid,
+		fmt.Sprintf("%s is ambiguous: %d commits in %s begin with it", digits, len(commits), p.shown)).
 		Hint("give more of the hash: " + enumerate(commits, 5))
 }

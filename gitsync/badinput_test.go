@@ -12,7 +12,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// The branch is deleted, then everything is: it is said, and the checkout stays.
+// When the branch and then all branches are deleted, the fault says so, and the checkout
+// stays.
 func TestBranchDeletedAndRepositoryEmptied(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	src, _, unchanged := deployed(t, o, s, o.bare)
@@ -27,9 +28,8 @@ func TestBranchDeletedAndRepositoryEmptied(t *testing.T) {
 	unchanged()
 }
 
-// A file is larger than the setting allows, at the top and in a submodule's
-// place: the commit is refused before anything of the file is read. With
-// another setting it is checked out.
+// A commit with a file that is larger than the setting allows, at the top or in a
+// submodule, is refused before the file is read. With another setting it is checked out.
 func TestAHugeFileIsRefused(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
@@ -63,8 +63,8 @@ func TestAHugeFileIsRefused(t *testing.T) {
 	})
 }
 
-// Names of files, authors and messages are no UTF-8, or speak to terminals:
-// files keep their names, and the rest is told so that it does no harm.
+// Names of files, authors and messages may be invalid UTF-8 or hold control sequences of
+// terminals. Files keep their names, and everything that is shown is harmless.
 func TestNamesAndMessagesThatAreNoText(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
 	files := map[string]string{
@@ -78,7 +78,8 @@ func TestNamesAndMessagesThatAreNoText(t *testing.T) {
 	o.git("add", "-A")
 	tree := o.git("write-tree")
 	commit := o.feed(
-		"tree "+tree+"\nauthor Ad\xe9 \x1b[31m <a\xff@x> 1700000000 +0000\ncommitter B <b@x> 1700000000 +0000\nencoding ISO-8859-1\n\n"+
+		"tree "+tree+"\nauthor Ad\xe9 \x1b[31m <a\xff@x> 1700000000 +0000\n"+
+			"committer B <b@x> 1700000000 +0000\nencoding ISO-8859-1\n\n"+
 			"caf\xe9 \x1b]0;owned\x07 \u202e\x00rest\n\nbody\n",
 		"hash-object",
 		"-w",
@@ -115,8 +116,7 @@ func TestNamesAndMessagesThatAreNoText(t *testing.T) {
 	wantTree(t, dir, files)
 }
 
-// A module moves to a version that holds a link to outside: it is refused, and
-// the working copy stays.
+// Switching to a version with a link to outside is refused, and the working copy stays.
 func TestAModuleDoesNotLeadOutside(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "libs", "m")
 	one := o.push("first", map[string]string{"model/_init.cf": "x = 1\n"})

@@ -21,8 +21,10 @@ import (
 
 const opBlame = "gitsync.Blame"
 
-// Blame gives who wrote each line of a file as it was at a commit that was
-// fetched before. It reads the history of the file, so give it a deadline.
+// Blame returns who wrote each line of a file, as it was in a commit that was
+// fetched before. It reads the history of the file, so ctx should have a deadline.
+// The fault is NotFound when the mirror has no such commit, or the commit has no
+// such file.
 func (s *Syncer) Blame(ctx context.Context, src Source, commit, path string) (provenance.Blame, error) {
 	p, err := src.locate()
 	if err != nil {
@@ -44,8 +46,9 @@ func (s *Syncer) Blame(ctx context.Context, src Source, commit, path string) (pr
 	return lines, err
 }
 
-// BlameFile gives who wrote each line of a file in a working tree; lines that
-// are not committed say so. NotFound when no repository has the file.
+// BlameFile returns who wrote each line of a file in a working tree. Lines that are
+// not committed are marked as such. The fault is NotFound when the file is in no
+// repository.
 func BlameFile(ctx context.Context, path string) (provenance.Blame, error) {
 	none := func(err error) error { return fault.Wrap(opBlame, fault.NotFound, err) }
 	path, err := filepath.Abs(path)
@@ -80,7 +83,7 @@ func BlameFile(ctx context.Context, path string) (provenance.Blame, error) {
 	}
 	inside = filepath.ToSlash(inside)
 	head, err := repo.Head()
-	if errors.Is(err, plumbing.ErrReferenceNotFound) { // nothing was ever committed
+	if errors.Is(err, plumbing.ErrReferenceNotFound) { // nothing has been committed yet
 		return uncommitted("", string(text), nil), nil
 	}
 	if err != nil {
@@ -136,7 +139,7 @@ func uncommitted(before, after string, committed provenance.Blame) provenance.Bl
 	return out
 }
 
-// blame reads the history of a file.
+// blame finds the commit of each line by reading the history of the file.
 func blame(
 	ctx context.Context,
 	objects storer.EncodedObjectStorer,
@@ -144,7 +147,7 @@ func blame(
 	path string,
 ) (lines provenance.Blame, err error) {
 	defer func() {
-		if cause := recover(); cause != nil { // objects are what somebody pushed
+		if cause := recover(); cause != nil { // the objects come from strangers, and go-git may panic on them
 			lines, err = nil, fault.New(
 				opBlame,
 				fault.Invalid,
@@ -175,24 +178,19 @@ func blame(
 	return lines, nil
 }
 
-// describeCommit tells of a commit in words that are safe to show.
+// describeCommit describes a commit in texts that are safe to show.
 func describeCommit(objects storer.EncodedObjectStorer, hash plumbing.Hash) *provenance.Commit {
 	out := &provenance.Commit{ID: hash.String()}
 	if c, err := object.GetCommit(objects, hash); err == nil {
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-		out.Author, out.Email, out.Subject = provenance.Clean(
-			c.Author.Name,
-		), provenance.Clean(
-			c.Author.Email,
-		), provenance.Clean(
-			subject,
-		)
+		out.Author, out.Email = provenance.Clean(c.Author.Name), provenance.Clean(c.Author.Email)
+		out.Subject = provenance.Clean(subject)
 		out.Date = c.Author.When.UTC()
 	}
 	return out
 }
 
-// interruptible ends a long walk through objects when nobody waits for it.
+// interruptible ends a long walk through objects when its context ends.
 type interruptible struct {
 	storer.EncodedObjectStorer
 	ctx context.Context

@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// subjects shows the commit of each line.
+// subjects returns the commit of each line.
 func subjects(lines provenance.Blame) string {
 	var out []string
 	for _, l := range lines {
@@ -27,9 +27,9 @@ func subjects(lines provenance.Blame) string {
 	return strings.Join(out, ", ")
 }
 
-// Two people write a model. Who asks about a commit hears who wrote each line as
-// it was then, from the mirror alone; a working tree also has what nobody
-// committed. What hostile people call themselves does no harm.
+// Two people write a model. Blame at a commit returns who wrote each line as it was then,
+// from the mirror alone; in a working tree, there are also lines that nobody committed.
+// Hostile names do no harm.
 func TestWhoWroteALine(t *testing.T) {
 	o := newOrigin(t)
 	first := o.push("one", map[string]string{"sub/main.cf": "a = 1\nb = 2\n"})
@@ -74,8 +74,8 @@ func TestWhoWroteALine(t *testing.T) {
 	}
 }
 
-// A working tree has lines that nobody committed, files that nobody added, and
-// files that no repository has.
+// In a working tree there are lines that are not committed, files that were not added, and
+// files that belong to no repository.
 func TestWhoWroteALineOfAWorkingTree(t *testing.T) {
 	o := newOrigin(t)
 	o.write(map[string]string{"main.cf": "a\nb\nc\n"})

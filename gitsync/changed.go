@@ -15,7 +15,7 @@ import (
 const opChanged = "gitsync.Changed"
 
 // errEnough ends a comparison early.
-var errEnough = errors.New("enough was seen")
+var errEnough = errors.New("the caller has seen enough")
 
 // Changed calls visit with each path that differs between two commits, in no
 // order, until visit returns false. Both must have been fetched, and are given by
@@ -61,14 +61,14 @@ func (m *mirror) treeOf(commit string) (plumbing.Hash, error) {
 	return c.TreeHash, nil
 }
 
-// differ walks two trees side by side, into those folders only that differ.
+// differ walks two trees side by side, and enters only folders that differ.
 type differ struct {
 	ctx   context.Context
 	m     *mirror
 	visit func(string) bool
 }
 
-// entries gives what a folder holds; nothing for none.
+// entries returns what a folder holds by name; nothing for the zero hash.
 func (d *differ) entries(h plumbing.Hash) (map[string]object.TreeEntry, error) {
 	if h.IsZero() {
 		return nil, nil
@@ -114,7 +114,7 @@ func (d *differ) trees(a, b plumbing.Hash, dir string, depth int) error {
 	return nil
 }
 
-// entry compares what two commits have under one name; either may be nothing.
+// entry compares what two commits have at a path. The zero entry stands for nothing.
 func (d *differ) entry(x, y object.TreeEntry, path string, depth int) error {
 	if x.Hash == y.Hash && x.Mode == y.Mode {
 		return nil
@@ -132,6 +132,7 @@ func (d *differ) entry(x, y object.TreeEntry, path string, depth int) error {
 	return nil
 }
 
+// folder returns the hash of a folder, and the zero hash for everything else.
 func folder(e object.TreeEntry) plumbing.Hash {
 	if e.Mode == filemode.Dir {
 		return e.Hash

@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// What differs between two commits is told by path: files, links and whole
-// folders that came, went or became something else, as git itself tells it.
+// Changed returns the same paths as git: files, links and folders that were added, removed
+// or replaced.
 func TestWhatAPushChanged(t *testing.T) {
 	o := newOrigin(t)
 	first := o.push(
@@ -38,23 +38,26 @@ func TestWhatAPushChanged(t *testing.T) {
 	changed := func(from, to string) string {
 		t.Helper()
 		var paths []string
-		if err := s.Changed(ctx, src, from, to, func(p string) bool { paths = append(paths, p); return true }); err != nil {
+		if err := s.Changed(
+			ctx, src, from, to, func(p string) bool { paths = append(paths, p); return true },
+		); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(paths)
 		return strings.Join(paths, " ")
 	}
-	told := strings.Fields(o.git("diff", "--name-only", "--no-renames", first, second))
-	slices.Sort(told)
-	if got, want := changed(first, second), strings.Join(told, " "); got != want || changed(second, first) != want {
-		t.Errorf("%s, git tells %s", got, want)
+	differing := strings.Fields(o.git("diff", "--name-only", "--no-renames", first, second))
+	slices.Sort(differing)
+	want := strings.Join(differing, " ")
+	if got := changed(first, second); got != want || changed(second, first) != want {
+		t.Errorf("%s, git says %s", got, want)
 	}
 	if got := changed(second, second); got != "" {
 		t.Errorf("between a commit and itself: %s", got)
 	}
 	n := 0
 	if err := s.Changed(ctx, src, first, second, func(string) bool { n++; return false }); err != nil || n != 1 {
-		t.Errorf("told %d paths to one who wanted one, %v", n, err)
+		t.Errorf("visited %d paths, want one: %v", n, err)
 	}
 	if err := s.Changed(ctx, src, first, strings.Repeat("0", 39)+"1", all); !fault.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)

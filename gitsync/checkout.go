@@ -22,19 +22,23 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// Checkout makes dir exactly the commit: what is not in it is removed, but for
-// the names of Config.Keep at the top; what is as it should be is not touched.
-// The commit must have been fetched. dir is made when it is missing, and is
-// a working copy that git understands. When the commit is refused or cannot
-// be read, dir stays as it is.
+// Checkout makes dir an exact copy of a commit. Everything that is not in the
+// commit is removed, except for the names of Config.Keep at the top; files that are
+// right already are not touched. dir is an absolute path, is created when it is
+// missing, and becomes a working copy that git understands. A commit that the mirror
+// lacks is fetched. When the commit is not safe to check out or cannot be read, dir
+// stays as it is.
 func (s *Syncer) Checkout(ctx context.Context, src Source, commit, dir string) (Report, error) {
 	at := "git -C " + shellQuote(dir)
-	report := Report{Command: at + " checkout --force " + printable(commit) + " && " + at + " clean -ffdx" + s.excludes()}
+	report := Report{
+		Command: at + " checkout --force " + printable(commit) + " && " + at + " clean -ffdx" + s.excludes(),
+	}
 	err := s.checkOut(ctx, src, commit, dir, &report)
 	report.Output = endLine(report.Output)
 	return report, err
 }
 
+// excludes returns the options of git clean for the names that are kept.
 func (s *Syncer) excludes() string {
 	var out strings.Builder
 	for _, k := range s.cfg.Keep {
@@ -50,7 +54,7 @@ func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, r
 	}
 	if !plumbing.IsHash(commit) {
 		return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("%q is not a full commit hash", printable(commit))).
-			Hint("fetch first, and check out the commit that it gives")
+			Hint("fetch first, and check out the commit that Fetch returns")
 	}
 	if !filepath.IsAbs(dir) {
 		return fault.New(opCheckout, fault.Invalid, "the folder of the checkout is not absolute: "+dir)
@@ -71,7 +75,7 @@ func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, r
 	}
 	err = try()
 	if errors.Is(err, errNoCommitHere) || errors.Is(err, errNoMirror) {
-		// It was never fetched, or it was lost: then it is fetched with its branch.
+		// The commit was never fetched, or the mirror was removed: fetch its branch.
 		if _, err = s.share(ctx, p); err == nil {
 			err = try()
 		}
@@ -97,12 +101,12 @@ func (s *Syncer) checkOut(ctx context.Context, src Source, commit, dir string, r
 	}
 	report.Output = w.describe(commit)
 	if report.Rebuilt {
-		report.Output = "The mirror was damaged; it was made anew.\n" + report.Output
+		report.Output = "The mirror was damaged; it was made again.\n" + report.Output
 	}
 	return nil
 }
 
-// lockCheckout makes the folder and lets one checkout at a time work on it.
+// lockCheckout creates the folder, and waits until no other checkout uses it.
 func (s *Syncer) lockCheckout(ctx context.Context, dir string) (func(), error) {
 	unlockHere, err := s.checkout.lock(ctx, dir)
 	if err != nil {
@@ -120,7 +124,7 @@ func (s *Syncer) lockCheckout(ctx context.Context, dir string) (func(), error) {
 	return func() { unlock(); unlockHere() }, nil
 }
 
-// worktree is one checkout under way: prepare reads and stages, apply changes the folder.
+// worktree is one run of Checkout: prepare reads and stages, then apply changes the folder.
 type worktree struct {
 	dir      string
 	kept     func(string) bool
@@ -129,27 +133,28 @@ type worktree struct {
 	branch   string
 	report   *Report
 	syncer   *Syncer
-	pointers []string  // files that are pointers of Git LFS
-	lent     []*mirror // of submodules, open while files are staged
+	pointers []string  // files that are Git LFS pointers
+	lent     []*mirror // mirrors of submodules, open while files are staged
 
 	root    *os.Root
 	mirror  string
 	commit  *object.Commit
 	content *content
 	index   map[string]*entry // of the last checkout
-	written time.Time         // when it was
-	remove  []string          // paths to remove, folders whole
-	stage   []int             // numbers of the files to write; each is staged under its number
-	fresh   []entry           // by number of the file, of those that stay; others have no name
-	there   map[string]bool   // folders of the commit that are there
+	written time.Time         // when index was written
+	remove  []string          // paths of files and whole folders to remove
+	stage   []int             // the files to write, as indexes into content.files
+	fresh   []entry           // new index entries, parallel to content.files; without a name until the file is right
+	there   map[string]bool   // folders of the commit that exist already
 }
 
 var errNoCommitHere = errors.New("there is no such commit")
 
-// staging is where new files wait until all are there.
+// staging is the folder in which new files wait until all of them are complete.
 const staging = ".git/ordain-staging"
 
-// prepare may be called again, after it failed.
+// prepare reads the commit, compares it with the folder, and stages the new files. It may be called again after
+// it failed.
 func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash) error {
 	c, err := object.GetCommit(m.store, commit)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -159,7 +164,7 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 		return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(commit.String()), err)
 	}
 	w.commit, w.mirror = c, m.dir
-	if w.content, err = m.readContent(ctx, &w.syncer.trees, c, w.kept); err != nil {
+	if w.content, err = m.readContent(ctx, c, w.kept); err != nil {
 		return err
 	}
 	defer w.giveBack()
@@ -186,7 +191,7 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 	return w.stageFiles(ctx, m)
 }
 
-// weigh refuses files that are too large, before anything of them is read.
+// weigh refuses files that are too large, before any file is read.
 func (w *worktree) weigh(m *mirror) error {
 	for _, i := range w.stage {
 		if err := m.weigh(w.content.files[i], w.place, w.commit.Hash.String()); err != nil {
@@ -196,7 +201,7 @@ func (w *worktree) weigh(m *mirror) error {
 	return nil
 }
 
-// weigh refuses a file of a commit that is too large for what place asks for.
+// weigh refuses a file that is larger than its place allows.
 func (m *mirror) weigh(f file, p place, commit string) error {
 	from := m
 	if f.from != nil {
@@ -207,15 +212,16 @@ func (m *mirror) weigh(f file, p place, commit string) error {
 		return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
 	}
 	if p.maxFile > 0 && size > p.maxFile {
-		return fault.New(opCheckout, fault.Invalid, fmt.Sprintf("commit %s of %s cannot be checked out: %q has %d MiB, and the setting git_max_file allows %d",
+		return fault.New(opCheckout, fault.Invalid, fmt.Sprintf(
+			"commit %s of %s cannot be checked out: %q has %d MiB, and the setting git_max_file allows %d",
 			short(commit), p.shown, printable(f.path), (size+1<<20-1)>>20, p.maxFile>>20)).
 			Hint("keep what is that large outside of the repository, or raise git_max_file")
 	}
 	return nil
 }
 
-// claim refuses a folder that holds something and is no checkout: it may be
-// someone's, and everything in it would be removed.
+// claim refuses a folder that is neither empty nor a checkout: it may belong to
+// somebody, and everything in it would be removed.
 func (w *worktree) claim() error {
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {
@@ -228,14 +234,16 @@ func (w *worktree) claim() error {
 	}
 	for _, e := range entries {
 		if !w.kept(e.Name()) {
-			return fault.New(opCheckout, fault.Conflict, fmt.Sprintf("the folder %s is not empty and is not a Git checkout (it holds %q)", w.dir, printable(e.Name()))).
+			return fault.New(opCheckout, fault.Conflict,
+				fmt.Sprintf("the folder %s is not empty and is not a Git checkout (it holds %q)", w.dir,
+					printable(e.Name()))).
 				Hint("move its contents away; nothing in it was changed")
 		}
 	}
 	return nil
 }
 
-// compare finds what is to be removed and what is to be written.
+// compare finds what to remove and what to write.
 func (w *worktree) compare(ctx context.Context) error {
 	w.remove, w.stage, w.fresh = nil, nil, make([]entry, len(w.content.files))
 	if err := w.scan(ctx); err != nil {
@@ -249,8 +257,8 @@ func (w *worktree) compare(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether a file on the disk is what the commit has. What the
-// index of the last checkout cannot tell is read.
+// same reports whether a file on the disk is the one in the commit. If the index of
+// the last checkout does not show that, the file is read.
 func (w *worktree) same(f file, info fs.FileInfo) bool {
 	full := filepath.Join(w.dir, filepath.FromSlash(f.path))
 	switch {
@@ -276,15 +284,15 @@ func (w *worktree) same(f file, info fs.FileInfo) bool {
 	return err == nil && n == info.Size() && h.Sum() == f.hash
 }
 
-// stageFiles writes the new files beside. Whatever can fail for want of
-// objects or of room on the disk fails here.
+// stageFiles writes the new files into the staging folder. If objects are missing
+// or the disk is full, it fails here, before the checkout has changed.
 func (w *worktree) stageFiles(ctx context.Context, m *mirror) error {
 	info, err := w.root.Lstat(".git")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
-	case !info.IsDir(): // a link to elsewhere
+	case !info.IsDir(): // it refers to another folder
 		if err := w.root.Remove(".git"); err != nil {
 			return err
 		}
@@ -336,7 +344,7 @@ func (w *worktree) stageFile(m *mirror, f file, to string) error {
 	if err != nil {
 		return err
 	}
-	// An error of the reader is the mirror's, one of the writer the disk's.
+	// An error while reading means a damaged mirror; one while writing is the disk's.
 	h := plumbing.NewHasher(plumbing.BlobObject, o.Size())
 	var broken error
 	_, err = io.Copy(io.MultiWriter(out, h), readerFunc(func(p []byte) (int, error) {
@@ -364,7 +372,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// apply puts everything in its place. All that it does can be done again.
+// apply moves everything to its place. If it is interrupted, the next checkout can do all of it again.
 func (w *worktree) apply(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -391,7 +399,7 @@ func (w *worktree) apply(ctx context.Context) error {
 		f := w.content.files[i]
 		err := w.root.Rename(path.Join(staging, strconv.Itoa(n)), f.path)
 		if err != nil {
-			// A folder is in the way when the commit has a file of its name.
+			// There may be a folder where the commit has a file.
 			if info, statErr := w.root.Lstat(f.path); statErr == nil && info.IsDir() {
 				if err = w.removeAll(f.path); err == nil {
 					err = w.root.Rename(path.Join(staging, strconv.Itoa(n)), f.path)
@@ -418,7 +426,7 @@ func (w *worktree) apply(ctx context.Context) error {
 	return w.writeGitDir()
 }
 
-// removeAll also removes folders that their owner may not write to.
+// removeAll removes a file or folder, even if it has folders that are read-only.
 func (w *worktree) removeAll(rel string) error {
 	err := w.root.RemoveAll(rel)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -449,18 +457,13 @@ func (w *worktree) describe(commit string) string {
 	fmt.Fprintf(&out, "HEAD is now at %s %s\n%d written, %d removed, %d unchanged\n", short(commit),
 		provenance.Clean(subject), w.report.Written, w.report.Removed, w.report.Unchanged)
 	if subs := w.content.submodules; len(subs) > 0 && !w.place.submodules {
-		fmt.Fprintf(
-			&out,
-			"Submodules are not fetched; these folders are empty: %s. Switch the setting git_submodules on, or name the modules in project.yml.\n",
-			enumerate(subs, 10),
-		)
+		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. "+
+			"Switch the setting git_submodules on, or name the modules in project.yml.\n", enumerate(subs, 10))
 	}
 	if pointers := w.pointers; len(pointers) > 0 {
-		fmt.Fprintf(
-			&out,
-			"Git LFS keeps the content of these files elsewhere, which is not fetched; the checkout has pointers in their place: %s. Commit the files themselves, or fetch them where they are used.\n",
-			enumerate(pointers, 10),
-		)
+		fmt.Fprintf(&out, "Git LFS keeps the content of these files elsewhere, which is not fetched; "+
+			"the checkout has pointers in their place: %s. "+
+			"Commit the files themselves, or fetch them where they are used.\n", enumerate(pointers, 10))
 	}
 	return out.String()
 }

@@ -18,22 +18,21 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// A module that a project downloads is a working copy of its own, in a folder
-// where people work: it holds its own objects and all branches and tags, it
-// goes on when the mirror is gone, and nothing that they changed in it is ever
-// overwritten.
+// A module that a project downloads is an ordinary working copy, in a folder in
+// which people work. So it holds its own objects and all branches and tags, it
+// still works when the mirror is gone, and changes in it are never overwritten.
 
 const opClone = "gitsync.Clone"
 
 // Refs are the tags and the default branch of a repository.
 type Refs struct {
-	Head string            // commit of the default branch; empty when there is none
+	Head string            // commit of the default branch; empty when there is no default branch
 	Main string            // name of the default branch
-	Tags map[string]string // tag to commit
+	Tags map[string]string // the commit of each tag
 }
 
-// Refs gives the tags of a repository as the mirror knows them. It is fetched
-// first when refresh is set, or when there is no mirror.
+// Refs returns the tags and the default branch of a repository, as the mirror has
+// them. It fetches first when refresh is set, or when there is no mirror.
 func (s *Syncer) Refs(ctx context.Context, src Source, refresh bool) (Refs, error) {
 	p, err := src.locate()
 	if err != nil {
@@ -86,11 +85,11 @@ func readTags(m *mirror) (Refs, error) {
 	return out, nil
 }
 
-// maxRead bounds what ReadFile gives.
+// maxRead is how many bytes of a file ReadFile returns at most.
 const maxRead = 1 << 20
 
-// ReadFile gives a file of a commit that was fetched; fs.ErrNotExist when the
-// commit has none of that name.
+// ReadFile returns a file of a commit that was fetched, cut to 1 MiB. The error is
+// fs.ErrNotExist when the commit has no such file.
 func (s *Syncer) ReadFile(src Source, commit, path string) ([]byte, error) {
 	p, err := src.locate()
 	if err != nil {
@@ -117,8 +116,8 @@ func (s *Syncer) ReadFile(src Source, commit, path string) ([]byte, error) {
 	})
 }
 
-// Clone makes a working copy in a new folder, at a commit that was fetched.
-// The folder is there whole, or not at all.
+// Clone makes a working copy of a commit that was fetched, in a new folder. When it
+// fails, there is no folder. The fault is a Conflict when something is in its place.
 func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return fault.New(opClone, fault.Conflict, dir+" is in the way").Hint("move it away")
@@ -137,7 +136,8 @@ func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) erro
 	}
 	defer os.RemoveAll(temp)
 	fresh := filepath.Join(temp, "clone")
-	if _, err := s.Checkout(ctx, Source{URL: src.URL, Branch: commit, Credentials: src.Credentials, MaxFile: src.MaxFile}, commit, fresh); err != nil {
+	at := Source{URL: src.URL, Branch: commit, Credentials: src.Credentials, MaxFile: src.MaxFile}
+	if _, err := s.Checkout(ctx, at, commit, fresh); err != nil {
 		return err
 	}
 	err = errors.Join(s.adopt(ctx, p, fresh), s.packRefs(p, fresh))
@@ -153,10 +153,10 @@ func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) erro
 	return nil
 }
 
-// adopt gives a working copy the objects of the mirror.
-// Objects never change, so they are linked where the disk allows it.
+// adopt puts all objects of the mirror into a working copy. Objects never change,
+// so their files are linked where the file system allows it.
 func (s *Syncer) adopt(ctx context.Context, p place, dir string) error {
-	unlock, err := lockMirror(ctx, s.mirrorDir(p)) // packs that are listed are not made into others meanwhile
+	unlock, err := lockMirror(ctx, s.mirrorDir(p)) // so that no pack disappears while we walk
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *Syncer) adopt(ctx context.Context, p place, dir string) error {
 	})
 }
 
-// packRefs writes the branches, as the remote's, and the tags of the mirror.
+// packRefs writes the tags of the mirror, and its branches as those of the remote.
 func (s *Syncer) packRefs(p place, dir string) error {
 	set, err := readRefs(s.mirrorDir(p))
 	if err != nil {
@@ -208,9 +208,9 @@ func (s *Syncer) packRefs(p place, dir string) error {
 	return replaceFile(filepath.Join(dir, ".git", "packed-refs"), []byte(text))
 }
 
-// Switch brings a working copy that Clone or git made to another commit that
-// was fetched. Conflict when that would lose something: changed files, or
-// commits that only this copy has.
+// Switch checks out another commit, which was fetched, in a working copy that Clone
+// or git made. The fault is a Conflict when that would lose changed files, or commits
+// that only this working copy has.
 func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) error {
 	p, err := src.locate()
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 		if err != nil {
 			return false, err
 		}
-		content, err := m.readContent(ctx, &s.trees, to, s.kept) // refuses what must not be checked out
+		content, err := m.readContent(ctx, to, s.kept) // returns a fault for a commit that is not safe to check out
 		if err != nil {
 			return false, err
 		}
@@ -254,7 +254,7 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 	if err := s.adopt(ctx, p, dir); err != nil {
 		return diskFault(opClone, dir+" cannot be brought to "+short(commit), err)
 	}
-	if repository, err = git.PlainOpen(dir); err != nil { // anew: it knows the new objects
+	if repository, err = git.PlainOpen(dir); err != nil { // opened again, so that it finds the new objects
 		return diskFault(opClone, dir+" cannot be read", err)
 	}
 	to, err := repository.CommitObject(plumbing.NewHash(commit))
@@ -274,7 +274,7 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 	return nil
 }
 
-// unchanged says what a checkout would lose; nil when that is nothing.
+// unchanged returns a fault that names a change which a checkout would lose.
 func unchanged(tree *git.Worktree, to *object.Commit, dir string) error {
 	status, err := tree.StatusWithOptions(git.StatusOptions{Strategy: git.Preload})
 	if err != nil {
@@ -288,7 +288,8 @@ func unchanged(tree *git.Worktree, to *object.Commit, dir string) error {
 		} else if one.Worktree == git.Unmodified && one.Staging == git.Unmodified {
 			continue
 		}
-		return fault.New(opClone, fault.Conflict, fmt.Sprintf("%s has changes that are not committed: %s", dir, printable(path))).
+		return fault.New(opClone, fault.Conflict,
+			fmt.Sprintf("%s has changes that are not committed: %s", dir, printable(path))).
 			Hint("commit them, or undo them with git restore")
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// A module is cloned at a tag. The copy is git's own: it has the history, the
-// tags and the remote, is clean, and goes on without the mirror.
+// A module is cloned at a tag. The working copy has the history, the tags and the remote,
+// is clean for git, and works without the mirror.
 func TestCloneStandsAlone(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s, dir := newSyncer(t), filepath.Join(t.TempDir(), "libs", "m")
@@ -58,8 +58,8 @@ func TestCloneStandsAlone(t *testing.T) {
 	})
 }
 
-// A module is brought to a newer tag, but never over somebody's work: not over
-// a changed file, nor a new one that the tag has too, nor a commit of theirs.
+// A module is switched to a newer tag, but not if that would lose somebody's work: a
+// changed file, a new file that the tag has too, or a commit of their own.
 func TestSwitchLosesNothing(t *testing.T) {
 	o := newOrigin(t)
 	s, dir := newSyncer(t), filepath.Join(t.TempDir(), "m")
@@ -115,8 +115,8 @@ func TestSwitchLosesNothing(t *testing.T) {
 	}
 }
 
-// A module with a file that is larger than allowed is neither downloaded nor
-// brought to, and the refusal names it.
+// A module with a file that is larger than allowed is neither cloned nor switched to, and
+// the fault names the file.
 func TestAModuleWithAHugeFile(t *testing.T) {
 	o := newOrigin(t)
 	s, dir := newSyncer(t), filepath.Join(t.TempDir(), "m")

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// mergeLines merges two texts that come from one, as diff3 does: what one side
-// changed is taken from it. ok is false where both changed the same lines, or
-// lines that touch, in different ways.
+// mergeLines merges two texts that were made from the same base, as diff3 does:
+// what only one side changed is taken from that side. ok is false when both changed
+// the same or neighbouring lines in different ways.
 func mergeLines(base, ours, theirs []byte) (result []byte, ok bool) {
 	o, a, b := splitLines(base), splitLines(ours), splitLines(theirs)
 	inA, okA := matches(o, a)
@@ -15,7 +15,7 @@ func mergeLines(base, ours, theirs []byte) (result []byte, ok bool) {
 	if !okA || !okB {
 		return nil, false
 	}
-	i, j, k := 0, 0, 0 // what is done of base, ours and theirs
+	i, j, k := 0, 0, 0 // how many lines of base, ours and theirs are merged
 	for i < len(o) || j < len(a) || k < len(b) {
 		// Lines that all three have.
 		if i < len(o) && inA[i] == j && inB[i] == k {
@@ -23,7 +23,7 @@ func mergeLines(base, ours, theirs []byte) (result []byte, ok bool) {
 			i, j, k = i+1, j+1, k+1
 			continue
 		}
-		// Else up to the next line that all three have.
+		// Otherwise, everything up to the next line that all three have.
 		end := i
 		for end < len(o) && (inA[end] < 0 || inB[end] < 0) {
 			end++
@@ -49,12 +49,12 @@ func mergeLines(base, ours, theirs []byte) (result []byte, ok bool) {
 // splitLines keeps the line ends, so that joining gives the text again.
 func splitLines(text []byte) [][]byte { return slices.Collect(bytes.Lines(text)) }
 
-// mostEdits bounds how far apart two texts may be to be compared.
+// mostEdits is how many lines two texts may differ by; beyond that they are not compared.
 const mostEdits = 1500
 
-// matches gives, for each line of from, the line of to that it became, or -1:
-// a longest common subsequence, as Myers finds it. ok is false when the texts
-// are too far apart.
+// matches returns the number of the same line in to for each line of from, or -1:
+// a longest common subsequence, found by Myers' algorithm. ok is false when the texts
+// differ by more than mostEdits lines.
 func matches(from, to [][]byte) (in []int, ok bool) {
 	in = make([]int, len(from))
 	for i := range in {
@@ -100,8 +100,8 @@ func matches(from, to [][]byte) (in []int, ok bool) {
 	return in, true
 }
 
-// editPaths gives, for each number of edits d, how far each diagonal reached
-// with d-1 edits; diagonal k is at k+d+1.
+// editPaths returns, for each number of edits d, how far each diagonal reached with
+// d-1 edits. Diagonal k is at index k+d+1.
 func editPaths(f, t [][]byte) (trace [][]int, ok bool) {
 	most := min(len(f)+len(t), mostEdits)
 	v := make([]int, 2*most+3) // diagonal k is at k+most+1

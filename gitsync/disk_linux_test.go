@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// smallDisk mounts a disk with very little room.
+// smallDisk mounts a file system with very little room.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// noise does not compress.
+// noise returns text that does not compress.
 func noise(size int) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -36,8 +36,8 @@ func noise(size int) string {
 	return b.String()
 }
 
-// A commit is bigger than the room that is left: the checkout stays as it is,
-// and works again when there is room.
+// When a commit needs more room than is left, the checkout stays as it is, and works again
+// when there is room.
 func TestDiskFullAtTheCheckout(t *testing.T) {
 	disk := smallDisk(t)
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(disk, "compiler")
@@ -63,7 +63,7 @@ func TestDiskFullAtTheCheckout(t *testing.T) {
 	}
 }
 
-// The mirror has no room to grow: the fetch says so, and works again later.
+// When the mirror has no room to grow, the fault says so, and a fetch works again later.
 func TestDiskFullAtTheFetch(t *testing.T) {
 	for name, serve := range map[string]func(o *origin) string{
 		"local": func(o *origin) string { return o.bare },

@@ -2,13 +2,13 @@
 //
 //	repository ──Fetch──▶ mirror, bare, one per URL ──Checkout──▶ <env>/compiler, exactly one commit
 //	     ▲                    ▲          ▲                             │ .git: index, origin,
-//	  Watcher: polls,      shared by the environments;                 │ objects borrowed from
+//	  Watcher: polls,      shared by environments;                     │ objects borrowed from
 //	  fsnotify, pokes      faults and crashes never leave it half      ▼ the mirror
 //
 // A Syncer fetches and checks out; a Watcher notices that a repository moved.
-// Neither runs the git program. Local repositories are read directly, others
-// over HTTP and SSH. What goes wrong is a fault that names the repository and what to
-// do, and never holds a credential. Whatever goes wrong, a checkout is left as
-// it was: all of a commit is read, judged and staged before the first file of
-// the checkout is touched.
+// Neither of them runs the git program. Local repositories are read directly,
+// others over HTTP and SSH. Every error is a fault that names the repository and
+// says what to do; it never holds a credential. When a checkout fails, its folder
+// stays as it was: the whole commit is read, checked and staged before the first
+// file in the folder is touched.
 package gitsync

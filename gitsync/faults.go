@@ -23,10 +23,10 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// errNotGit says that something answers at a URL, but not in Git's protocol.
+// errNotGit means that something answers at a URL, but not in Git's protocol.
 var errNotGit = errors.New("the answer is not in Git's protocol")
 
-// remoteFault says what went wrong between us and a repository.
+// remoteFault turns an error of the communication with a repository into a fault.
 func (p place) remoteFault(op string, err error) error {
 	if f := (*fault.Error)(nil); errors.As(err, &f) {
 		return f
@@ -35,7 +35,7 @@ func (p place) remoteFault(op string, err error) error {
 	wrap := func(kind fault.Kind, message, advice string) error {
 		return fault.Wrap(op, kind, p.credentials.redactor().Error(err)).Say(message).Hint(advice)
 	}
-	// plain leaves the cause out where it only repeats the message, or is a whole HTML page.
+	// plain leaves the cause out, because it only repeats the message or is a whole HTML page.
 	plain := func(kind fault.Kind, message, advice string) error {
 		return fault.New(op, kind, message).Hint(advice)
 	}
@@ -59,7 +59,7 @@ func (p place) remoteFault(op string, err error) error {
 	case errors.Is(err, transport.ErrRepositoryNotFound), errors.Is(err, git.ErrRepositoryNotExists):
 		advice := "check the path, and that the server may read it"
 		if p.local == "" {
-			advice = "check the URL; forges also answer so when a private repository is asked for without credentials"
+			advice = "check the URL; forges answer the same when a private repository is asked for without credentials"
 			if p.credentials != (Credentials{}) {
 				advice = "check the URL, and that the credentials give access to this repository"
 			}
@@ -123,7 +123,8 @@ func (p place) remoteFault(op string, err error) error {
 		return wrap(
 			fault.Invalid,
 			"the repository "+p.shown+" cannot be mirrored",
-			"it holds a large file that Git stores as a difference to another: keep such files outside of it, and take them out of its history",
+			"it holds a large file that Git stores as a difference to another: "+
+				"keep such files outside of it, and remove them from its history",
 		)
 	case errors.Is(err, errTooDeep):
 		return wrap(
@@ -166,14 +167,14 @@ func (p place) remoteFault(op string, err error) error {
 	return wrap(fault.Unavailable, p.shown+" could not be fetched", "it is tried again")
 }
 
-// damaged says that the repository itself, not our copy of it, is broken.
+// damaged returns the fault for a repository that is itself broken, not only our mirror of it.
 func (p place) damaged(op string, err error) error {
 	return fault.Wrap(op, fault.Invalid, err).
 		Say("the repository " + p.shown + " is damaged").
-		Hint("see what git fsck says of it")
+		Hint("run git fsck in it")
 }
 
-// unexpected takes go-git's wrapper off, which says only "unexpected client error".
+// unexpected unwraps go-git's UnexpectedError, which says only "unexpected client error".
 func unexpected(err error) error {
 	if e := (*plumbing.UnexpectedError)(nil); errors.As(err, &e) && e.Err != nil {
 		return e.Err
@@ -194,7 +195,7 @@ func isCertificate(err error) bool {
 	return errors.As(err, &verify) || errors.As(err, &authority) || errors.As(err, &host)
 }
 
-// diskFault says what went wrong with our own files.
+// diskFault turns an error about our own files into a fault.
 func diskFault(op, what string, err error) error {
 	if f := (*fault.Error)(nil); errors.As(err, &f) {
 		return f
@@ -212,7 +213,7 @@ func diskFault(op, what string, err error) error {
 	return fault.Wrap(op, fault.Internal, err).Say(what)
 }
 
-// short is how people read a commit.
+// short abbreviates a commit for people.
 func short(hash string) string {
 	if len(hash) < 7 {
 		return hash
@@ -220,7 +221,7 @@ func short(hash string) string {
 	return hash[:7]
 }
 
-// enumerate gives "a, b, c and 4 more".
+// enumerate returns "a, b, c and 4 more".
 func enumerate(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")

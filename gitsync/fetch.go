@@ -40,86 +40,15 @@ func (s *Syncer) Fetch(ctx context.Context, src Source) (intent.Revision, Report
 	return rev, got.report, err
 }
 
-// fetched is the outcome of one fetch, for all who share it. after is what
-// the repository held; before what the mirror held.
+// fetched is the result of one fetch, for all callers that share it. before are the
+// references of the mirror, and after those of the repository.
 type fetched struct {
 	report        Report
 	before, after refSet
 	forced        map[string]bool // branches whose history was rewritten
 }
 
-type flightKey struct {
-	mirror      string
-	credentials Credentials // who may read it is for the remote to say, each time
-	trust       Trust
-	beside      string // the branch that is fetched beside Source.Only
-}
-
-// flight is a fetch that was asked for. The one that runs is followed by at
-// most one that waits, and everybody who comes meanwhile joins that one.
-type flight struct {
-	running bool
-	done    chan struct{}
-	next    *flight
-	waiting int
-	cancel  context.CancelFunc
-	result  fetched
-	err     error
-}
-
-// share runs a fetch, or waits for one that has not begun.
-func (s *Syncer) share(ctx context.Context, p place) (fetched, error) {
-	key := flightKey{s.mirrorDir(p), p.credentials, p.trust, p.beside()}
-	s.mu.Lock()
-	f := s.flights[key]
-	switch {
-	case f == nil:
-		f = &flight{done: make(chan struct{})}
-		s.flights[key] = f
-		s.begin(key, f, p)
-	case f.next == nil:
-		f.next = &flight{done: make(chan struct{})}
-		f = f.next
-	default:
-		f = f.next
-	}
-	f.waiting++
-	s.mu.Unlock()
-
-	select {
-	case <-f.done:
-		return f.result, f.err
-	case <-ctx.Done():
-		s.mu.Lock()
-		if f.waiting--; f.waiting == 0 && f.cancel != nil {
-			f.cancel() // nobody wants it any more
-		}
-		s.mu.Unlock()
-		return fetched{report: Report{Command: s.command(p, s.mirrored(p))}}, p.remoteFault(opFetch, ctx.Err())
-	}
-}
-
-// begin starts a flight; s.mu is held. It does not end with the context of
-// the one who asked first: others wait for it too.
-func (s *Syncer) begin(key flightKey, f *flight, p place) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.FetchTimeout)
-	f.running, f.cancel = true, cancel
-	go func() {
-		defer cancel()
-		f.result, f.err = s.fetch(ctx, p, key.mirror)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		switch next := f.next; {
-		case next == nil || next.waiting == 0:
-			delete(s.flights, key)
-		default:
-			s.flights[key] = next
-			s.begin(key, next, p)
-		}
-		close(f.done)
-	}()
-}
-
+// command returns what a person would have typed for a fetch.
 func (s *Syncer) command(p place, mirrored bool) string {
 	dir := s.mirrorDir(p)
 	if mirrored {
@@ -128,7 +57,7 @@ func (s *Syncer) command(p place, mirrored bool) string {
 	return "git clone --mirror " + p.options() + shellQuote(p.shown) + " " + shellQuote(dir)
 }
 
-// fetch does the work, under the lock of the mirror.
+// fetch runs one fetch, under the lock of the mirror.
 func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, err error) {
 	got.report.Command = s.command(p, s.mirrored(p))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -187,14 +116,14 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 	return got, diskFault(opFetch, "the mirror of "+p.shown+" cannot be opened", err)
 }
 
-// ask bounds the time that a remote may take to name its branches.
+// ask asks a remote for its branches and tags, for at most AskTimeout.
 func (s *Syncer) ask(ctx context.Context, from remote) (refSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.AskTimeout)
 	defer cancel()
 	return from.refs(ctx)
 }
 
-// update fetches what a mirror lacks, and says which branches were rewritten.
+// update fetches what a mirror lacks, and returns which branches were rewritten.
 func (s *Syncer) update(
 	ctx context.Context,
 	from remote,
@@ -231,9 +160,9 @@ func (s *Syncer) update(
 	return said, forced, nil
 }
 
-// clone makes a new mirror beside, and moves it to its place when it is whole.
+// clone makes a new mirror beside its place, and moves it there when it is complete.
 func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to refSet) (string, error) {
-	// What a killed clone left. The lock says that nobody uses it.
+	// A clone that was killed left these. Nobody uses them, because we hold the lock.
 	stale, err := filepath.Glob(dir + ".new-*")
 	if err != nil {
 		return "", err
@@ -260,7 +189,7 @@ func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to
 	if err != nil {
 		return said, err
 	}
-	// Only a damaged mirror can be in the way.
+	// If there is a mirror already, it is damaged.
 	if err := os.Rename(dir, dir+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return said, err
 	}
@@ -270,20 +199,20 @@ func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to
 	return said, os.RemoveAll(dir + ".old")
 }
 
-// rebuild replaces a damaged mirror. It stays as it is when the remote is away.
+// rebuild replaces a damaged mirror. When the remote cannot be reached, the mirror stays as it is.
 func (s *Syncer) rebuild(ctx context.Context, from remote, p place, dir string, got *fetched, why error) error {
-	s.cfg.Logger.Warn("a mirror is damaged and is made anew", "url", p.shown, "dir", dir, "error", why)
+	s.cfg.Logger.Warn("a mirror is damaged; it is made again", "url", p.shown, "dir", dir, "error", why)
 	got.report.Rebuilt = true
 	got.report.Command = s.command(p, false)
 	said, err := s.clone(ctx, from, p, dir, got.after)
-	got.report.Output = fmt.Sprintf("The mirror was damaged (%v); it was made anew.\n%s", why, said)
+	got.report.Output = fmt.Sprintf("The mirror was damaged (%v); it was made again.\n%s", why, said)
 	if err != nil {
 		return p.remoteFault(opFetch, err)
 	}
 	return nil
 }
 
-// repair rebuilds a mirror unless another did while we waited for the lock.
+// repair rebuilds a mirror, unless somebody else did so while we waited for the lock.
 func (s *Syncer) repair(ctx context.Context, p place, dir string, intact func(*mirror) error, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.FetchTimeout)
 	defer cancel()
@@ -312,8 +241,8 @@ func (s *Syncer) repair(ctx context.Context, p place, dir string, intact func(*m
 	return s.rebuild(ctx, from, p, dir, &got, why)
 }
 
-// resolve turns a branch into a commit, and mends the mirror once if that is
-// what hinders it.
+// resolve finds the commit of a branch. If the mirror is damaged, resolve repairs it
+// and tries once more.
 func (s *Syncer) resolve(ctx context.Context, p place, src Source, got *fetched) (intent.Revision, error) {
 	dir := s.mirrorDir(p)
 	look := func(m *mirror) (rev intent.Revision, err error) {
@@ -327,7 +256,7 @@ func (s *Syncer) resolve(ctx context.Context, p place, src Source, got *fetched)
 		if err == nil {
 			got.report.Rebuilt = true
 			got.report.Output = fmt.Sprintf(
-				"The mirror was damaged (%v); it was made anew.\n%s",
+				"The mirror was damaged (%v); it was made again.\n%s",
 				why,
 				got.report.Output,
 			)
@@ -340,12 +269,13 @@ func (s *Syncer) resolve(ctx context.Context, p place, src Source, got *fetched)
 	return rev, err
 }
 
-// needsRepair reports whether an error says that the mirror is damaged, or
-// went away since it was fetched into.
+// needsRepair reports whether an error means that the mirror is damaged, or was
+// removed after the fetch.
 func needsRepair(err error) bool {
 	return errors.Is(err, errCorrupt) || errors.Is(err, errNoMirror)
 }
 
+// withMirror opens a mirror for the duration of a call. The error is errNoMirror when there is none.
 func withMirror[T any](dir string, use func(*mirror) (T, error)) (T, error) {
 	m, err := openMirror(dir)
 	if err != nil {
@@ -359,7 +289,7 @@ func withMirror[T any](dir string, use func(*mirror) (T, error)) (T, error) {
 	return use(m)
 }
 
-// revision finds the commit of a source among what the remote has.
+// revision finds the commit of a source among the references of its remote.
 func (m *mirror) revision(p place, src Source, at refSet) (intent.Revision, error) {
 	branch := src.Branch
 	full, ok := at.find(branch)
@@ -383,7 +313,8 @@ func (m *mirror) revision(p place, src Source, at refSet) (intent.Revision, erro
 	}
 	c, err := m.peel(h)
 	if errors.Is(err, errNoCommit) {
-		return intent.Revision{}, fault.New(opFetch, fault.Invalid, fmt.Sprintf("%s in %s is a tag of something that is no commit", printable(branch), p.shown)).
+		return intent.Revision{}, fault.New(opFetch, fault.Invalid,
+			fmt.Sprintf("%s in %s is a tag of something that is not a commit", printable(branch), p.shown)).
 			Hint("choose a branch, or a tag of a commit")
 	}
 	if err != nil {
@@ -395,18 +326,21 @@ func (m *mirror) revision(p place, src Source, at refSet) (intent.Revision, erro
 	}
 	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
 	return intent.Revision{
-		Commit: c.Hash.String(), Branch: name, Author: provenance.Clean(c.Author.Name), Email: provenance.Clean(c.Author.Email),
+		Commit: c.Hash.String(), Branch: name, Author: provenance.Clean(c.Author.Name),
+		Email:   provenance.Clean(c.Author.Email),
 		Subject: provenance.Clean(strings.TrimSpace(subject)), Time: c.Committer.When,
 	}, nil
 }
 
+// branchFault returns the fault for a branch, tag or commit that the repository does not have.
 func branchFault(p place, branch string, at refSet) error {
 	all := at.branches()
 	if strings.HasPrefix(branch, rangePrefix) {
 		return rangeFault(p, branch, at)
 	}
 	if plumbing.IsHash(branch) && p.depth > 0 {
-		return fault.New(opFetch, fault.NotFound, fmt.Sprintf("commit %s is not among the newest %d of each branch of %s", short(branch), p.depth, p.shown)).
+		return fault.New(opFetch, fault.NotFound,
+			fmt.Sprintf("commit %s is not among the newest %d of each branch of %s", short(branch), p.depth, p.shown)).
 			Hint("raise git_depth, or set it to 0 to fetch all of the history")
 	}
 	advice := "push it, or set the environment's branch to one that is there: " + enumerate(all, 5)
@@ -417,12 +351,13 @@ func branchFault(p place, branch string, at refSet) error {
 		return fault.New(opFetch, fault.NotFound, "the default branch of "+p.shown+" does not exist").
 			Hint("set the environment's branch to one that is there: " + enumerate(all, 5))
 	}
-	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("there is no branch or tag %q in %s", printable(branch), p.shown)).
+	return fault.New(opFetch, fault.NotFound,
+		fmt.Sprintf("there is no branch or tag %q in %s", printable(branch), p.shown)).
 		Hint(advice)
 }
 
-// forced finds the branches whose history was rewritten. It looks at a few
-// only: a fetch that moves more is not one that a person reads line by line.
+// forced returns the branches whose history was rewritten. It examines at most 20
+// branches; the others are missing from the result.
 func (m *mirror) forced(before, after refSet) map[string]bool {
 	forced := map[string]bool{}
 	looked := 0
@@ -439,7 +374,7 @@ func (m *mirror) forced(before, after refSet) map[string]bool {
 	return forced
 }
 
-// describe adds what a person wants to know of one branch.
+// describe adds to the output what happened to one branch.
 func (r *Report) describe(got fetched, rev intent.Revision, branch string) {
 	var out strings.Builder
 	out.WriteString(r.Output)
@@ -472,7 +407,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Tip asks what commit a source's branch points to, without fetching anything.
+// Tip asks the repository which commit a source's branch points to. It fetches nothing.
 func (s *Syncer) Tip(ctx context.Context, src Source) (string, error) {
 	const op = "gitsync.Tip"
 	p, err := src.locate()

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
@@ -36,10 +37,42 @@ func newOrigin(t testing.TB) *origin {
 	}
 	dir := t.TempDir()
 	o := &origin{t: t, bare: filepath.Join(dir, "origin.git"), work: filepath.Join(dir, "work")}
-	o.run(dir, "init", "-q", "--bare", "-b", "main", o.bare)
-	o.run(dir, "init", "-q", "-b", "main", o.work)
-	o.git("remote", "add", "origin", o.bare)
+	if err := os.CopyFS(dir, os.DirFS(emptyRepositories(t))); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.OpenFile(filepath.Join(o.work, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(config, "[remote \"origin\"]\n\turl = %s\n"+
+		"\tfetch = +refs/heads/*:refs/remotes/origin/*\n", o.bare)
+	if err := errors.Join(err, config.Close()); err != nil {
+		t.Fatal(err)
+	}
 	return o
+}
+
+// empty holds the folder of emptyRepositories. TestMain removes it.
+var empty struct {
+	sync.Once
+	dir string
+}
+
+// emptyRepositories returns a folder with an empty origin.git and an empty work, which
+// git made once for all tests.
+func emptyRepositories(t testing.TB) string {
+	t.Helper()
+	empty.Do(func() {
+		dir, err := os.MkdirTemp("", "gitsync-test-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		empty.dir = dir
+		o := &origin{t: t}
+		o.run(dir, "init", "-q", "--template=", "--bare", "-b", "main", "origin.git")
+		o.run(dir, "init", "-q", "--template=", "-b", "main", "work")
+	})
+	return empty.dir
 }
 
 func (o *origin) run(dir string, args ...string) string {
@@ -114,7 +147,21 @@ func (o *origin) push(message string, files map[string]string) string {
 	o.git("add", "-A", "-f")
 	o.git("commit", "-q", "--allow-empty", "-m", message)
 	o.git("push", "-q", "--force", "origin", "HEAD")
-	return o.git("rev-parse", "HEAD")
+	return o.head()
+}
+
+// head returns the commit that is checked out. It reads the files of the working copy,
+// because most tests ask for it many times.
+func (o *origin) head() string {
+	o.t.Helper()
+	text, err := os.ReadFile(filepath.Join(o.work, ".git", "HEAD"))
+	if ref, ok := strings.CutPrefix(string(text), "ref: "); ok && err == nil {
+		text, err = os.ReadFile(filepath.Join(o.work, ".git", strings.TrimSpace(ref)))
+	}
+	if err != nil {
+		return o.git("rev-parse", "HEAD") // the branch is packed
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // plant makes a commit of hand-made tree entries, as git's own commands
@@ -145,8 +192,8 @@ func (o *origin) feed(input string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// serve gives the repository over HTTP, through the real git http-backend.
-// With a password, user ada must give it.
+// serve serves the repository over HTTP, through the real git http-backend. If there is a
+// password, user ada must send it.
 func (o *origin) serve(password string) *httptest.Server {
 	o.t.Helper()
 	path, err := exec.LookPath("git")

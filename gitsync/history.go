@@ -10,12 +10,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// mostNew bounds the commits that one look at history considers.
+// mostNew is how many commits since looks at, at most.
 const mostNew = 200_000
 
-// since tells which commits a tip has that a base does not have, newest first,
-// and whether the tip descends from the base. A history that was cut off by its
-// depth ends there. Clocks that are wrong make it look at more, never at less.
+// since returns the commits in the history of tip that are not in the history of
+// base, newest first, and whether tip descends from base. A history that was cut off
+// by the depth of a fetch ends there. Wrong times of commits make it look at more
+// commits than necessary, never at fewer.
 func (m *mirror) since(
 	ctx context.Context,
 	tip, base plumbing.Hash,
@@ -61,13 +62,13 @@ func (m *mirror) since(
 	return fresh, descends || tip == base, nil
 }
 
-// ancestry goes through history, newest first: what is reached from the base is old.
+// ancestry walks the history of two commits, newest first. What is reached from the base is old.
 type ancestry struct {
 	m     *mirror
 	seen  map[plumbing.Hash]*visit
 	queue visits
 	order []*visit
-	open  int // in the queue, and not old
+	open  int // how many in the queue are not old
 }
 
 type visit struct {
@@ -76,15 +77,15 @@ type visit struct {
 	queued bool
 }
 
-// reach notes a commit. One that turns out to be old is gone through again, so
-// that its parents are old, too.
+// reach adds a commit to the walk. A commit that turns out to be old is visited
+// again, so that its parents become old too.
 func (w *ancestry) reach(h plumbing.Hash, old bool) error {
 	v := w.seen[h]
 	switch {
 	case v == nil:
 		c, err := object.GetCommit(w.m.store, h)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			return nil // cut off by depth
+			return nil // cut off by the depth of a fetch
 		}
 		if err != nil {
 			return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(h.String()), err)
@@ -110,7 +111,8 @@ func (w *ancestry) reach(h plumbing.Hash, old bool) error {
 	return nil
 }
 
-// visits is a heap by time, newest first; equal times by hash, so that the order is always the same.
+// visits is a heap by time, newest first. Commits of the same time are ordered by hash, so that the order is
+// always the same.
 type visits []*visit
 
 func (q visits) Len() int      { return len(q) }

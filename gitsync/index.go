@@ -14,9 +14,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
-// entry is what the index of a checkout remembers of a file. An index of
-// 20,000 files is read and written at every push, so both are done in one go
-// over the bytes, as version 2 of Git's index has them.
+// entry is a file in the index of a checkout, which is written in version 2 of Git's
+// format. We read and write it ourselves: go-git takes a tenth of a second for an
+// index of 20,000 files, twice at every push.
 type entry struct {
 	name              string
 	mode              filemode.FileMode
@@ -27,7 +27,7 @@ type entry struct {
 	size              uint32
 }
 
-// moment is a time as an index has it.
+// moment is a time in an index.
 type moment struct{ seconds, nanoseconds uint32 }
 
 func momentOf(t time.Time) moment { return moment{uint32(t.Unix()), uint32(t.Nanosecond())} }
@@ -43,9 +43,9 @@ const (
 	longName    = 0xfff
 )
 
-// readIndex gives the entries of an index and when it was written; nothing
-// when it cannot be read, or is of another version, as git writes them when it
-// is told to: then files are compared by content.
+// readIndex returns the entries of an index by path, and when it was written. It
+// returns nothing when the index cannot be read or has another version; then all
+// files are compared by content.
 func readIndex(path string) (map[string]*entry, time.Time) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func readIndex(path string) (map[string]*entry, time.Time) {
 	return entries, info.ModTime()
 }
 
-// decodeIndex leaves entries of conflicts out, and extensions.
+// decodeIndex returns the entries of an index, without those of conflicts. It ignores extensions.
 func decodeIndex(text []byte) ([]entry, bool) {
 	end := len(text) - sha1.Size
 	if end < indexHeader || string(text[:len(indexMagic)]) != indexMagic {
@@ -78,7 +78,7 @@ func decodeIndex(text []byte) ([]entry, bool) {
 	number := binary.BigEndian.Uint32(text[8:])
 	names := string(text[:end])
 	at := indexHeader
-	if uint64(number)*(entryFixed+2) > uint64(end) { // more than there is room for
+	if uint64(number)*(entryFixed+2) > uint64(end) { // there is no room for that many
 		return nil, false
 	}
 	list := make([]entry, 0, number)
@@ -109,10 +109,10 @@ func decodeIndex(text []byte) ([]entry, bool) {
 	return list, true
 }
 
-// entryLength counts the zeros after the name: at least one.
+// entryLength is the length of an entry with the zero bytes after its name, of which there is at least one.
 func entryLength(name int) int { return (entryFixed + name + 8) / 8 * 8 }
 
-// encodeIndex sorts the entries and writes them.
+// encodeIndex sorts the entries and returns the index file.
 func encodeIndex(list []entry) []byte {
 	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	size := indexHeader + sha1.Size
@@ -124,8 +124,10 @@ func encodeIndex(list []entry) []byte {
 	text = binary.BigEndian.AppendUint32(text, uint32(len(list)))
 	for i := range list {
 		e, start := &list[i], len(text)
-		for _, word := range [...]uint32{e.created.seconds, e.created.nanoseconds, e.modified.seconds, e.modified.nanoseconds,
-			e.dev, e.inode, uint32(e.mode), e.uid, e.gid, e.size} {
+		for _, word := range [...]uint32{
+			e.created.seconds, e.created.nanoseconds, e.modified.seconds, e.modified.nanoseconds,
+			e.dev, e.inode, uint32(e.mode), e.uid, e.gid, e.size,
+		} {
 			text = binary.BigEndian.AppendUint32(text, word)
 		}
 		text = append(text, e.hash[:]...)
@@ -137,12 +139,12 @@ func encodeIndex(list []entry) []byte {
 	return append(text, sum[:]...)
 }
 
-// untouched reports whether a file is still the one that an entry was made
-// of. A file that changed in the very tick of the clock in which the index was
-// written looks untouched, so those are not believed.
+// untouched reports whether a file has not changed since its entry was made. A file
+// that was changed within the clock tick in which the index was written looks
+// unchanged; so files of that tick do not count as untouched.
 func untouched(old *entry, info fs.FileInfo, indexWritten time.Time) bool {
 	now := entryOf(info)
-	return old.size == now.size && old.inode == now.inode && old.dev == now.dev && old.modified == now.modified && old.created == now.created &&
-		now.modified.before(indexWritten) &&
-		now.created.before(indexWritten)
+	return old.size == now.size && old.inode == now.inode && old.dev == now.dev &&
+		old.modified == now.modified && now.modified.before(indexWritten) &&
+		old.created == now.created && now.created.before(indexWritten)
 }

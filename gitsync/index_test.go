@@ -12,7 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// The index is git's: git reads ours, we read git's, and go-git agrees on every field.
+// Our index is compatible with git's: git reads ours, we read git's, and go-git agrees on
+// every field.
 func TestIndexIsGits(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
 	names := map[string]string{"a": "1", "b/c": "#!x", "l": "->a", "b.c": "z", "ä/ö ü": "umlauts"}
@@ -42,13 +43,14 @@ func TestIndexIsGits(t *testing.T) {
 	}
 	for i, want := range theirs.Entries {
 		e := list[i]
-		if e.name != want.Name || e.mode != want.Mode || e.hash != want.Hash || e.size != want.Size || e.inode != want.Inode || e.dev != want.Dev ||
+		if e.name != want.Name || e.mode != want.Mode || e.hash != want.Hash || e.size != want.Size ||
+			e.inode != want.Inode || e.dev != want.Dev ||
 			e.uid != want.UID || e.gid != want.GID || e.modified != momentOf(want.ModifiedAt) ||
 			e.created != momentOf(want.CreatedAt) {
 			t.Errorf("%+v, go-git has %+v", e, want)
 		}
 	}
-	o.run(dir, "read-tree", "HEAD") // git writes it anew, with an extension for trees
+	o.run(dir, "read-tree", "HEAD") // git writes it again, with an extension for trees
 	if entries, _ := readIndex(path); len(entries) != len(names) {
 		t.Errorf("%d entries of git's own index, want %d", len(entries), len(names))
 	}
@@ -77,7 +79,8 @@ func readFile(t *testing.T, path string) []byte {
 	return text
 }
 
-// Whatever lies in the place of an index is read without harm; what is read can be written, and read again.
+// Any file in the place of the index can be read without harm. What is read can be written
+// and read again.
 func FuzzIndex(f *testing.F) {
 	f.Add(encodeIndex(nil))
 	f.Add(encodeIndex([]entry{{name: "a"}, {name: "b/c", size: 7}}))

@@ -9,17 +9,17 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// sshPlace is where a repository lies behind SSH.
+// sshPlace is where a repository is reached over SSH.
 type sshPlace struct {
-	user string // empty: as the credentials say
+	user string // empty: the user name of the credentials
 	host string
 	port string
-	path string // as git-upload-pack is told; relative to the user's folder without a slash
+	path string // the argument of git-upload-pack; relative to the user's home when it begins with no slash
 }
 
 func (s *sshPlace) address() string { return net.JoinHostPort(s.host, s.port) }
 
-// locateSSH understands ssh://user@host:port/path.
+// locateSSH parses ssh://user@host:port/path.
 func locateSSH(raw string) (place, error) {
 	bad := func(what string) (place, error) {
 		return place{}, fault.New(opParse, fault.Invalid, "the SSH URL "+what).
@@ -50,20 +50,21 @@ func locateSSH(raw string) (place, error) {
 	if err := at.check(); err != "" {
 		return bad(err)
 	}
-	if strings.HasPrefix(at.path, "/~") { // as git has it: below the folder of a user
+	if strings.HasPrefix(at.path, "/~") { // like git: relative to a user's home
 		at.path = at.path[1:]
 	}
 	return p, nil
 }
 
-// locateSCP understands user@host:path, the short form of an SSH URL.
+// locateSCP parses user@host:path, the short form of an SSH URL. It returns false for a text that is not of this
+// form.
 func locateSCP(raw string) (place, bool, error) {
 	rest, user := raw, ""
 	if u, after, ok := strings.Cut(raw, "@"); ok && !strings.ContainsAny(u, `:/\[`) {
 		user, rest = u, after
 	}
 	var host, path string
-	if after, ok := strings.CutPrefix(rest, "["); ok { // an address of IPv6
+	if after, ok := strings.CutPrefix(rest, "["); ok { // an IPv6 address
 		if host, path, ok = strings.Cut(after, "]:"); !ok {
 			return place{}, false, nil
 		}
@@ -78,19 +79,19 @@ func locateSCP(raw string) (place, bool, error) {
 	return place{shown: raw, host: at.host, ssh: at}, true, nil
 }
 
-// check fills the port in, and says what is wrong.
+// check fills in the default port. It returns what is wrong, or an empty text.
 func (s *sshPlace) check() string {
 	if s.port == "" {
 		s.port = "22"
 	}
 	if n, err := strconv.Atoi(s.port); err != nil || n < 1 || n > 65535 {
-		return "has a port that is no number"
+		return "has a port that is not a number"
 	}
 	switch {
 	case s.host == "" || strings.HasPrefix(s.host, "-") || strings.ContainsAny(s.host, " '\"@,*?!"):
 		return "names no host"
 	case strings.HasPrefix(s.user, "-") || strings.ContainsAny(s.user, " '\":@"):
-		return "names a user that cannot be"
+		return "names a user that cannot exist"
 	case strings.Trim(s.path, "/") == "" || strings.HasPrefix(s.path, "-"), strings.HasPrefix(s.path, ":"):
 		return "names no repository"
 	}

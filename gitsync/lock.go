@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// lockFile takes an exclusive lock on a file or folder that must exist, across
-// processes, and waits for it until ctx ends. The lock ends with the returned
-// function, or with the process.
+// lockFile takes an exclusive lock on a file or folder, across processes, and waits
+// for it until ctx ends. The file must exist unless flag has os.O_CREATE. The lock
+// ends with a call of unlock, or with the process.
 func lockFile(ctx context.Context, path string, flag int) (unlock func(), err error) {
 	for {
 		f, err := lockOpened(ctx, path, flag)
@@ -18,11 +18,11 @@ func lockFile(ctx context.Context, path string, flag int) (unlock func(), err er
 		if flag&os.O_CREATE == 0 || inPlace(f, path) {
 			return func() { f.Close() }, nil
 		}
-		f.Close() // it was removed while we waited: another may lock the new one
+		f.Close() // it was removed while we waited, so others lock another file
 	}
 }
 
-// inPlace reports whether an open file is still the one of that path.
+// inPlace reports whether an open file is still the one at that path.
 func inPlace(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -32,6 +32,7 @@ func inPlace(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, now)
 }
 
+// lockOpened opens a file and locks it.
 func lockOpened(ctx context.Context, path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag, 0o600)
 	if err != nil {
@@ -44,8 +45,8 @@ func lockOpened(ctx context.Context, path string, flag int) (*os.File, error) {
 		}
 		return f, nil
 	}
-	// Someone else holds it. A blocked flock cannot be interrupted, so it
-	// waits apart; when we gave up meanwhile it lets go at once.
+	// Somebody else holds the lock. A blocking flock cannot be interrupted, so it
+	// runs in a goroutine, which unlocks at once if we have given up by then.
 	got := make(chan error, 1)
 	go func() {
 		_, err := flock(f, true)
@@ -67,14 +68,14 @@ func lockOpened(ctx context.Context, path string, flag int) (*os.File, error) {
 	}
 }
 
-// keyed is a set of locks by name, for use inside the process.
+// keyed is a set of locks by name, within this process.
 type keyed struct {
 	mu    sync.Mutex
 	locks map[string]*keyedLock
 }
 
 type keyedLock struct {
-	held  chan struct{} // holds one value while locked
+	held  chan struct{} // holds a value while locked
 	users int
 }
 

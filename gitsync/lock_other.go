@@ -4,6 +4,6 @@ package gitsync
 
 import "os"
 
-// flock has nothing to lock with on this system: the locks inside the process
-// are what there is, and a state directory serves one process.
+// flock does nothing on this system: there are only the locks within the process,
+// so a state directory must be used by one process only.
 func flock(*os.File, bool) (bool, error) { return true, nil }

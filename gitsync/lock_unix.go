@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// flock locks an open file for this process alone. Unless wait, it says
-// whether it got the lock.
+// flock takes an exclusive lock on an open file, and returns whether it has it. With
+// wait it waits for the lock.
 func flock(f *os.File, wait bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if !wait {

@@ -8,4 +8,10 @@ import (
 )
 
 // Tests start this binary once more, as another process.
-func TestMain(m *testing.M) { os.Exit(racedetector.Main(m)) }
+func TestMain(m *testing.M) {
+	code := racedetector.Main(m)
+	if empty.dir != "" {
+		os.RemoveAll(empty.dir)
+	}
+	os.Exit(code)
+}

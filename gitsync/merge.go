@@ -13,21 +13,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// treeMerge merges two trees that come from one. What only one side changed is
-// taken from it; files that both changed are merged line by line.
+// treeMerge merges two trees that were made from the same base. What only one side
+// changed is taken from that side; files that both changed are merged line by line.
 type treeMerge struct {
 	ctx       context.Context
 	m         *mirror
-	conflicts []string // in words
+	conflicts []string // a path and a reason each
 	merged    int      // files that were merged line by line
-	entries   int
+	entries   int      // names that were looked at
 }
 
-// mergeLimit bounds the size of a file that is merged line by line.
+// mergeLimit is the largest size, in bytes, of a file that is merged line by line.
 const mergeLimit = 4 << 20
 
-// trees merges three folders and gives the hash of the result. A zero hash is
-// a folder that is not there.
+// trees merges three folders and returns the hash of the result. The zero hash is a
+// folder that does not exist.
 func (t *treeMerge) trees(base, ours, theirs plumbing.Hash, dir string, depth int) (plumbing.Hash, error) {
 	if err := t.ctx.Err(); err != nil {
 		return plumbing.ZeroHash, err
@@ -66,13 +66,13 @@ func (t *treeMerge) trees(base, ours, theirs plumbing.Hash, dir string, depth in
 		}
 	}
 	if len(result.Entries) == 0 && depth > 0 {
-		return plumbing.ZeroHash, nil // Git keeps no empty folders
+		return plumbing.ZeroHash, nil // Git stores no empty folders
 	}
 	slices.SortFunc(result.Entries, func(a, b object.TreeEntry) int { return bytes.Compare(sortKey(a), sortKey(b)) })
 	return t.m.keep(result.Encode)
 }
 
-// sortKey orders entries as Git does: a folder as if its name ended with a slash.
+// sortKey orders entries as Git does: a folder sorts as if its name ended with a slash.
 func sortKey(e object.TreeEntry) []byte {
 	if e.Mode == filemode.Dir {
 		return []byte(e.Name + "/")
@@ -80,6 +80,7 @@ func sortKey(e object.TreeEntry) []byte {
 	return []byte(e.Name)
 }
 
+// read returns the entries of a folder by name.
 func (t *treeMerge) read(h plumbing.Hash) (map[string]object.TreeEntry, error) {
 	entries := map[string]object.TreeEntry{}
 	if h == plumbing.ZeroHash {
@@ -103,7 +104,7 @@ func (t *treeMerge) read(h plumbing.Hash) (map[string]object.TreeEntry, error) {
 
 func sameEntry(a, b object.TreeEntry) bool { return a.Hash == b.Hash && a.Mode == b.Mode }
 
-// entry merges one name. The zero entry says that it is not there.
+// entry merges what the three sides have under one name. The zero entry means that a side has nothing.
 func (t *treeMerge) entry(base, ours, theirs object.TreeEntry, path string, depth int) (object.TreeEntry, error) {
 	switch {
 	case sameEntry(ours, theirs), sameEntry(theirs, base):
@@ -149,7 +150,7 @@ func (t *treeMerge) file(base, ours, theirs object.TreeEntry, path string) (obje
 		}
 		text, err := t.m.read(e.Hash, mergeLimit)
 		if errors.Is(err, errTooBig) || bytes.IndexByte(text, 0) >= 0 {
-			t.conflict(path, "changed on both sides, and no text")
+			t.conflict(path, "changed on both sides, and not a text")
 			return ours, nil
 		}
 		if err != nil {

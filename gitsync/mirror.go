@@ -17,24 +17,24 @@ import (
 	"ordain.dev/ordain/gitsync/objects"
 )
 
-// mirror is a bare repository of ours. Its objects are only ever added; its
-// references all change at once, by the replacement of one file. So it can be
-// read while it is fetched into.
+// mirror is a bare repository that copies a remote one. It can be read while it is
+// fetched into: a fetch only adds objects, and then changes all references at once,
+// by replacing one file.
 type mirror struct {
 	dir   string
 	store *objects.Store
 	refs  refSet
-	empty bool // nothing was ever fetched into it
+	empty bool // nothing has been fetched into it yet
 }
 
-// errCorrupt marks what can only be a damaged mirror.
+// errCorrupt means that the mirror is damaged.
 var errCorrupt = errors.New("the mirror is damaged")
 
-// errNoMirror says that there is none.
+// errNoMirror means that there is no mirror of the repository.
 var errNoMirror = errors.New("the repository was not fetched")
 
-// openMirror opens what createMirror made. fs.ErrNotExist says that there is
-// none, errCorrupt that it cannot be used.
+// openMirror opens a mirror. The error is fs.ErrNotExist when there is none, and
+// errCorrupt when it cannot be used.
 func openMirror(dir string) (*mirror, error) {
 	refs, err := readRefs(dir)
 	if err != nil {
@@ -56,7 +56,7 @@ func openMirror(dir string) (*mirror, error) {
 	return &mirror{dir: dir, refs: refs, store: store}, nil
 }
 
-// createMirror makes an empty bare repository in a new folder.
+// createMirror makes an empty mirror in an empty folder.
 func createMirror(dir, url string) (*mirror, error) {
 	for _, sub := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -84,6 +84,7 @@ func (m *mirror) has(h plumbing.Hash) bool { return m.store.HasEncodedObject(h) 
 
 const refsHeader = "# pack-refs with: sorted \n"
 
+// readRefs reads the references of a mirror.
 func readRefs(dir string) (refSet, error) {
 	set := refSet{refs: map[string]plumbing.Hash{}}
 	head, err := os.ReadFile(filepath.Join(dir, "HEAD"))
@@ -108,16 +109,17 @@ func readRefs(dir string) (refSet, error) {
 	for line := range strings.Lines(body) {
 		hash, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if !ok || !plumbing.IsHash(hash) || !mirrored(name) || !strings.HasSuffix(line, "\n") {
-			return set, errors.New("packed-refs holds a line that is no reference")
+			return set, errors.New("packed-refs has a line that is not a reference")
 		}
 		set.refs[name] = plumbing.NewHash(hash)
 	}
 	return set, nil
 }
 
-// noHead stands for a default branch that is not known: HEAD must name one.
+// noHead is what HEAD names when the default branch is not known, because it must name a branch.
 const noHead = "refs/heads/.none"
 
+// setRefs replaces all references.
 func (m *mirror) setRefs(set refSet) error {
 	var text bytes.Buffer
 	text.WriteString(refsHeader)
@@ -138,7 +140,7 @@ func (m *mirror) setRefs(set refSet) error {
 	return nil
 }
 
-// writeFile replaces a file at once, unless it holds that content already.
+// writeFile replaces a file atomically, unless it has that content already.
 func writeFile(path string, content []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
@@ -146,6 +148,7 @@ func writeFile(path string, content []byte) error {
 	return replaceFile(path, content)
 }
 
+// replaceFile replaces a file atomically.
 func replaceFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -167,7 +170,8 @@ func replaceFile(path string, content []byte) error {
 	return err
 }
 
-// peel follows tags to the commit that they name.
+// peel returns the commit that a hash names, directly or through tags. The error is errNoCommit when it names
+// something else.
 func (m *mirror) peel(h plumbing.Hash) (*object.Commit, error) {
 	for range 10 {
 		o, err := m.store.EncodedObject(plumbing.AnyObject, h)
@@ -194,11 +198,11 @@ func (m *mirror) peel(h plumbing.Hash) (*object.Commit, error) {
 	return nil, errNoCommit
 }
 
-var errNoCommit = errors.New("it names no commit")
+var errNoCommit = errors.New("it does not name a commit")
 
-// rewritten reports whether one commit is not in the history of a later one.
-// It looks at a bounded number of commits, newest first; when they do not
-// tell, it says no.
+// rewritten reports whether a commit is missing from the history of a later one. It
+// looks at a bounded number of commits, newest first; when those do not answer the
+// question, it returns false.
 func (m *mirror) rewritten(from, to plumbing.Hash) bool {
 	if from == to {
 		return false
@@ -213,7 +217,7 @@ func (m *mirror) rewritten(from, to plumbing.Hash) bool {
 	}
 	const most = 20_000
 	found, looked := false, 0
-	// Clocks differ: a parent may look younger than its child, by a day at most.
+	// Clocks differ. We assume that a parent looks at most a day younger than its child.
 	oldest := old.Committer.When.Add(-24 * time.Hour)
 	err = object.NewCommitIterCTime(tip, nil, nil).ForEach(func(c *object.Commit) error {
 		if found = c.Hash == old.Hash; found || c.Committer.When.Before(oldest) {

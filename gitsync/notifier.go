@@ -13,8 +13,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier pokes sources when the branches of their local repositories change
-// on the disk. One serves all sources: the system has few to give.
+// notifier pokes sources when the branches of their local repositories change on the
+// disk. There is one for all sources, because the system allows only a few.
 type notifier struct {
 	logger *slog.Logger
 	fs     *fsnotify.Watcher
@@ -23,7 +23,7 @@ type notifier struct {
 	dirs map[string]map[*watched]bool
 }
 
-// newNotifier makes one that lives until ctx ends.
+// newNotifier starts a notifier, which ends with ctx.
 func newNotifier(ctx context.Context, logger *slog.Logger, done *sync.WaitGroup) (*notifier, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -32,12 +32,13 @@ func newNotifier(ctx context.Context, logger *slog.Logger, done *sync.WaitGroup)
 	n := &notifier{logger: logger, fs: w, dirs: map[string]map[*watched]bool{}}
 	done.Go(func() {
 		defer w.Close()
-		n.run(ctx)
+		n.listen(ctx)
 	})
 	return n, nil
 }
 
-func (n *notifier) run(ctx context.Context) {
+// listen handles events until ctx ends.
+func (n *notifier) listen(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -46,28 +47,28 @@ func (n *notifier) run(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e.Op == fsnotify.Chmod || !tellsOfBranches(e.Name) {
+			if e.Op == fsnotify.Chmod || !mayMoveBranch(e.Name) {
 				continue
 			}
 			n.poke(filepath.Dir(e.Name))
 			if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-				n.poke(e.Name) // a watched folder itself went away
+				n.poke(e.Name) // it may be a watched folder that is gone
 			}
 		case err, ok := <-n.fs.Errors:
 			if !ok {
 				return
 			}
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				n.logger.Warn("watching local repositories", "error", err)
+				n.logger.Warn("an error while watching local repositories", "error", err)
 			}
-			n.poke("") // something was missed
+			n.poke("") // events were lost
 		}
 	}
 }
 
-// tellsOfBranches leaves out what changes in a repository all the time and
-// moves no branch.
-func tellsOfBranches(path string) bool {
+// mayMoveBranch reports whether a change of this path can mean that a branch moved.
+// Much else changes in a repository all the time.
+func mayMoveBranch(path string) bool {
 	name := filepath.Base(path)
 	if strings.HasSuffix(name, ".lock") {
 		return false
@@ -76,13 +77,13 @@ func tellsOfBranches(path string) bool {
 		return true
 	}
 	switch name {
-	case "HEAD", "packed-refs", "refs", "heads", "tags", "objects": // the last is what makes a folder a repository
+	case "HEAD", "packed-refs", "refs", "heads", "tags", "objects": // with objects, a folder becomes a repository
 		return true
 	}
-	return strings.HasSuffix(name, ".git") // a repository came or went
+	return strings.HasSuffix(name, ".git") // a repository was created or removed
 }
 
-// poke looks at the sources that a folder concerns; "" concerns all.
+// poke pokes the sources for which a folder is watched; "" means all sources.
 func (n *notifier) poke(dir string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,16 +97,16 @@ func (n *notifier) poke(dir string) {
 	}
 }
 
-// arm watches the folders of a repository in which references live. It may be
-// called again, when folders were added or the repository was made anew.
+// arm watches the folders of a repository that hold references. It is called before
+// every look, because folders may have been added or the repository created again.
 func (n *notifier) arm(s *watched, path string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s.disarmed {
 		return
 	}
-	// A folder that is made before its parent is watched tells nobody, so they are
-	// listed once more; and again as long as the list grows, within reason.
+	// There is no event for a folder that is created before its parent is watched. So
+	// the folders are listed again as long as there are new ones, up to four times.
 	known := 0
 	for range 4 {
 		dirs := foldersOf(path)
@@ -119,10 +120,10 @@ func (n *notifier) arm(s *watched, path string) {
 	}
 }
 
-// foldersOf lists the folders that tell that a branch moved. What is not yet a
-// repository may be in the making: then its own folder tells when it goes on.
+// foldersOf lists the folders in which something changes when a branch moves. If
+// there is no repository yet, these are the folders in which it would be created.
 func foldersOf(path string) []string {
-	dirs := []string{filepath.Dir(path)} // tells when a repository is made or replaced
+	dirs := []string{filepath.Dir(path)} // changes when the repository is created or replaced
 	dot, common, err := gitDirs(path)
 	if err != nil {
 		return append(dirs, path, filepath.Join(path, ".git"))
@@ -133,7 +134,7 @@ func foldersOf(path string) []string {
 	}
 	_ = filepath.WalkDir(filepath.Join(common, "refs"), func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil // one that went away meanwhile is no matter
+			return nil // a folder may be removed while we walk
 		}
 		if d.Name() == "remotes" {
 			return fs.SkipDir
@@ -148,13 +149,8 @@ func foldersOf(path string) []string {
 func (n *notifier) add(s *watched, dir string) {
 	if err := n.fs.Add(dir); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fsnotify.ErrClosed) {
-			n.logger.Warn(
-				"a local repository is not watched, only looked at from time to time",
-				"dir",
-				dir,
-				"error",
-				err,
-			)
+			n.logger.Warn("a folder of a local repository cannot be watched; the repository is only polled",
+				"dir", dir, "error", err)
 		}
 		return
 	}
@@ -164,7 +160,7 @@ func (n *notifier) add(s *watched, dir string) {
 	n.dirs[dir][s] = true
 }
 
-// disarm ends what arm began, for good.
+// disarm stops watching for a source, for good.
 func (n *notifier) disarm(s *watched) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -19,11 +19,11 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// rangePrefix begins a Source.Branch that is a range of versions: the highest
-// tag in it is meant.
+// rangePrefix begins a Source.Branch that is a range of versions. It means the
+// highest tag in the range.
 const rangePrefix = "semver:"
 
-// CheckBranch refuses what can never be a branch, tag, commit or range of versions.
+// CheckBranch returns an Invalid fault for a text that can never be a Source.Branch.
 func CheckBranch(branch string) error {
 	wanted, is := strings.CutPrefix(branch, rangePrefix)
 	if is {
@@ -36,14 +36,15 @@ func CheckBranch(branch string) error {
 	if strings.ContainsFunc(branch, func(r rune) bool { return r <= ' ' || r == 0x7f }) ||
 		strings.HasPrefix(branch, "-") ||
 		len(branch) > 250 {
-		return fault.New(opParse, fault.Invalid, fmt.Sprintf("%q cannot be a branch, tag or commit", printable(branch))).
+		return fault.New(opParse, fault.Invalid,
+			fmt.Sprintf("%q cannot be a branch, tag or commit", printable(branch))).
 			Hint("give the name of a branch or tag, a full commit, or semver: and a range")
 	}
 	return nil
 }
 
-// highest finds the highest tag in a range of versions; a leading v is no part
-// of a version. Of two spellings of one version the first by name is taken.
+// highest finds the highest tag in a range of versions. A leading v is not part of
+// the version. If two tags have the same version, the first by name wins.
 func (r refSet) highest(wanted string) (full string, ok bool) {
 	in, err := semver.NewConstraint(wanted)
 	if err != nil {
@@ -63,6 +64,7 @@ func (r refSet) highest(wanted string) (full string, ok bool) {
 	return full, best != nil
 }
 
+// rangeFault returns the fault for a range without a tag in it.
 func rangeFault(p place, branch string, at refSet) error {
 	if err := CheckBranch(branch); err != nil {
 		return err
@@ -79,11 +81,12 @@ func rangeFault(p place, branch string, at refSet) error {
 	if len(versions) > 0 {
 		advice = "push a tag in the range, or change it; there are " + enumerate(versions, 5)
 	}
-	return fault.New(opFetch, fault.NotFound, fmt.Sprintf("no tag of %s is in the range %q", p.shown, printable(strings.TrimPrefix(branch, rangePrefix)))).
+	return fault.New(opFetch, fault.NotFound,
+		fmt.Sprintf("no tag of %s is in the range %q", p.shown, printable(strings.TrimPrefix(branch, rangePrefix)))).
 		Hint(advice)
 }
 
-// wanted is the branch that a person asked for.
+// wanted returns the branch that a person asked for.
 func (p place) wanted() string {
 	if p.branch == "" && p.only != "HEAD" {
 		return p.only
@@ -91,7 +94,7 @@ func (p place) wanted() string {
 	return p.branch
 }
 
-// beside is what is fetched besides the only branch.
+// beside returns the branch that is fetched in addition to the only one; empty for none.
 func (p place) beside() string {
 	if p.only == "" || p.branch == p.only || p.branch == "" && p.only == "HEAD" {
 		return ""
@@ -99,9 +102,9 @@ func (p place) beside() string {
 	return p.branch
 }
 
-// narrow leaves of a repository's references what is fetched: where only one
-// branch is, that one, the one that was asked for beside it, and what the
-// mirror has already.
+// narrow returns the references that are fetched. If only one branch is, these are
+// that branch, the one that is fetched in addition, and those that the mirror has
+// already.
 func (p place) narrow(all, have refSet) refSet {
 	if p.only == "" {
 		return all
@@ -131,7 +134,7 @@ func (p place) narrow(all, have refSet) refSet {
 	return refSet{head: all.head, refs: keep}
 }
 
-// options are what a person would have typed for a clone.
+// options returns the options of git clone that a person would have typed.
 func (p place) options() string {
 	out := ""
 	if p.depth > 0 {
@@ -146,9 +149,8 @@ func (p place) options() string {
 	return out
 }
 
-// shorten asks for the newest commits only, in a first fetch; a later one
-// brings what came since, on top of them. It gives where the history of the
-// mirror is cut off.
+// shorten makes a first fetch ask for the newest commits only; later fetches bring
+// the commits since then. It returns where the history of the mirror is cut off.
 func (w *web) shorten(req *packp.UploadPackRequest, into *mirror) ([]plumbing.Hash, error) {
 	cut, err := into.shallow()
 	if err != nil {
@@ -160,9 +162,10 @@ func (w *web) shorten(req *packp.UploadPackRequest, into *mirror) ([]plumbing.Ha
 	}
 	if !w.adv.Capabilities.Supports(capability.Shallow) {
 		if first {
-			return nil, nil // then all of it comes
+			return nil, nil // the whole history is fetched
 		}
-		return nil, fault.New(opFetch, fault.Unavailable, "the Git server does not fetch into a part of a history any more").
+		return nil, fault.New(opFetch, fault.Unavailable,
+			"the Git server no longer supports fetching into a shortened history").
 			Hint("set git_depth to 0")
 	}
 	if err := req.Capabilities.Set(capability.Shallow); err != nil {
@@ -175,7 +178,7 @@ func (w *web) shorten(req *packp.UploadPackRequest, into *mirror) ([]plumbing.Ha
 	return cut, nil
 }
 
-// setShallow records where the history is cut off now.
+// setShallow records where the history is cut off: more commits than before, but not at less.
 func (m *mirror) setShallow(before, more, less []plumbing.Hash) error {
 	cut := map[plumbing.Hash]bool{}
 	for _, h := range append(slices.Clone(before), more...) {
@@ -185,13 +188,15 @@ func (m *mirror) setShallow(before, more, less []plumbing.Hash) error {
 		delete(cut, h)
 	}
 	var text strings.Builder
-	for _, h := range slices.SortedFunc(maps.Keys(cut), func(a, b plumbing.Hash) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, h := range slices.SortedFunc(
+		maps.Keys(cut), func(a, b plumbing.Hash) int { return cmp.Compare(a.String(), b.String()) },
+	) {
 		text.WriteString(h.String() + "\n")
 	}
 	return writeFile(filepath.Join(m.dir, "shallow"), []byte(text.String()))
 }
 
-// shallow lists the commits at which the history is cut off.
+// shallow returns the commits at which the history is cut off.
 func (m *mirror) shallow() ([]plumbing.Hash, error) {
 	text, err := os.ReadFile(filepath.Join(m.dir, "shallow"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +211,7 @@ func (m *mirror) shallow() ([]plumbing.Hash, error) {
 	return cut, err
 }
 
-// writeShallow lets git know, in a checkout, where the history is cut off.
+// writeShallow tells git in a checkout where the history is cut off.
 func (w *worktree) writeShallow(dotGit string) error {
 	text, err := os.ReadFile(filepath.Join(w.mirror, "shallow"))
 	if err != nil || len(text) == 0 {
@@ -215,10 +220,10 @@ func (w *worktree) writeShallow(dotGit string) error {
 	return writeFile(filepath.Join(dotGit, "shallow"), text)
 }
 
-// lfsHead begins a file that Git LFS keeps elsewhere.
+// lfsHead begins a pointer of Git LFS to a file that is stored elsewhere.
 const lfsHead = "version https://git-lfs.github.com/spec/v1\n"
 
-// lfsPointers finds the files of a checkout that are pointers of Git LFS.
+// lfsPointers returns the paths of files in a checkout that are pointers of Git LFS.
 func (w *worktree) lfsPointers() []string {
 	uses := false
 	for _, f := range w.content.files {

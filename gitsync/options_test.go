@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// With a depth a first fetch brings the newest commits only, and a later one
-// what came on top of them; git can read the checkout.
+// With a depth, the first fetch brings the newest commits only, and later fetches bring the
+// commits since. git can read the checkout.
 func TestDepth(t *testing.T) {
 	for _, way := range []string{"http", "ssh"} {
 		t.Run(way, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Only the branch of the environment is fetched, and another one beside it when
-// a person asks for it; branches that went away go from the mirror.
+// Only the branch of the environment is fetched, and another one in addition when a person
+// asks for it. Branches that are deleted disappear from the mirror.
 func TestSingleBranch(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("1", map[string]string{"a": "1"})
@@ -111,7 +111,10 @@ func TestRangeOfVersions(t *testing.T) {
 			o.git("tag", "-m", "x", tag)
 		}
 		o.git("push", "-q", "origin", "--tags")
-		for wanted, tag := range map[string]string{"^1": "1.10.0", "~1.0": "v1.0.0", ">=1 <3": "v2.0.0", "*": "v2.0.0", "<1.10": "v1.9.0", "2.0.0-rc.1": "v2.0.0-rc.1"} {
+		for wanted, tag := range map[string]string{
+			"^1": "1.10.0", "~1.0": "v1.0.0", ">=1 <3": "v2.0.0", "*": "v2.0.0", "<1.10": "v1.9.0",
+			"2.0.0-rc.1": "v2.0.0-rc.1",
+		} {
 			src := Source{URL: url, Branch: "semver:" + wanted, Only: "semver:" + wanted}
 			rev, _ := fetch(t, s, src)
 			if rev.Commit != tags[tag] || rev.Branch != tag {
@@ -134,7 +137,7 @@ func TestRangeOfVersions(t *testing.T) {
 	}
 }
 
-// Pointers of LFS are said, by name, at each checkout.
+// Every checkout names the files that are LFS pointers.
 func TestLFSPointersAreSaid(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	commit := o.push("x", map[string]string{
@@ -171,7 +174,7 @@ func (o *origin) withSubmodule(name, at, url string, files map[string]string) *o
 	return sub
 }
 
-// beside pushes one file beside submodules, which are not in the working copy.
+// beside pushes a file in addition to submodules, which are not in the working copy.
 func (o *origin) beside(name, content string) {
 	o.t.Helper()
 	o.write(map[string]string{name: content})
@@ -180,8 +183,8 @@ func (o *origin) beside(name, content string) {
 	o.git("push", "-q", "origin", "HEAD")
 }
 
-// Submodules are part of the checkout where they are wanted, at the commit that
-// is named, and follow it.
+// Submodules are part of the checkout if the source asks for them, at the commit that the
+// repository names, and follow it.
 func TestSubmodules(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("1", map[string]string{"a": "1"})
@@ -226,7 +229,7 @@ func TestSubmodules(t *testing.T) {
 	wantTree(t, dir, map[string]string{"a": "1", ".gitmodules": gitmodules})
 }
 
-// Submodules that must not be checked out, though they can be pushed.
+// Submodules that are dangerous to check out can be pushed, but are refused.
 func TestDangerousSubmodules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -235,14 +238,30 @@ func TestDangerousSubmodules(t *testing.T) {
 		more  func(o, sub *origin)
 		want  []string
 	}{
-		{name: "a path on the server", url: "/etc", files: map[string]string{"x": "1"}, want: []string{"lies on the disk of the server"}},
-		{name: "file URL", url: "file:///srv/x", files: map[string]string{"x": "1"}, want: []string{"lies on the disk of the server"}},
+		{
+			name: "a path on the server", url: "/etc", files: map[string]string{"x": "1"},
+			want: []string{"lies on the disk of the server"},
+		},
+		{
+			name: "file URL", url: "file:///srv/x", files: map[string]string{"x": "1"},
+			want: []string{"lies on the disk of the server"},
+		},
 		{name: "a program", url: "ext::sh -c id", files: map[string]string{"x": "1"}, want: []string{"cannot be used"}},
-		{name: "an option", url: "--upload-pack=id", files: map[string]string{"x": "1"}, want: []string{"cannot be used"}},
-		{name: "a password", url: "https://ada:s3cr3t@h.invalid/x", files: map[string]string{"x": "1"}, want: []string{"committed for all to read"}},
-		{name: "a link out of it", url: "../sub.git", files: map[string]string{"l": "->../../a"}, want: []string{"outside of the repository"}},
+		{
+			name: "an option", url: "--upload-pack=id", files: map[string]string{"x": "1"},
+			want: []string{"cannot be used"},
+		},
+		{
+			name: "a password", url: "https://ada:s3cr3t@h.invalid/x", files: map[string]string{"x": "1"},
+			want: []string{"committed for all to read"},
+		},
+		{
+			name: "a link out of it", url: "../sub.git", files: map[string]string{"l": "->../../a"},
+			want: []string{"outside of the repository"},
+		},
 		{name: "a link out, through one of it", url: "../sub.git", files: map[string]string{"l": "->.", "x": "1"},
-			more: func(o, _ *origin) { o.beside("evil", "->libs/sub/l/../../../etc") }, want: []string{"outside of the repository"}},
+			more: func(o, _ *origin) { o.beside("evil", "->libs/sub/l/../../../etc") },
+			want: []string{"outside of the repository"}},
 		{name: "not in .gitmodules", url: "../sub.git", files: map[string]string{"x": "1"},
 			more: func(o, _ *origin) {
 				o.beside(".gitmodules", "[submodule \"x\"]\n\tpath = elsewhere\n\turl = ../sub.git\n")
@@ -283,7 +302,7 @@ func TestDangerousSubmodules(t *testing.T) {
 	}
 }
 
-// A repository that has itself as a submodule, ever deeper, is refused.
+// A repository that contains itself as a submodule, deeper and deeper, is refused.
 func TestSubmoduleLoop(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	commit := o.push("1", map[string]string{"a": "1"})
@@ -311,14 +330,20 @@ func TestSubmodulesGetNoForeignCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &above{place: top}
-	for raw, lent := range map[string]bool{"../b.git": true, "../../../../b.git": true, "https://H/x": true, "https://other/x": false, "http://h/x": false, "git@h:x": false} {
+	a := &parent{place: top}
+	for raw, lent := range map[string]bool{
+		"../b.git": true, "../../../../b.git": true, "https://H/x": true, "https://other/x": false,
+		"http://h/x": false, "git@h:x": false,
+	} {
 		p, err := a.resolve(raw)
 		if err != nil || (p.credentials == top.credentials) != lent {
 			t.Errorf("%s: %s, lent %v, %v", raw, p.shown, p.credentials != Credentials{}, err)
 		}
 	}
-	for base, want := range map[string]string{"git@h:g/a.git": "git@h:g/b", "git@h:/g/a.git": "git@h:/g/b", "git@[::1]:g/a": "git@[::1]:g/b", "ssh://git@h:1/g/a": "ssh://git@h:1/g/b", "/srv/a": "/srv/b"} {
+	for base, want := range map[string]string{
+		"git@h:g/a.git": "git@h:g/b", "git@h:/g/a.git": "git@h:/g/b", "git@[::1]:g/a": "git@[::1]:g/b",
+		"ssh://git@h:1/g/a": "ssh://git@h:1/g/b", "/srv/a": "/srv/b",
+	} {
 		p, err := locate(base)
 		if err != nil || p.relative("../b") != want {
 			t.Errorf("%s: %s, %v", base, p.relative("../b"), err)

@@ -4,8 +4,8 @@ import (
 	"github.com/go-git/go-git/v5"
 )
 
-// Origin gives the URL, without credentials, that the working copy in a folder
-// was cloned from; empty when the folder is none of its own.
+// Origin returns the URL, without credentials, that the working copy in a folder was
+// cloned from. It is empty when the folder is not the top of a working copy.
 func Origin(dir string) string {
 	repo, err := git.PlainOpen(dir)
 	if err != nil {

@@ -119,7 +119,8 @@ func TestConfigIsChecked(t *testing.T) {
 	full := Config{Mirrors: "/m", Logger: slog.Default()}
 	for name, spoil := range map[string]func(*Config){
 		"Mirrors": func(c *Config) { c.Mirrors = "" }, "Logger": func(c *Config) { c.Logger = nil },
-		"Keep": func(c *Config) { c.Keep = []string{"a/b"} }, "[x": func(c *Config) { c.Keep = []string{"[x"} }, "negative": func(c *Config) { c.AskTimeout = -1 },
+		"Keep": func(c *Config) { c.Keep = []string{"a/b"} }, "[x": func(c *Config) { c.Keep = []string{"[x"} },
+		"negative": func(c *Config) { c.AskTimeout = -1 },
 	} {
 		cfg := full
 		spoil(&cfg)
@@ -129,10 +130,13 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever is given as a URL: no panic, no secret in the fault, and what is
-// accepted is understood the same way again.
+// No text given as a URL causes a panic or a secret in the fault. A URL that is accepted is
+// parsed the same way again.
 func FuzzParseSource(f *testing.F) {
-	for _, s := range []string{"https://h/x", "http://u:p@h:1/x", "file:///x", "/x", "git@h:x", "ssh://h/x", "https://u:%zz@h/", "file://%2f/x"} {
+	for _, s := range []string{
+		"https://h/x", "http://u:p@h:1/x", "file:///x", "/x", "git@h:x", "ssh://h/x", "https://u:%zz@h/",
+		"file://%2f/x",
+	} {
 		f.Add(s, "pass-word")
 	}
 	f.Fuzz(func(t *testing.T, raw, password string) {

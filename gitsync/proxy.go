@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// parseProxy reads the URL of a proxy; nil for none.
+// parseProxy parses the URL of a proxy. It returns nil for an empty text.
 func parseProxy(raw string) (*url.URL, error) {
 	if raw == "" {
 		return nil, nil
@@ -28,12 +28,12 @@ func parseProxy(raw string) (*url.URL, error) {
 			return u, nil
 		}
 	}
-	// The cause would quote the URL, password and all.
+	// The error of url.Parse would quote the URL with its password.
 	return nil, fault.New("gitsync.Proxy", fault.Invalid, "the setting git_proxy is not the URL of a proxy").
 		Hint("write it as http://host:port, https://host:port or socks5://host:port")
 }
 
-// dialThrough connects to an address, through a proxy when one is named.
+// dialThrough connects to an address, through the proxy at the URL raw unless that is empty.
 func dialThrough(ctx context.Context, raw, address string) (net.Conn, error) {
 	direct := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	via, err := parseProxy(raw)
@@ -53,7 +53,7 @@ func dialThrough(ctx context.Context, raw, address string) (net.Conn, error) {
 	return dialConnect(ctx, direct, via, address)
 }
 
-// dialConnect asks an HTTP proxy for a tunnel.
+// dialConnect opens a tunnel through an HTTP proxy.
 func dialConnect(ctx context.Context, direct *net.Dialer, via *url.URL, address string) (net.Conn, error) {
 	port := via.Port()
 	if port == "" {
@@ -76,10 +76,8 @@ func dialConnect(ctx context.Context, direct *net.Dialer, via *url.URL, address 
 	}
 	if via.User != nil {
 		password, _ := via.User.Password()
-		req.Header.Set(
-			"Proxy-Authorization",
-			"Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)),
-		)
+		credentials := base64.StdEncoding.EncodeToString([]byte(via.User.Username() + ":" + password))
+		req.Header.Set("Proxy-Authorization", "Basic "+credentials)
 	}
 	r := bufio.NewReader(conn)
 	err = req.Write(conn)
@@ -88,7 +86,8 @@ func dialConnect(ctx context.Context, direct *net.Dialer, via *url.URL, address 
 		res, err = http.ReadResponse(r, req)
 	}
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fault.New("gitsync.Proxy", fault.Unavailable, fmt.Sprintf("the proxy %s answered with HTTP status %d", via.Host, res.StatusCode)).
+		err = fault.New("gitsync.Proxy", fault.Unavailable,
+			fmt.Sprintf("the proxy %s answered with HTTP status %d", via.Host, res.StatusCode)).
 			Hint("check the setting git_proxy, and that the proxy allows connections to " + address)
 	}
 	if err != nil {
@@ -98,7 +97,7 @@ func dialConnect(ctx context.Context, direct *net.Dialer, via *url.URL, address 
 	return &buffered{conn, r}, nil
 }
 
-// buffered is a connection of which some was read ahead.
+// buffered is a connection from which some bytes have been read ahead.
 type buffered struct {
 	net.Conn
 	r *bufio.Reader

@@ -36,7 +36,7 @@ func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (inte
 	if err != nil {
 		return intent.Revision{}, report, err
 	}
-	if err := q.check(); err != nil {
+	if err := q.validate(); err != nil {
 		return intent.Revision{}, report, err
 	}
 	report.Command = fmt.Sprintf("git fetch %s %s %s && git merge-tree --write-tree %s %s",
@@ -60,7 +60,8 @@ func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (inte
 		if head != plumbing.ZeroHash {
 			found = "points to " + short(head.String())
 		}
-		return intent.Revision{}, report, fault.New(opPull, fault.NotFound, fmt.Sprintf("%s %s now, and not to %s", q.HeadRef, found, short(q.Head))).
+		return intent.Revision{}, report, fault.New(opPull, fault.NotFound,
+			fmt.Sprintf("%s %s now, and not to %s", q.HeadRef, found, short(q.Head))).
 			Hint("it was pushed to; the newer commit gets a preview of its own")
 	}
 	unlock, err := lockMirror(ctx, s.mirrorDir(p))
@@ -77,8 +78,8 @@ func (s *Syncer) MergePull(ctx context.Context, src Source, q PullRequest) (inte
 	return rev, report, err
 }
 
-// check refuses what could not come from a forge that means well.
-func (q PullRequest) check() error {
+// validate rejects pull requests that no well-behaved forge would send.
+func (q PullRequest) validate() error {
 	for _, name := range []string{q.HeadRef, q.MergeRef} {
 		n := plumbing.ReferenceName(name)
 		if name != "" && (!strings.HasPrefix(name, "refs/") || n.Validate() != nil || !n.IsSafe()) {
@@ -87,15 +88,15 @@ func (q PullRequest) check() error {
 	}
 	switch {
 	case q.HeadRef == "" || q.Base == "":
-		return fault.New(opPull, fault.Invalid, "a pull request has a head and a branch that it goes to")
+		return fault.New(opPull, fault.Invalid, "the pull request has no head or no base branch")
 	case !plumbing.IsHash(q.Head):
 		return fault.New(opPull, fault.Invalid, fmt.Sprintf("%q is not a full commit hash", printable(q.Head)))
 	}
 	return nil
 }
 
-// fetchPrivate brings the commits of a pull request's references into the
-// mirror, but not the references.
+// fetchPrivate fetches the commits of a pull request's references into the mirror,
+// but not the references. It returns the references of the remote.
 func (s *Syncer) fetchPrivate(ctx context.Context, p place, q PullRequest) (refSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.FetchTimeout)
 	defer cancel()
@@ -140,7 +141,7 @@ func (s *Syncer) fetchPrivate(ctx context.Context, p place, q PullRequest) (refS
 	return at, nil
 }
 
-// mergeResult finds the forge's merge, or makes one.
+// mergeResult returns the merge that the forge made, if it is of the right commits, or makes one.
 func (m *mirror) mergeResult(
 	ctx context.Context,
 	q PullRequest,
@@ -176,30 +177,33 @@ func (m *mirror) mergeResult(
 	return revisionOf(result, head, q.Base), nil
 }
 
-// revisionOf shows a merge as what it brings: author and subject are those of the head.
+// revisionOf describes a merge by what it brings: author and subject are those of the head.
 func revisionOf(merged plumbing.Hash, head *object.Commit, branch string) intent.Revision {
 	subject, _, _ := strings.Cut(strings.TrimSpace(head.Message), "\n")
 	return intent.Revision{
-		Commit: merged.String(), Branch: branch, Author: provenance.Clean(head.Author.Name), Email: provenance.Clean(head.Author.Email),
+		Commit: merged.String(), Branch: branch, Author: provenance.Clean(head.Author.Name),
+		Email:   provenance.Clean(head.Author.Email),
 		Subject: provenance.Clean(strings.TrimSpace(subject)), Time: head.Committer.When,
 	}
 }
 
-// merge merges a head into a branch: one of the two where it holds the other,
-// else a commit that is made here. It is the same each time.
+// merge merges a head into a branch. If one of the two contains the other, it returns
+// that one, and otherwise a new commit, which is the same each time. It also returns
+// a line for the report.
 func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing.Hash, string, error) {
 	bases, err := ours.MergeBase(head)
 	if err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return plumbing.ZeroHash, "", fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if len(bases) == 0 {
-		return plumbing.ZeroHash, "", fault.New(opPull, fault.Conflict, fmt.Sprintf("%s and the branch have no history in common", short(head.Hash.String()))).
+		return plumbing.ZeroHash, "", fault.New(opPull, fault.Conflict,
+			fmt.Sprintf("%s and the branch have no history in common", short(head.Hash.String()))).
 			Hint("rebase it on the branch; with git_depth, the mirror may not reach back far enough")
 	}
 	base := bases[0]
 	switch base.Hash {
 	case head.Hash:
-		return ours.Hash, "The branch holds it already\n", nil
+		return ours.Hash, "The branch contains it already\n", nil
 	case ours.Hash:
 		return head.Hash, "It is ahead of the branch: nothing to merge\n", nil
 	}
@@ -209,7 +213,8 @@ func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing
 		return plumbing.ZeroHash, "", err
 	}
 	if len(t.conflicts) > 0 {
-		return plumbing.ZeroHash, "", fault.New(opPull, fault.Conflict, fmt.Sprintf("%s does not merge: %s", short(head.Hash.String()), enumerate(t.conflicts, 10))).
+		return plumbing.ZeroHash, "", fault.New(opPull, fault.Conflict,
+			fmt.Sprintf("%s does not merge: %s", short(head.Hash.String()), enumerate(t.conflicts, 10))).
 			Hint("merge the branch into it, or rebase it")
 	}
 	c := &object.Commit{
@@ -231,7 +236,7 @@ func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing
 	), err
 }
 
-// keep stores an object of our own making, unless it is there.
+// keep stores a new object, unless the mirror has it.
 func (m *mirror) keep(encode func(plumbing.EncodedObject) error) (plumbing.Hash, error) {
 	o := m.store.NewEncodedObject()
 	if err := encode(o); err != nil {

@@ -12,7 +12,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// proposal pushes a head as forges keep it: no branch, only a name of its own.
+// proposal pushes the head of a pull request like a forge: not as a branch, only under a
+// name of its own.
 func (o *origin) proposal(number int, from, message string, files map[string]string) string {
 	o.t.Helper()
 	o.git("checkout", "-q", "-B", "feature", from)
@@ -29,9 +30,8 @@ func pullOf(head string) PullRequest {
 	return PullRequest{Base: "main", Head: head, HeadRef: "refs/pull/7/head", MergeRef: "refs/pull/7/merge"}
 }
 
-// A pull request is merged as git merges it, from a local repository and over
-// HTTP: files that both sides changed line by line, those of one side as they
-// are. The merge can be checked out, is the same the second time, and no branch has it.
+// A pull request is merged as git merges it, from a local repository and over HTTP. The
+// merge can be checked out, is the same the second time, and is on no branch.
 func TestAMergeResult(t *testing.T) {
 	o := newOrigin(t)
 	base := o.push(
@@ -102,8 +102,8 @@ func TestAMergeResult(t *testing.T) {
 	}
 }
 
-// The forge's own merge is taken when it is of exactly these commits, and not
-// when it is of another branch's state, or somebody's invention.
+// The merge of the forge is used if it is of exactly these commits, and not if it is of an
+// older state of the branch or made up by somebody.
 func TestTheForgesOwnMerge(t *testing.T) {
 	o := newOrigin(t)
 	o.push("base", map[string]string{"a": "1\n"})
@@ -123,8 +123,8 @@ func TestTheForgesOwnMerge(t *testing.T) {
 	}
 }
 
-// What does not merge is told by file; what moved on, what is no reference and
-// what has nothing in common is refused. The mirror stays as it was.
+// A conflict names the files. A head that moved, a name that is not a reference, and a head
+// without common history are refused. The mirror stays as it was.
 func TestWhatDoesNotMerge(t *testing.T) {
 	o := newOrigin(t)
 	o.push("base", map[string]string{"a.txt": "1\n", "gone.txt": "1\n", "bin": "\x00one", "name": "1\n"})
@@ -140,7 +140,10 @@ func TestWhatDoesNotMerge(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a.txt (the same lines changed on both sides)", "gone.txt (removed on one side", "bin (changed on both sides, and no text)", "name (changed"} {
+	for _, want := range []string{
+		"a.txt (the same lines changed on both sides)", "gone.txt (removed on one side",
+		"bin (changed on both sides, and not a text)", "name (changed",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing of %q in %v", want, err)
 		}
@@ -171,8 +174,8 @@ func TestWhatDoesNotMerge(t *testing.T) {
 	}
 }
 
-// A commit is taken back as git takes it back, also when others came after it;
-// what came later is kept, and what it cannot tell apart is refused.
+// A commit is reverted as git reverts it, also when other commits came after it, whose
+// changes are kept. What cannot be separated from them is refused.
 func TestACommitIsTakenBack(t *testing.T) {
 	o := newOrigin(t)
 	first := o.push("first", map[string]string{"a": "1\n2\n3\n4\n5\n", "b": "x\n", "old": "o\n", "run": "r\n"})
@@ -205,15 +208,18 @@ func TestACommitIsTakenBack(t *testing.T) {
 	}
 	o.git("reset", "-q", "--hard", "main~1")
 	o.push("the same line", map[string]string{"a": "uno\n2\n3\n4\nfive\n"})
-	for commit, kind := range map[string]fault.Kind{bad: fault.Conflict, first: fault.Conflict, strings.Repeat("a", 40): fault.NotFound, "main": fault.Invalid} {
+	for commit, kind := range map[string]fault.Kind{
+		bad: fault.Conflict, first: fault.Conflict, strings.Repeat("a", 40): fault.NotFound,
+		"main": fault.Invalid,
+	} {
 		if _, changes, err := s.Revert(t.Context(), src, commit); !fault.Is(err, kind) {
 			t.Errorf("%s: %+v, %v", commit, changes, err)
 		}
 	}
 }
 
-// Texts are merged as git merge-file merges them, in many random histories;
-// where git sees a conflict, so do we.
+// Texts of many random histories are merged as git merge-file merges them, with conflicts
+// where git sees conflicts.
 func TestLinesAreMergedAsGitDoes(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
@@ -271,7 +277,7 @@ func TestLinesAreMergedAsGitDoes(t *testing.T) {
 	}
 }
 
-// Any three texts are merged or refused; what is merged keeps what only one side has.
+// Any three texts are merged or refused. The result keeps what only one side has.
 func FuzzMergeLines(f *testing.F) {
 	f.Add("a\nb\n", "a\nc\n", "a\nb\nd\n")
 	f.Add("", "x", "y")

@@ -9,21 +9,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// remote is a repository to fetch from. It serves one fetch, and is closed after it.
+// remote is a repository to fetch from. It is opened for one fetch, and closed after it.
 type remote interface {
-	// refs asks what the branches and tags are.
+	// refs asks for the branches and tags. It is called first.
 	refs(ctx context.Context) (refSet, error)
-	// fetch brings everything that the wanted objects need into the mirror,
-	// and gives what the remote said meanwhile. An object is in the mirror
-	// only once all that it needs is. refs was called before.
+	// fetch brings the wanted objects, and everything that they need, into the mirror.
+	// An object is in the mirror only when everything that it needs is. fetch returns
+	// the messages of the remote.
 	fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (said string, err error)
-	// peeled gives the commit behind a reference, after refs was called: the
-	// reference itself unless it is an annotated tag.
+	// peeled returns the commit of a reference that points to h: h itself, unless it
+	// is an annotated tag.
 	peeled(name string, h plumbing.Hash) plumbing.Hash
 	close()
 }
 
-// dial gives the remote of a place; nothing is asked yet.
+// dial returns the remote of a place. It does not connect to it yet.
 func (s *Syncer) dial(p place) (remote, error) {
 	if p.local != "" {
 		return openLocal(p)
@@ -40,18 +40,18 @@ type refSet struct {
 	refs map[string]plumbing.Hash
 }
 
-// mirrored reports whether we copy a reference: branches and tags, not the
-// pull requests and other private names of forges.
+// mirrored reports whether a mirror has a reference: it has branches and tags, but
+// not the references that forges keep for pull requests and other things.
 func mirrored(name string) bool {
 	n := plumbing.ReferenceName(name)
 	return (strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")) &&
 		n.Validate() == nil && n.IsSafe()
 }
 
-// names gives the full names, sorted.
+// names returns the full names, sorted.
 func (r refSet) names() []string { return slices.Sorted(maps.Keys(r.refs)) }
 
-// branches gives the short names of the branches, sorted.
+// branches returns the short names of the branches, sorted.
 func (r refSet) branches() []string {
 	var names []string
 	for _, name := range r.names() {
@@ -62,7 +62,7 @@ func (r refSet) branches() []string {
 	return names
 }
 
-// find gives the full name that a person means by a branch or tag.
+// find returns the full name of the reference that a person means by a branch or tag.
 func (r refSet) find(branch string) (full string, ok bool) {
 	if wanted, is := strings.CutPrefix(branch, rangePrefix); is {
 		return r.highest(wanted)
@@ -71,8 +71,8 @@ func (r refSet) find(branch string) (full string, ok bool) {
 		if _, ok := r.refs[r.head]; ok {
 			return r.head, true
 		}
-		// HEAD of a fresh bare repository often names a branch that nobody
-		// pushed. The only branch is what is meant then.
+		// HEAD of a new bare repository often names a branch that nobody has pushed.
+		// If there is only one branch, it is the one that is meant.
 		if all := r.branches(); len(all) == 1 {
 			return "refs/heads/" + all[0], true
 		}

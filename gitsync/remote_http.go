@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// newHTTPClient makes a client for all fetches that trust alike.
+// newHTTPClient makes a client for all fetches with the same trust.
 func newHTTPClient(t Trust) (*http.Client, error) {
 	through := http.ProxyFromEnvironment
 	via, err := parseProxy(t.Proxy)
@@ -30,7 +30,8 @@ func newHTTPClient(t Trust) (*http.Client, error) {
 			secure.RootCAs = x509.NewCertPool()
 		}
 		if !secure.RootCAs.AppendCertsFromPEM([]byte(t.CABundle)) {
-			return nil, fault.New("gitsync.HTTP", fault.Invalid, "the setting git_ca_bundle holds no certificate that can be read").
+			return nil, fault.New("gitsync.HTTP", fault.Invalid,
+				"the setting git_ca_bundle holds no certificate that can be read").
 				Hint("set it to the certificate of the authority, as PEM text")
 		}
 	}
@@ -46,13 +47,13 @@ func newHTTPClient(t Trust) (*http.Client, error) {
 	}}}, nil
 }
 
-// clientKey is what makes HTTP clients differ.
+// clientKey is the part of a Trust that HTTP clients depend on.
 type clientKey struct{ bundle, proxy string }
 
-// maxClients bounds how many are kept: settings change.
+// maxClients is how many clients are kept. It is bounded because settings change.
 const maxClients = 64
 
-// client gives the HTTP client for some trust; those who trust alike share one.
+// client returns the HTTP client for a trust; equal ones share a client.
 func (s *Syncer) client(t Trust) (*http.Client, error) {
 	key := clientKey{t.CABundle, t.Proxy}
 	s.mu.Lock()
@@ -75,7 +76,7 @@ func (s *Syncer) client(t Trust) (*http.Client, error) {
 	return c, nil
 }
 
-// closeIdle closes connections that wait for another request.
+// closeIdle closes the idle connections.
 func (s *Syncer) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *Syncer) closeIdle() {
 	}
 }
 
-// shortErrors cuts the pages that come with errors: go-git reads all of them.
+// shortErrors cuts off the bodies of error answers, because go-git reads them whole.
 type shortErrors struct{ http.RoundTripper }
 
 func (s shortErrors) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -113,7 +114,7 @@ func (s *Syncer) openHTTP(p place) (*web, error) {
 	var auth transport.AuthMethod
 	if c := p.credentials; c.Username != "" || c.Password != "" {
 		if c.Username == "" {
-			c.Username = "git" // forges take any name with a token, but not none
+			c.Username = "git" // with a token, forges accept any user name, but it must not be empty
 		}
 		auth = &githttp.BasicAuth{Username: c.Username, Password: c.Password}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -24,8 +23,8 @@ import (
 	"ordain.dev/ordain/gitsync/objects"
 )
 
-// gitDirs finds the folders of a local repository, bare or not: its own, and
-// the one with objects and branches, which is another for a linked worktree.
+// gitDirs finds the Git folders of a local repository, bare or not: its own, and the
+// one with objects and branches. The two differ for a linked worktree.
 func gitDirs(path string) (dot, common string, err error) {
 	dot = path
 	info, err := os.Stat(filepath.Join(path, ".git"))
@@ -64,13 +63,13 @@ func gitDirs(path string) (dot, common string, err error) {
 	return dot, common, nil
 }
 
-// local is a repository on this machine, read where it lies. Nothing is
-// written to it.
+// local is a repository on this machine. It is read where it lies, and never written
+// to.
 type local struct {
 	place  place
 	common string
 	refsIn *filesystem.Storage
-	// stores hold the objects: those of the repository and those that it borrows.
+	// stores are the objects of the repository, and those that it borrows.
 	stores []*objects.Store
 	// shallow commits were fetched without their parents.
 	shallow map[plumbing.Hash]bool
@@ -87,7 +86,7 @@ func openLocal(p place) (*local, error) {
 	}
 	fsys = withoutLocks{fsys}
 	l := &local{place: p, common: common, refsIn: filesystem.NewStorage(fsys, nil)}
-	if _, err := git.Open(l.refsIn, nil); err != nil { // judges format and extensions
+	if _, err := git.Open(l.refsIn, nil); err != nil { // checks format and extensions
 		l.close()
 		return nil, err
 	}
@@ -99,7 +98,7 @@ func openLocal(p place) (*local, error) {
 	for _, dir := range append([]string{filepath.Join(common, "objects")}, borrowed...) {
 		store, err := objects.Open(dir)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // lent by one that is gone; what is wanted may be elsewhere
+			continue // the lender is gone; the objects that we need may be elsewhere
 		}
 		if err != nil {
 			l.close()
@@ -119,9 +118,8 @@ func openLocal(p place) (*local, error) {
 	return l, nil
 }
 
-// withoutLocks hides the files by which Git, while it is pushed to, locks
-// references. They lie beside them: refs/heads/main.lock is empty at first, and
-// then holds what main is about to be.
+// withoutLocks hides the files with which git locks references during a push.
+// refs/heads/main.lock is empty at first, and then has the new value of main.
 type withoutLocks struct{ billy.Filesystem }
 
 // ReadDir implements billy.Dir.
@@ -130,7 +128,7 @@ func (w withoutLocks) ReadDir(path string) ([]os.FileInfo, error) {
 	return slices.DeleteFunc(list, func(f os.FileInfo) bool { return strings.HasSuffix(f.Name(), ".lock") }), err
 }
 
-// alternates lists the object folders that one borrows from, and those that these borrow from.
+// alternates returns the object folders that a repository borrows from, directly or through others.
 func alternates(objects string, depth int) ([]string, error) {
 	f, err := os.Open(filepath.Join(objects, "info", "alternates"))
 	if errors.Is(err, fs.ErrNotExist) || depth == 0 {
@@ -190,6 +188,7 @@ func (l *local) refs(ctx context.Context) (refSet, error) {
 	return set, nil
 }
 
+// object finds an object in one of the stores.
 func (l *local) object(h plumbing.Hash) (plumbing.EncodedObject, error) {
 	for _, s := range l.stores {
 		o, err := s.EncodedObject(plumbing.AnyObject, h)
@@ -242,129 +241,9 @@ func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (
 	})
 }
 
-// walk finds the objects that are missing below some tips, in an order in
-// which an object comes after all that it needs. What is there is taken to be
-// there with all that it needs.
-type walk struct {
-	from    *local
-	have    func(plumbing.Hash) bool
-	seen    map[plumbing.Hash]bool
-	missing []plumbing.Hash
-}
-
-func (w *walk) closure(ctx context.Context, tips []plumbing.Hash) error {
-	// Commits and tags, depth first, with a stack: histories are long.
-	type visit struct {
-		hash plumbing.Hash
-		done bool // everything that it needs was visited
-	}
-	var commits []plumbing.Hash
-	var stack []visit
-	for _, h := range tips {
-		stack = append(stack, visit{hash: h})
-	}
-	for len(stack) > 0 {
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if v.done {
-			commits = append(commits, v.hash)
-			continue
-		}
-		if !w.need(v.hash) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		o, err := w.from.object(v.hash)
-		if err != nil {
-			return err
-		}
-		stack = append(stack, visit{hash: v.hash, done: true})
-		switch o.Type() {
-		case plumbing.CommitObject:
-			c := &object.Commit{}
-			if err := c.Decode(o); err != nil {
-				return err
-			}
-			if err := w.tree(ctx, c.TreeHash, 0); err != nil {
-				return err
-			}
-			if !w.from.shallow[v.hash] {
-				for _, parent := range c.ParentHashes {
-					stack = append(stack, visit{hash: parent})
-				}
-			}
-		case plumbing.TagObject:
-			t := &object.Tag{}
-			if err := t.Decode(o); err != nil {
-				return err
-			}
-			stack = append(stack, visit{hash: t.Target})
-		case plumbing.TreeObject: // a tag may name one
-			if err := w.entries(ctx, o, 0); err != nil {
-				return err
-			}
-		}
-	}
-	w.missing = append(w.missing, commits...)
-	return nil
-}
-
-// need reports whether an object is missing, the first time that it is asked.
-func (w *walk) need(h plumbing.Hash) bool {
-	if w.seen[h] {
-		return false
-	}
-	w.seen[h] = true
-	return !w.have(h)
-}
-
-func (w *walk) tree(ctx context.Context, h plumbing.Hash, depth int) error {
-	if !w.need(h) {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	o, err := w.from.object(h)
-	if err != nil {
-		return err
-	}
-	if err := w.entries(ctx, o, depth); err != nil {
-		return err
-	}
-	w.missing = append(w.missing, h)
-	return nil
-}
-
-func (w *walk) entries(ctx context.Context, o plumbing.EncodedObject, depth int) error {
-	if depth > maxDepth {
-		return errTooDeep
-	}
-	t := &object.Tree{}
-	if err := t.Decode(o); err != nil {
-		return err
-	}
-	for _, e := range t.Entries {
-		switch e.Mode {
-		case filemode.Submodule:
-		case filemode.Dir:
-			if err := w.tree(ctx, e.Hash, depth+1); err != nil {
-				return err
-			}
-		default:
-			if w.need(e.Hash) {
-				w.missing = append(w.missing, e.Hash)
-			}
-		}
-	}
-	return nil
-}
-
-// copyObjects copies packs and loose objects as they are: the quickest way to
-// a first mirror. The packs are listed again until no new one shows up, for a
-// repository that is being packed meanwhile.
+// copyObjects copies packs and loose objects as files, which is the quickest way to a
+// first mirror. It lists the packs again until there is no new one, because the
+// repository may be repacked at the same time.
 func copyObjects(ctx context.Context, from, to string) error {
 	for range 5 {
 		packs, err := os.ReadDir(filepath.Join(from, "pack"))
@@ -383,7 +262,7 @@ func copyObjects(ctx context.Context, from, to string) error {
 			for _, suffix := range []string{".pack", ".idx"} { // a pack counts once it has its index
 				err := copyFile(ctx, filepath.Join(from, "pack", name+suffix), filepath.Join(to, "pack", name+suffix))
 				if errors.Is(err, fs.ErrNotExist) {
-					break // packed into another by now
+					break // it was repacked into another
 				}
 				if err != nil {
 					return err
@@ -421,6 +300,7 @@ func copyObjects(ctx context.Context, from, to string) error {
 	return nil
 }
 
+// copyFile copies a file to a new one, which is read-only.
 func copyFile(ctx context.Context, from, to string) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err

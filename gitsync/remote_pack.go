@@ -15,9 +15,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// go-git leaves multi_ack out of what it says it can, for it does not negotiate
-// in rounds. Azure DevOps refuses who does not say it. We say all that we have
-// at once and read any number of answers, so that it does no harm elsewhere.
+// go-git does not announce the capability multi_ack, because it does not negotiate in
+// rounds, and Azure DevOps refuses clients without it. We can announce it: we send all
+// commits that we have at once, and read any number of answers.
 func init() {
 	transport.UnsupportedCapabilities = []capability.Capability{capability.ThinPack}
 }
@@ -34,7 +34,7 @@ type web struct {
 	place   place
 	session packSession
 	adv     *packp.AdvRefs
-	depth   int // of a first fetch; 0: all
+	depth   int // of a first fetch, in commits; 0 for all
 }
 
 func (w *web) close() { _ = w.session.Close() }
@@ -62,7 +62,7 @@ func (w *web) refs(ctx context.Context) (refSet, error) {
 		}
 	}
 	if set.head == "" && adv.Head != nil {
-		// Old servers do not say it: guess as git does.
+		// Old servers do not say which branch HEAD is: guess like git.
 		for _, guess := range append([]string{"main", "master"}, set.branches()...) {
 			if set.refs["refs/heads/"+guess] == *adv.Head {
 				set.head = "refs/heads/" + guess
@@ -123,8 +123,8 @@ func (w *web) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (st
 	return said.text(), err
 }
 
-// known lists commits that the mirror has, so that the remote leaves out what
-// they need: the tips, and some way down from each.
+// known lists commits that the mirror has, so that the remote does not send what they
+// need: the tips, and some of the first parents of each.
 func (m *mirror) known() []plumbing.Hash {
 	const perTip, most = 32, 512
 	seen := map[plumbing.Hash]bool{}
@@ -159,7 +159,7 @@ func (m *mirror) known() []plumbing.Hash {
 	return list
 }
 
-// limited keeps the beginning of what a remote says.
+// limited keeps the first bytes of the messages of a remote.
 type limited struct {
 	max int
 	buf bytes.Buffer
@@ -172,7 +172,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text gives the lines, without progress that was overwritten on the terminal.
+// text returns the messages as lines, without progress that a terminal would have overwritten.
 func (l *limited) text() string {
 	var out strings.Builder
 	for line := range strings.Lines(l.buf.String()) {

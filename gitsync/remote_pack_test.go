@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// Azure DevOps refuses who does not speak multi_ack, others do not know it: a
-// repository is cloned from each, with and without a depth, what is pushed to
-// it follows, and so does what is force-pushed.
+// Azure DevOps refuses clients without multi_ack, and other servers do not know it. We can
+// clone from both, with and without a depth, and follow pushes and force-pushes.
 func TestServersThatInsistOnAcknowledgements(t *testing.T) {
 	const multi, detailed = "multi_ack", "multi_ack_detailed"
 	for name, tt := range map[string]struct {
@@ -52,8 +51,8 @@ func TestServersThatInsistOnAcknowledgements(t *testing.T) {
 	}
 }
 
-// insisting stands before a server: it hides capabilities, and answers only
-// who says one.
+// insisting is a proxy of a server that hides capabilities, and refuses clients that do not
+// announce one of them.
 func insisting(t *testing.T, behind string, hide []string, wants string) string {
 	t.Helper()
 	to, err := url.Parse(behind)
@@ -66,7 +65,7 @@ func insisting(t *testing.T, behind string, hide []string, wants string) string 
 			return nil
 		}
 		body, err := io.ReadAll(r.Body)
-		for _, name := range hide { // as long as it was: the lengths of lines are told
+		for _, name := range hide { // of the same length, because lines begin with their length
 			for _, before := range []string{" ", "\x00"} {
 				body = bytes.ReplaceAll(
 					body,

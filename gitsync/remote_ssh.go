@@ -22,7 +22,7 @@ import (
 
 const opSSH = "gitsync.SSH"
 
-// openSSH gives the remote behind SSH; nothing is asked yet.
+// openSSH returns the remote that is reached over SSH. It does not connect to it yet.
 func (s *Syncer) openSSH(p place) (*web, error) {
 	session := &sshSession{place: p, learned: s.cfg.Learned, said: &limited{max: 4 << 10}, proxy: p.trust.Proxy}
 	var err error
@@ -32,8 +32,8 @@ func (s *Syncer) openSSH(p place) (*web, error) {
 	return &web{place: p, session: session, depth: p.depth}, nil
 }
 
-// sshMethods says how we prove who we are: the key of the source, else a key
-// of the agent where the server has one, else a password.
+// sshMethods returns how we authenticate: with the key of the source, or with the
+// keys of the SSH agent if it has none, and with its password.
 func (s *Syncer) sshMethods(p place, session *sshSession) ([]ssh.AuthMethod, error) {
 	c := p.credentials
 	var methods []ssh.AuthMethod
@@ -49,7 +49,7 @@ func (s *Syncer) sshMethods(p place, session *sshSession) ([]ssh.AuthMethod, err
 			if err != nil {
 				return nil, fmt.Errorf("the SSH agent does not answer: %w", err)
 			}
-			session.agent = conn // open until the session ends: it signs
+			session.agent = conn // open until the session ends, because it signs
 			return agent.NewClient(conn).Signers()
 		}))
 	}
@@ -58,11 +58,13 @@ func (s *Syncer) sshMethods(p place, session *sshSession) ([]ssh.AuthMethod, err
 	}
 	if len(methods) == 0 {
 		return nil, fault.New(opSSH, fault.Unauthorized, p.shown+" is reached over SSH, and there is no key for it").
-			Hint("set the secret git-ssh-key of the environment or of its project to a private key that may read the repository")
+			Hint("set the secret git-ssh-key of the environment or of its project " +
+				"to a private key that may read the repository")
 	}
 	return methods, nil
 }
 
+// parseKey parses the SSH key of credentials.
 func parseKey(c Credentials) (ssh.Signer, error) {
 	key := []byte(strings.TrimSpace(c.SSHKey) + "\n")
 	var signer ssh.Signer
@@ -70,7 +72,7 @@ func parseKey(c Credentials) (ssh.Signer, error) {
 	if c.SSHPassphrase != "" {
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(key, []byte(c.SSHPassphrase))
 		if err != nil && !errors.Is(err, x509.IncorrectPasswordError) {
-			if plain, plainErr := ssh.ParsePrivateKey(key); plainErr == nil { // it needs no passphrase
+			if plain, plainErr := ssh.ParsePrivateKey(key); plainErr == nil { // the key has no passphrase
 				return plain, nil
 			}
 		}
@@ -82,13 +84,13 @@ func parseKey(c Credentials) (ssh.Signer, error) {
 	case err == nil:
 		return signer, nil
 	case errors.As(err, &missing):
-		return nil, fault.New(opSSH, fault.Unauthorized, "the SSH key is sealed with a passphrase").
+		return nil, fault.New(opSSH, fault.Unauthorized, "the SSH key is protected by a passphrase").
 			Hint("set the secret git-ssh-passphrase")
 	case errors.Is(err, x509.IncorrectPasswordError):
 		return nil, fault.New(opSSH, fault.Unauthorized, "the passphrase of the SSH key is wrong").
 			Hint("set the secret git-ssh-passphrase again")
 	}
-	// The cause is left out: nothing of a key may show.
+	// The cause is left out, because it could show a part of the key.
 	return nil, fault.New(opSSH, fault.Invalid, "the secret git-ssh-key is not a private key that can be read").
 		Hint("set it to the whole file that ssh-keygen -t ed25519 wrote, the one without .pub")
 }
@@ -102,14 +104,14 @@ type sshSession struct {
 	agent   net.Conn
 
 	client *ssh.Client
-	run    *ssh.Session
+	remote *ssh.Session
 	in     io.WriteCloser
 	out    io.Reader
-	said   *limited // what the server's program wrote to its error output
+	said   *limited // the standard error of the program on the server
 	exited chan error
 }
 
-// within lets the end of a context cut the connection, and tells that it did.
+// within closes the connection when ctx ends during do, and then returns the cause of that.
 func (s *sshSession) within(ctx context.Context, conn io.Closer, do func() error) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
@@ -120,7 +122,7 @@ func (s *sshSession) within(ctx context.Context, conn io.Closer, do func() error
 	return err
 }
 
-// connect dials, checks the server's key and proves who we are.
+// connect dials, checks the key of the server, and authenticates.
 func (s *sshSession) connect(ctx context.Context) error {
 	at := s.place.ssh
 	conn, err := dialThrough(ctx, s.proxy, at.address())
@@ -141,7 +143,8 @@ func (s *sshSession) connect(ctx context.Context) error {
 	}
 	err = s.within(ctx, conn, func() error {
 		c, channels, requests, err := ssh.NewClientConn(conn, at.address(), &ssh.ClientConfig{
-			User: user, Auth: s.methods, HostKeyCallback: check, HostKeyAlgorithms: algorithms, ClientVersion: "SSH-2.0-ordain",
+			User: user, Auth: s.methods, HostKeyCallback: check, HostKeyAlgorithms: algorithms,
+			ClientVersion: "SSH-2.0-ordain",
 		})
 		if err != nil {
 			return err
@@ -152,19 +155,22 @@ func (s *sshSession) connect(ctx context.Context) error {
 	if err != nil {
 		conn.Close()
 		if strings.Contains(err.Error(), "unable to authenticate") {
-			return fault.New(opSSH, fault.Unauthorized, fmt.Sprintf("%s refused the SSH key of the user %s", s.place.shown, user)).
-				Hint("add the public half of the key to the forge, as a deploy key of the repository, or set the secret git-ssh-key again")
+			return fault.New(opSSH, fault.Unauthorized,
+				fmt.Sprintf("%s refused the SSH key of the user %s", s.place.shown, user)).
+				Hint("add the public half of the key to the forge, as a deploy key of the repository, " +
+					"or set the secret git-ssh-key again")
 		}
 	}
 	return err
 }
 
-// hostKeys gives the judge of the server's key, and the kinds of keys to ask
-// for: those that are known, for a server that has others too.
+// hostKeys returns the check of the server's key, and the kinds of keys to ask for:
+// those that we know of this server, which may have others too.
 func (s *sshSession) hostKeys() (ssh.HostKeyCallback, []string, error) {
 	db, err := parseKnownHosts(s.place.trust.KnownHosts)
 	if err != nil {
-		return nil, nil, fault.New(opSSH, fault.Invalid, "the known hosts of this environment cannot be read: "+printable(err.Error())).
+		return nil, nil, fault.New(opSSH, fault.Invalid,
+			"the known hosts of this environment cannot be read: "+printable(err.Error())).
 			Hint("each line names hosts, the kind of a key and the key, as ssh-keyscan prints them")
 	}
 	check := func(host string, remote net.Addr, key ssh.PublicKey) error {
@@ -181,13 +187,19 @@ func (s *sshSession) hostKeys() (ssh.HostKeyCallback, []string, error) {
 				}
 				return s.learned(s.place.trust.Scope, line)
 			}
-			return fault.New(opSSH, fault.Unauthorized, fmt.Sprintf("the SSH server of %s is not known: its key is %s", s.place.shown, print)).
-				Hint("compare the fingerprint with the one that the forge publishes; if it is the same, add this line to the project's known hosts: " + line)
+			return fault.New(opSSH, fault.Unauthorized,
+				fmt.Sprintf("the SSH server of %s is not known: its key is %s", s.place.shown, print)).
+				Hint("compare the fingerprint with the one that the forge publishes; " +
+					"if it is the same, add this line to the project's known hosts: " + line)
 		case knownhosts.IsHostKeyChanged(err):
-			return fault.New(opSSH, fault.Unauthorized, fmt.Sprintf("the key of the SSH server of %s changed: it is %s now. Somebody may stand between", s.place.shown, print)).
+			return fault.New(opSSH, fault.Unauthorized,
+				fmt.Sprintf("the key of the SSH server of %s changed: it is %s now. "+
+					"Somebody may intercept the connection", s.place.shown, print)).
 				Hint("ask who runs it; only if they changed the key, replace its lines in the known hosts by: " + line)
 		}
-		return fault.New(opSSH, fault.Unauthorized, fmt.Sprintf("the key of the SSH server of %s, %s, is refused: %s", s.place.shown, print, printable(err.Error()))).
+		return fault.New(opSSH, fault.Unauthorized,
+			fmt.Sprintf("the key of the SSH server of %s, %s, is refused: %s", s.place.shown, print,
+				printable(err.Error()))).
 			Hint("ask who runs it, and see the lines of the known hosts about it")
 	}
 	return check, db.HostKeyAlgorithms(s.place.ssh.address()), nil
@@ -214,28 +226,28 @@ func parseKnownHosts(text string) (*knownhosts.HostKeyDB, error) {
 	return db, nil
 }
 
-// AdvertisedReferencesContext starts git-upload-pack and reads what it has.
+// AdvertisedReferencesContext starts git-upload-pack and reads which references the server has.
 func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
 	adv := packp.NewAdvRefs()
 	err := s.within(ctx, s.client, func() (err error) {
-		if s.run, err = s.client.NewSession(); err != nil {
+		if s.remote, err = s.client.NewSession(); err != nil {
 			return err
 		}
-		if s.in, err = s.run.StdinPipe(); err != nil {
+		if s.in, err = s.remote.StdinPipe(); err != nil {
 			return err
 		}
-		if s.out, err = s.run.StdoutPipe(); err != nil {
+		if s.out, err = s.remote.StdoutPipe(); err != nil {
 			return err
 		}
-		s.run.Stderr = s.said
-		if err = s.run.Start("git-upload-pack " + sshQuote(s.place.ssh.path)); err != nil {
+		s.remote.Stderr = s.said
+		if err = s.remote.Start("git-upload-pack " + sshQuote(s.place.ssh.path)); err != nil {
 			return err
 		}
 		s.exited = make(chan error, 1)
-		go func() { s.exited <- s.run.Wait() }()
+		go func() { s.exited <- s.remote.Wait() }()
 		return adv.Decode(s.out)
 	})
 	switch {
@@ -251,8 +263,8 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	return adv, nil
 }
 
-// explain finds out why there is no advertisement: the program says it on its
-// error output before it exits.
+// explain finds out why the server named no references: git-upload-pack writes the
+// reason to its standard error before it exits.
 func (s *sshSession) explain(ctx context.Context, err error) error {
 	if s.exited == nil {
 		return err
@@ -261,14 +273,16 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 	timer := time.NewTimer(2 * time.Second)
 	defer timer.Stop()
 	select {
-	case <-s.exited: // its error output is whole now
+	case <-s.exited: // its standard error is complete
 	case <-timer.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	said := s.said.text()
 	lower := strings.ToLower(said + err.Error())
-	for _, hint := range []string{"not found", "does not appear to be a git repository", "does not exist", "could not be found", "no such"} {
+	for _, hint := range []string{
+		"not found", "does not appear to be a git repository", "does not exist", "could not be found", "no such",
+	} {
 		if strings.Contains(lower, hint) {
 			return transport.ErrRepositoryNotFound
 		}
@@ -281,7 +295,8 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 	if said == "" {
 		return fmt.Errorf("%w: %w", errNotGit, err)
 	}
-	return fault.New(opSSH, fault.Unavailable, s.place.shown+" could not be read: "+printable(strings.Join(strings.Fields(said), " "))).
+	return fault.New(opSSH, fault.Unavailable,
+		s.place.shown+" could not be read: "+printable(strings.Join(strings.Fields(said), " "))).
 		Hint("ask who runs the Git server what it means; it is tried again")
 }
 
@@ -331,7 +346,7 @@ func (s *sshSession) Close() error {
 	return s.client.Close()
 }
 
-// closing is a reader with something to do at its end.
+// closing is a reader that calls done when it is closed.
 type closing struct {
 	io.Reader
 	done func()
@@ -339,7 +354,7 @@ type closing struct {
 
 func (c closing) Close() error { c.done(); return nil }
 
-// sshQuote quotes as git does: the other side's shell reads it.
+// sshQuote quotes an argument for the shell of the server, like git.
 func sshQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }

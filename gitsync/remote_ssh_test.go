@@ -18,7 +18,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// A push reaches the checkout over SSH: first all, then only what is new.
+// Pushes reach the checkout over SSH: the first fetch brings everything, the next only what
+// is new.
 func TestSSHFetch(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	server, src := o.serveSSH()
@@ -50,7 +51,7 @@ func TestSSHFetch(t *testing.T) {
 	}
 }
 
-// A path with everything that a shell would act on is one argument.
+// A path with all characters that a shell would interpret is one argument.
 func TestSSHPathIsQuoted(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -68,8 +69,8 @@ func TestSSHPathIsQuoted(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with keys, hosts and connections: the fault says it, shows
-// no secret, and the checkout stays as it was.
+// The fault says what is wrong with keys, hosts and connections, shows no secret, and the
+// checkout stays as it was.
 func TestSSHFaults(t *testing.T) {
 	type world struct {
 		o      *origin
@@ -83,31 +84,47 @@ func TestSSHFaults(t *testing.T) {
 		kind  fault.Kind
 		words []string
 	}{
-		{"no key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "" }, fault.Unauthorized, []string{"there is no key for it", "git-ssh-key"}},
+		{
+			"no key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "" }, fault.Unauthorized,
+			[]string{"there is no key for it", "git-ssh-key"},
+		},
 		{"wrong key", func(t *testing.T, w *world) {
 			_, other := newSigner(t)
 			w.src.Credentials.SSHKey = sshKeyPEM(t, other, "")
 		}, fault.Unauthorized, []string{"refused the SSH key of the user git", "deploy key"}},
-		{"not a key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "s3cr3t" }, fault.Invalid, []string{"git-ssh-key is not a private key"}},
+		{
+			"not a key", func(t *testing.T, w *world) { w.src.Credentials.SSHKey = "s3cr3t" }, fault.Invalid,
+			[]string{"git-ssh-key is not a private key"},
+		},
 		{"passphrase missing", func(t *testing.T, w *world) {
 			_, key := newSigner(t)
 			w.src.Credentials.SSHKey = sshKeyPEM(t, key, "s3cr3t")
-		}, fault.Unauthorized, []string{"sealed with a passphrase", "git-ssh-passphrase"}},
+		}, fault.Unauthorized, []string{"protected by a passphrase", "git-ssh-passphrase"}},
 		{"passphrase wrong", func(t *testing.T, w *world) {
 			_, key := newSigner(t)
 			w.src.Credentials.SSHKey, w.src.Credentials.SSHPassphrase = sshKeyPEM(t, key, "s3cr3t"), "s3cr3t-wrong"
 		}, fault.Unauthorized, []string{"passphrase of the SSH key is wrong"}},
-		{"unknown host", func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "" }, fault.Unauthorized, []string{"is not known", "SHA256:", "add this line"}},
+		{
+			"unknown host", func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "" }, fault.Unauthorized,
+			[]string{"is not known", "SHA256:", "add this line"},
+		},
 		{"changed host key", func(t *testing.T, w *world) {
 			other, _ := newSigner(t)
 			w.src.Trust.KnownHosts = knownhosts.Line([]string{w.server.address}, other.PublicKey())
 			w.src.Trust.AcceptNew = true // no excuse for a key that changed
-		}, fault.Unauthorized, []string{"changed", "SHA256:", "Somebody may stand between"}},
+		}, fault.Unauthorized, []string{"changed", "SHA256:", "Somebody may intercept"}},
 		{"revoked host key", func(t *testing.T, w *world) {
 			w.src.Trust.KnownHosts = "@revoked * " + strings.SplitN(w.server.known(), " ", 2)[1] + "\n"
 		}, fault.Unauthorized, []string{"is refused", "revoked"}},
-		{"malformed known hosts", func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "host ssh-ed25519 !!!" }, fault.Invalid, []string{"known hosts of this environment cannot be read"}},
-		{"no such repository", func(t *testing.T, w *world) { w.src.URL = w.server.url("/no/such") }, fault.NotFound, []string{"no Git repository at ssh://"}},
+		{
+			"malformed known hosts",
+			func(t *testing.T, w *world) { w.src.Trust.KnownHosts = "host ssh-ed25519 !!!" }, fault.Invalid,
+			[]string{"known hosts of this environment cannot be read"},
+		},
+		{
+			"no such repository", func(t *testing.T, w *world) { w.src.URL = w.server.url("/no/such") },
+			fault.NotFound, []string{"no Git repository at ssh://"},
+		},
 		{"no such command", func(t *testing.T, w *world) {
 			w.server.change(func(s *sshd) {
 				s.run = func(_ string, ch ssh.Channel) uint32 {
@@ -198,7 +215,7 @@ func (s *shortChannel) Write(p []byte) (int, error) {
 	return s.Channel.Write(p)
 }
 
-// The line that the fault shows is all that is missing.
+// After adding the line that the fault shows, the server is known.
 func TestSSHUnknownHostTellsTheLine(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	_, src := o.serveSSH()
@@ -213,7 +230,7 @@ func TestSSHUnknownHostTellsTheLine(t *testing.T) {
 	fetch(t, s, src)
 }
 
-// accept-new takes the first key, remembers it once, and refuses another.
+// With AcceptNew, the first key is accepted and remembered once, and another key is refused.
 func TestSSHAcceptNew(t *testing.T) {
 	o := newOrigin(t)
 	var lines []string
@@ -261,8 +278,8 @@ func TestSSHKeyWithPassphrase(t *testing.T) {
 	fetch(t, s, src)
 }
 
-// The agent of the server signs where the server was told to use it, and only
-// for sources without a key of their own.
+// The server's SSH agent signs if it is configured, and only for sources without a key of
+// their own.
 func TestSSHAgent(t *testing.T) {
 	o := newOrigin(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -297,7 +314,7 @@ func TestSSHAgent(t *testing.T) {
 	wantFault(t, err, fault.Unauthorized, "refused the SSH key")
 }
 
-// Who stops waiting is answered at once, and the connection is cut.
+// When its context ends, a fetch returns at once, and the connection is closed.
 func TestSSHCancel(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	server, src := o.serveSSH()

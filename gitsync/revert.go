@@ -25,7 +25,7 @@ type Change struct {
 	Was        string // hash of the blob that the branch has now; empty when it has no such file
 }
 
-// maxRevert bounds how many files a revert touches.
+// maxRevert is how many files a revert changes at most.
 const maxRevert = 500
 
 // Revert computes what reverting a commit changes in the source's branch, which
@@ -58,7 +58,7 @@ func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip str
 	return rev.Commit, changes, err
 }
 
-// revert merges what was before a commit into the branch, as if it came from the commit.
+// revert merges the state before a commit into the branch, with the commit as the common base.
 func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]Change, error) {
 	bad, err := object.GetCommit(m.store, commit)
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]Chang
 	if len(bad.ParentHashes) == 0 {
 		return nil, fault.New(opRevert, fault.Conflict, "commit "+short(commit.String())+" is the first one")
 	}
-	before, err := m.peel(bad.ParentHashes[0]) // of a merge: the branch that it went to
+	before, err := m.peel(bad.ParentHashes[0]) // for a merge, this is the branch that was merged into
 	if err != nil {
 		return nil, err
 	}
@@ -88,13 +88,15 @@ func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]Chang
 		return nil, err
 	}
 	if len(t.conflicts) > 0 {
-		return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("commit %s cannot be taken back by itself: %s", short(commit.String()), enumerate(t.conflicts, 10))).
+		return nil, fault.New(opRevert, fault.Conflict,
+			fmt.Sprintf("commit %s cannot be taken back by itself: %s", short(commit.String()),
+				enumerate(t.conflicts, 10))).
 			Hint("make the revert by hand: git revert " + short(commit.String()))
 	}
 	return m.differences(ctx, now.TreeHash, tree)
 }
 
-// differences lists the files that are others in the second tree.
+// differences returns the files that differ in the second tree.
 func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Change, error) {
 	was, err := m.flat(ctx, from)
 	if err != nil {
@@ -111,7 +113,7 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Cha
 			continue
 		}
 		if e.Mode != filemode.Regular && e.Mode != filemode.Executable {
-			return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("%q is no plain file", printable(path))).
+			return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("%q is not a plain file", printable(path))).
 				Hint("make the revert by hand with git")
 		}
 		text, err := m.read(e.Hash, mergeLimit)
@@ -132,9 +134,10 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Cha
 	}
 	switch {
 	case len(out) == 0:
-		return nil, fault.New(opRevert, fault.Conflict, "the branch is without these changes already")
+		return nil, fault.New(opRevert, fault.Conflict, "the branch does not have these changes")
 	case len(out) > maxRevert:
-		return nil, fault.New(opRevert, fault.Conflict, fmt.Sprintf("it touches %d files, more than %d", len(out), maxRevert)).
+		return nil, fault.New(opRevert, fault.Conflict,
+			fmt.Sprintf("it changes %d files, more than %d", len(out), maxRevert)).
 			Hint("make the revert by hand with git")
 	}
 	slices.SortFunc(out, func(a, b Change) int {
@@ -146,9 +149,9 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Cha
 	return out, nil
 }
 
-// flat lists the files of a tree by path.
+// flat returns all files of a tree by path.
 func (m *mirror) flat(ctx context.Context, h plumbing.Hash) (map[string]object.TreeEntry, error) {
-	c, err := m.readContent(ctx, &treeCache{}, &object.Commit{Hash: h, TreeHash: h}, func(string) bool { return false })
+	c, err := m.readContent(ctx, &object.Commit{Hash: h, TreeHash: h}, func(string) bool { return false })
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
-// scanner looks at everything in a checkout, several folders at a time.
-// Nothing is taken on trust: every folder is listed and every file is looked
-// at, for only that proves that the checkout is the commit and nothing else.
+// scanner looks at everything in a checkout, at several folders at a time. It lists
+// every folder and looks at every file, because only that proves that the checkout
+// is the commit and nothing else.
 type scanner struct {
 	w       *worktree
 	ctx     context.Context
-	workers chan struct{} // more than the one that asks
+	workers chan struct{} // bounds the goroutines besides the first
 	done    sync.WaitGroup
 
 	mu     sync.Mutex
@@ -27,8 +27,8 @@ type scanner struct {
 	err    error
 }
 
-// scan finds what does not belong to the commit, the folders that are there,
-// and the files that are as they should be.
+// scan finds what does not belong to the commit, which of its folders exist, and
+// which of its files are right.
 func (w *worktree) scan(ctx context.Context) error {
 	s := &scanner{
 		w:       w,
@@ -43,7 +43,7 @@ func (w *worktree) scan(ctx context.Context) error {
 	return s.err
 }
 
-// below looks at a folder beside, when a worker is free.
+// below scans a folder, in a goroutine of its own when a worker is free.
 func (s *scanner) below(dir string) {
 	select {
 	case s.workers <- struct{}{}:
@@ -56,6 +56,7 @@ func (s *scanner) below(dir string) {
 	}
 }
 
+// folder scans a folder.
 func (s *scanner) folder(dir string) {
 	entries, err := os.ReadDir(filepath.Join(s.w.dir, filepath.FromSlash(dir)))
 	if err == nil {
@@ -85,6 +86,7 @@ func (s *scanner) folder(dir string) {
 	}
 }
 
+// file looks at everything that is not a folder.
 func (s *scanner) file(rel string, e fs.DirEntry) error {
 	i, ok := s.w.content.byPath[rel]
 	if !ok || s.w.content.files[i].mode == filemode.Submodule {
@@ -96,12 +98,12 @@ func (s *scanner) file(rel string, e fs.DirEntry) error {
 		return err
 	}
 	if f := s.w.content.files[i]; s.w.same(f, info) {
-		s.w.fresh[i] = f.entry(info) // nobody else writes this one
+		s.w.fresh[i] = f.entry(info) // no other goroutine writes this element
 	}
 	return nil
 }
 
-// judge notes a folder that stays, or whatever does not belong there.
+// judge notes that a folder exists and stays, or that something is to be removed. It returns stays.
 func (s *scanner) judge(rel string, stays bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,6 +115,7 @@ func (s *scanner) judge(rel string, stays bool) bool {
 	return stays
 }
 
+// fail keeps the first error.
 func (s *scanner) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +124,7 @@ func (s *scanner) fail(err error) {
 	}
 }
 
-// entry gives what the index remembers of a file that is in its place.
+// entry returns the index entry of a file that is in its place.
 func (f file) entry(info fs.FileInfo) entry {
 	e := entryOf(info)
 	e.name, e.mode, e.hash = f.path, f.mode, f.hash

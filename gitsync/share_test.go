@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// gate lets requests for the branches pass one by one, and counts them.
+// gate passes requests for the branches one by one, and counts them.
 type gate struct {
 	backend http.Handler
 	arrived chan bool
@@ -32,8 +32,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.backend.ServeHTTP(w, r)
 }
 
-// Thirty environments fetch one repository at once, while a fetch of it runs.
-// They share one more; and each sees what was pushed before it asked.
+// Thirty environments fetch a repository at once while a fetch of it is running. They share
+// one more fetch, and each sees what was pushed before its call.
 func TestManyEnvironmentsShareOneFetch(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	g := &gate{backend: o.serve("").Config.Handler, arrived: make(chan bool, 100), open: make(chan bool, 100)}
@@ -93,7 +93,7 @@ func TestManyEnvironmentsShareOneFetch(t *testing.T) {
 	}
 }
 
-// One who asked gives up; the others still get their answer.
+// When one caller gives up, the others still get their result.
 func TestOneGivesUpTheOthersDoNot(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	g := &gate{backend: o.serve("").Config.Handler, arrived: make(chan bool, 100), open: make(chan bool, 100)}
@@ -131,7 +131,7 @@ func TestOneGivesUpTheOthersDoNot(t *testing.T) {
 	}
 }
 
-// waitUntil waits for a state inside the Syncer that nobody signals.
+// waitUntil waits for a state inside the Syncer for which there is no signal.
 func waitUntil(t *testing.T, good func() bool) {
 	t.Helper()
 	tick, late := time.NewTicker(time.Millisecond), time.After(20*time.Second)
@@ -145,8 +145,8 @@ func waitUntil(t *testing.T, good func() bool) {
 	}
 }
 
-// While somebody pushes, a branch's lock lies beside it: empty at first, and
-// then with what the branch is about to be. Neither is a branch.
+// During a push there is a lock file beside the branch, which is empty at first and then has
+// the new value. It is not taken for a branch.
 func TestLocksOfAPushAreNoBranches(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	commit := o.push("one", map[string]string{"a": "1"})
@@ -165,8 +165,8 @@ func TestLocksOfAPushAreNoBranches(t *testing.T) {
 	}
 }
 
-// Several processes, each with environments of its own, sync the same
-// repository into the same mirror while it is pushed to.
+// Several processes with environments of their own sync the same repository into the same
+// mirror while it is pushed to.
 func TestProcessesShareAMirror(t *testing.T) {
 	if dir := os.Getenv("GITSYNC_TEST_DIR"); dir != "" {
 		s := newSyncer(t, func(c *Config) { c.Mirrors = filepath.Join(dir, "mirrors") })

@@ -40,8 +40,8 @@ func (c Credentials) GoString() string { return c.String() }
 // LogValue hides them from structured logs.
 func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// redactor masks the credentials. A long user name alone is a token, as
-// several forges take it.
+// redactor masks the credentials. A long user name without a password counts as a
+// token, because several forges accept one there.
 func (c Credentials) redactor() *secret.Redactor {
 	secrets := []string{c.Password}
 	if c.Password == "" && c.SSHKey == "" && len(c.Username) >= 12 {
@@ -71,7 +71,7 @@ type Trust struct {
 	Proxy string
 }
 
-// String hides the trust: a proxy's URL may hold a password.
+// String hides the trust, because the URL of the proxy may hold a password.
 func (t Trust) String() string { return "trust" }
 
 // GoString hides it from %#v too.
@@ -115,27 +115,26 @@ func ParseSource(raw string) (Source, error) {
 	return Source{URL: p.shown, Credentials: p.credentials}, nil
 }
 
-// place is a URL that was understood.
+// place is a parsed Source.
 type place struct {
-	shown       string    // as the person wrote it, without credentials
+	shown       string    // the URL as the person wrote it, without credentials
 	local       string    // path of a local repository; empty for a remote one
-	host        string    // of a remote one
-	ssh         *sshPlace // set for one behind SSH
+	host        string    // of a remote repository
+	ssh         *sshPlace // for a repository that is reached over SSH
 	credentials Credentials
-	// also are references that are asked for beside branches and tags.
-	also       []string
-	trust      Trust
-	depth      int
-	only       string
-	branch     string // that is fetched; only matters beside only
-	submodules bool
-	maxFile    int64
+	also        []string // references that are fetched in addition to branches and tags
+	trust       Trust
+	depth       int
+	only        string
+	branch      string // is fetched in addition to only
+	submodules  bool
+	maxFile     int64
 }
 
-// wants reports whether a reference is asked for.
+// wants reports whether a reference is fetched.
 func (p place) wants(name string) bool { return mirrored(name) || slices.Contains(p.also, name) }
 
-// key is equal for spellings that certainly mean the same repository.
+// key is the same for all spellings of a URL that certainly mean the same repository.
 func (p place) key() string {
 	if p.local != "" {
 		return "file://" + p.local
@@ -152,9 +151,9 @@ func (p place) key() string {
 	return u.String()
 }
 
-// SameHost reports whether two repositories lie on one server, so that one may
-// be shown what the other asks for: the same way (SSH, or HTTP of one kind),
-// the same host and the same port. Local ones have none.
+// SameHost reports whether two repositories are on the same server, so that one may
+// see the credentials of the other: they have the same protocol, host and port.
+// Local repositories have no host.
 func SameHost(a, b string) bool {
 	p, errA := locate(a)
 	q, errB := locate(b)
@@ -186,8 +185,8 @@ func (s *Syncer) MirrorPath(rawURL string) string {
 	return filepath.Join(s.cfg.Mirrors, hex.EncodeToString(sum[:16])+".git")
 }
 
-// mirrorDir gives the folder of a place's mirror. Those who fetch only a part
-// of a repository share one for that part.
+// mirrorDir returns the folder of a place's mirror. There are separate mirrors for
+// fetching only a part of a repository.
 func (s *Syncer) mirrorDir(p place) string {
 	dir := s.MirrorPath(p.shown)
 	if p.depth == 0 && p.only == "" {
@@ -199,7 +198,7 @@ func (s *Syncer) mirrorDir(p place) string {
 
 const opParse = "gitsync.ParseSource"
 
-// locate understands the URL; credentials of the Source come before those in its URL.
+// locate parses the URL. Credentials of the Source take precedence over those in its URL.
 func (s Source) locate() (place, error) {
 	p, err := locate(s.URL)
 	if err == nil && s.Credentials != (Credentials{}) {
@@ -210,11 +209,12 @@ func (s Source) locate() (place, error) {
 		p.depth, p.only = 0, ""
 	}
 	if strings.HasPrefix(p.only, rangePrefix) || plumbing.IsHash(p.only) {
-		p.only = "" // any tag or branch may hold it
+		p.only = "" // any branch or tag may contain it
 	}
 	return p, err
 }
 
+// locate parses the URL of a repository.
 func locate(raw string) (place, error) {
 	raw = strings.TrimSpace(raw)
 	if raw == "" {
@@ -222,7 +222,8 @@ func locate(raw string) (place, error) {
 			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path")
 	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-		return place{}, fault.New(opParse, fault.Invalid, "the Git URL holds a control character, such as a line break").
+		return place{}, fault.New(opParse, fault.Invalid,
+			"the Git URL holds a control character, such as a line break").
 			Hint("copy it again from the repository's page")
 	}
 	if filepath.IsAbs(raw) {
@@ -234,7 +235,8 @@ func locate(raw string) (place, error) {
 			return p, err
 		}
 		return place{}, fault.New(opParse, fault.Invalid, "the Git URL is neither a URL nor an absolute path").
-			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path; relative paths would depend on where the server was started")
+			Hint("give an https:// or ssh:// URL, a file:// URL or an absolute path; " +
+				"relative paths would depend on where the server was started")
 	}
 	switch strings.ToLower(scheme) {
 	case "http", "https":
@@ -244,14 +246,15 @@ func locate(raw string) (place, error) {
 	case "ssh", "git+ssh", "ssh+git":
 		return locateSSH(raw)
 	}
-	return place{}, fault.New(opParse, fault.Invalid, "Git URLs that begin with "+printable(scheme)+":// are not supported").
+	return place{}, fault.New(opParse, fault.Invalid,
+		"Git URLs that begin with "+printable(scheme)+":// are not supported").
 		Hint("use an https:// or ssh:// URL, a file:// URL or an absolute path")
 }
 
 func locateHTTP(raw string) (place, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The error of url.Parse quotes its input, credentials and all.
+		// The error of url.Parse quotes the URL with its credentials.
 		var reason *url.Error
 		if errors.As(err, &reason) {
 			err = reason.Err
@@ -302,7 +305,7 @@ func locateFile(raw string) (place, error) {
 	}, nil
 }
 
-// printable keeps what a stranger sent short and on one line.
+// printable makes a stranger's text one line of at most 100 bytes.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// sshd is an SSH server for tests that runs the commands of its users with the
-// shell, as the real one does: the real git-upload-pack answers.
+// sshd is an SSH server for tests. Like a real one it runs the commands of its users with
+// the shell, so that the real git-upload-pack answers.
 type sshd struct {
 	t       testing.TB
 	config  *ssh.ServerConfig
@@ -41,7 +41,7 @@ func (s *sshd) change(how func(s *sshd)) {
 	how(s)
 }
 
-// manners are how a connection is treated.
+// manners say how a connection is treated.
 type manners struct {
 	config ssh.ServerConfig
 	run    func(command string, ch ssh.Channel) uint32
@@ -190,7 +190,7 @@ func (s *sshd) shell(command string, ch ssh.Channel) uint32 {
 	return 0
 }
 
-// known gives the line of known_hosts about the server.
+// known returns the line of known_hosts for the server.
 func (s *sshd) known() string {
 	return knownhosts.Line([]string{s.address}, s.host.PublicKey())
 }
@@ -201,10 +201,10 @@ func (s *sshd) ran() []string {
 	return append([]string(nil), s.commands...)
 }
 
-// url gives a repository's URL.
+// url returns the URL of a repository.
 func (s *sshd) url(path string) string { return "ssh://git@" + s.address + path }
 
-// serveSSH gives the repository over SSH, and a source that may read it.
+// serveSSH serves the repository over SSH, and returns a source that may read it.
 func (o *origin) serveSSH() (*sshd, Source) {
 	o.t.Helper()
 	signer, key := newSigner(o.t)
@@ -213,7 +213,7 @@ func (o *origin) serveSSH() (*sshd, Source) {
 		Credentials: Credentials{SSHKey: sshKeyPEM(o.t, key, "")}, Trust: Trust{KnownHosts: server.known()}}
 }
 
-// sshLine is the one line of a fault's advice that is to be added.
+// sshLine returns the line that the advice of a fault asks to add.
 func sshLine(advice string) string {
 	_, line, _ := strings.Cut(advice, "known hosts: ")
 	if line == "" {

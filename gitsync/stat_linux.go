@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// entryOf gives what the index remembers of a file on the disk.
+// entryOf returns the part of an index entry that comes from the file on the disk.
 func entryOf(info fs.FileInfo) entry {
 	e := entry{modified: momentOf(info.ModTime()), size: uint32(info.Size())}
 	e.created = e.modified

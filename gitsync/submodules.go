@@ -17,38 +17,38 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Submodules become part of what a commit holds before anything is judged,
-// compared or written: their files lie in the checkout as if the commit had
-// them. Each has a mirror, as any repository, and is read at the very commit
-// that the repository above names.
+// The files of submodules are added to the content of a commit before anything is
+// checked, compared or written, as if the commit had them. Each submodule has a
+// mirror like any repository, and is read at the commit that its parent names.
 
-// maxNesting bounds submodules in submodules.
+// maxNesting is how deep submodules may be nested.
 const maxNesting = 8
 
-// maxModules bounds what .gitmodules may hold.
+// maxModules is the largest size, in bytes, of .gitmodules.
 const maxModules = 1 << 20
 
-// above is a repository with submodules, on the way down to one.
-type above struct {
+// parent is a repository with submodules, on the way from the top to a submodule.
+type parent struct {
 	place  place
 	commit plumbing.Hash
 	m      *mirror
-	prefix string // of its files in the checkout
-	over   *above
+	prefix string  // of its paths in the checkout
+	over   *parent // nil for the top
 }
 
-// expand adds the files of all submodules to what the commit holds.
+// expand adds the files of all submodules to the content of the commit.
 func (w *worktree) expand(ctx context.Context, m *mirror) error {
 	r := &contentReader{content: w.content, m: m, ctx: ctx, kept: w.kept, commit: w.commit.Hash.String()}
-	top := &above{place: w.place, commit: w.commit.Hash, m: m}
+	top := &parent{place: w.place, commit: w.commit.Hash, m: m}
 	if err := w.submodulesOf(ctx, r, top, slices.Clone(w.content.submodules)); err != nil {
 		return err
 	}
-	// A link of the commit may lead through one of a submodule.
+	// A link of the commit may lead through a link of a submodule.
 	return r.judgeLinks()
 }
 
-func (w *worktree) submodulesOf(ctx context.Context, r *contentReader, a *above, paths []string) error {
+// submodulesOf adds the submodules at these paths of a repository.
+func (w *worktree) submodulesOf(ctx context.Context, r *contentReader, a *parent, paths []string) error {
 	urls, err := a.modules(r)
 	if err != nil {
 		return err
@@ -69,15 +69,15 @@ func (w *worktree) submodulesOf(ctx context.Context, r *contentReader, a *above,
 		if err := a.loops(r, p, hash, at); err != nil {
 			return err
 		}
-		if err := w.addSubmodule(ctx, r, &above{place: p, commit: hash, prefix: at + "/", over: a}, at); err != nil {
+		if err := w.addSubmodule(ctx, r, &parent{place: p, commit: hash, prefix: at + "/", over: a}, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// modules reads .gitmodules: URLs by path.
-func (a *above) modules(r *contentReader) (map[string]string, error) {
+// modules reads .gitmodules. It returns URLs by path.
+func (a *parent) modules(r *contentReader) (map[string]string, error) {
 	i, ok := r.byPath[a.prefix+".gitmodules"]
 	if !ok {
 		return nil, nil
@@ -85,11 +85,11 @@ func (a *above) modules(r *contentReader) (map[string]string, error) {
 	text, err := a.m.read(r.files[i].hash, maxModules)
 	if err != nil {
 		return nil, r.refuse("%q cannot be read: %v", printable(r.files[i].path), err).
-			Hint("see what git submodule status says")
+			Hint("run git submodule status")
 	}
 	modules := config.NewModules()
 	if err := modules.Unmarshal(text); err != nil {
-		return nil, r.refuse("%q is malformed", printable(r.files[i].path)).Hint("see what git submodule status says")
+		return nil, r.refuse("%q is malformed", printable(r.files[i].path)).Hint("run git submodule status")
 	}
 	urls := map[string]string{}
 	for _, m := range modules.Submodules {
@@ -98,10 +98,10 @@ func (a *above) modules(r *contentReader) (map[string]string, error) {
 	return urls, nil
 }
 
-// resolve finds the place of a submodule. It is shown the credentials of the
-// repository only on the same server, and a repository from elsewhere reaches
-// no disk of ours.
-func (a *above) resolve(raw string) (place, error) {
+// resolve returns the place of a submodule. A submodule gets the credentials of its
+// parent only if it is on the same server, and a remote repository cannot have a
+// submodule on our disk.
+func (a *parent) resolve(raw string) (place, error) {
 	if strings.HasPrefix(raw, "./") || strings.HasPrefix(raw, "../") || raw == ".." {
 		raw = a.place.relative(raw)
 	}
@@ -122,8 +122,8 @@ func (a *above) resolve(raw string) (place, error) {
 	return p, nil
 }
 
-// relative resolves a URL as git does: below the repository's own. What leads
-// above the top stays at the top.
+// relative resolves a relative URL against that of the repository, like git. A path
+// that leads above the top stays at the top.
 func (p place) relative(raw string) string {
 	switch {
 	case p.local != "":
@@ -148,12 +148,12 @@ func (p place) relative(raw string) string {
 	return u.String()
 }
 
-// loops refuses a submodule that is, at the same commit, above itself.
-func (a *above) loops(r *contentReader, p place, commit plumbing.Hash, at string) error {
+// loops refuses a submodule that contains itself at the same commit, and one that is nested too deeply.
+func (a *parent) loops(r *contentReader, p place, commit plumbing.Hash, at string) error {
 	depth := 0
 	for up := a; up != nil; up = up.over {
 		if up.commit == commit && up.place.key() == p.key() {
-			return r.refuse("the submodule %q holds itself", printable(at)).Hint("remove it from itself")
+			return r.refuse("the submodule %q contains itself", printable(at)).Hint("remove it from itself")
 		}
 		if depth++; depth >= maxNesting {
 			return r.refuse("submodules are nested more than %d deep at %q", maxNesting, printable(at)).
@@ -163,8 +163,8 @@ func (a *above) loops(r *contentReader, p place, commit plumbing.Hash, at string
 	return nil
 }
 
-// addSubmodule reads one submodule at its commit, and those in it.
-func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *above, at string) error {
+// addSubmodule adds the files of one submodule, and of the submodules in it.
+func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *parent, at string) error {
 	fail := func(err error) error {
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			return fault.Wrap(opCheckout, f.Kind, err).
@@ -182,7 +182,7 @@ func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *above,
 	if err != nil {
 		return fail(err)
 	}
-	inside, err := a.m.readContent(ctx, &w.syncer.trees, c, func(string) bool { return false })
+	inside, err := a.m.readContent(ctx, c, func(string) bool { return false })
 	if err != nil {
 		return fail(err)
 	}
@@ -211,8 +211,8 @@ func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *above,
 	return w.submodulesOf(ctx, r, a, deeper)
 }
 
-// lend opens the mirror of a repository that holds a commit, and fetches it
-// when it does not yet.
+// lend opens the mirror of a repository that has a commit. If the mirror does not
+// have it, lend fetches.
 func (s *Syncer) lend(ctx context.Context, p place, commit plumbing.Hash) (*mirror, error) {
 	for try := 0; ; try++ {
 		m, err := openMirror(s.mirrorDir(p))
@@ -224,7 +224,8 @@ func (s *Syncer) lend(ctx context.Context, p place, commit plumbing.Hash) (*mirr
 			m.close()
 		}
 		if try > 0 {
-			return nil, fault.New(opCheckout, fault.NotFound, fmt.Sprintf("commit %s is not in %s", short(commit.String()), p.shown)).
+			return nil, fault.New(opCheckout, fault.NotFound,
+				fmt.Sprintf("commit %s is not in %s", short(commit.String()), p.shown)).
 				Hint("push it there, to a branch or tag")
 		}
 		if _, err := s.share(ctx, p); err != nil {
@@ -233,7 +234,7 @@ func (s *Syncer) lend(ctx context.Context, p place, commit plumbing.Hash) (*mirr
 	}
 }
 
-// giveBack closes what was lent.
+// giveBack closes the mirrors that were lent.
 func (w *worktree) giveBack() {
 	for _, m := range w.lent {
 		m.close()

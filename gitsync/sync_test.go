@@ -24,8 +24,8 @@ func everyWay(t *testing.T, story func(t *testing.T, o *origin, url string)) {
 	})
 }
 
-// A project is pushed and comes to the disk; a second push changes, removes
-// and adds files, and only these are touched; a third only repeats.
+// A project is pushed and checked out. A second push changes, removes and adds files, and
+// only these are touched. A third fetch changes nothing.
 func TestPushedCommitsReachTheCheckout(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s, dir := newSyncer(t), filepath.Join(t.TempDir(), "compiler")
@@ -66,7 +66,8 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 		two := o.push(
 			"second",
 			map[string]string{"main.cf": "a = 2\n", "gone/a": "", "new/b/c": "3", "current": "->new",
-				"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file", "bin/run": "no longer executable"},
+				"swap": "", "swap/now": "a folder", "swop/x": "", "swop": "now a file",
+				"bin/run": "no longer executable"},
 		)
 		rev, report = fetch(t, s, src)
 		if rev.Commit != two || report.Cloned || report.Rewritten ||
@@ -107,7 +108,9 @@ func TestPushedCommitsReachTheCheckout(t *testing.T) {
 		// Back to the first: any commit of the mirror can be had.
 		checkout(t, s, src, one, dir)
 		wantTree(t, dir, first)
-		for _, text := range []string{report.Command, report.Output, co.Command, co.Output, fmt.Sprintf("%v %+v %#v", src, src, src)} {
+		for _, text := range []string{
+			report.Command, report.Output, co.Command, co.Output, fmt.Sprintf("%v %+v %#v", src, src, src),
+		} {
 			if strings.Contains(text, "s3cr3t") {
 				t.Errorf("%q shows the password", text)
 			}
@@ -130,7 +133,7 @@ func assertNoSecret(t *testing.T, dir string) {
 	}
 }
 
-// The checkout is a working copy in the eyes of git itself, and clean.
+// For git, the checkout is a clean working copy.
 func TestGitUnderstandsTheCheckout(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "compiler")
 	one := o.push("first", map[string]string{"a": "1", "b/c": "#!x", "l": "->a"})
@@ -164,9 +167,9 @@ func TestGitUnderstandsTheCheckout(t *testing.T) {
 	}
 }
 
-// Someone edited, added and deleted files in the checkout, and made a file of
-// the same size in the same second. All is as in the commit afterwards; what
-// belongs to the compiler stays.
+// People edited, added and deleted files in the checkout, and one has the same size and was
+// written in the same second. The next checkout restores the commit, and keeps what belongs
+// to the compiler.
 func TestCheckoutIsClean(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "compiler")
 	files := map[string]string{"a": "aaaa", "b": "bbbb", "c/d": "dddd", "x": "#!x", "l": "->a"}
@@ -226,7 +229,7 @@ func TestCheckoutRefusesAFolderOfOthers(t *testing.T) {
 	}
 }
 
-// Branches, tags, the default branch, and a plain commit can all be named.
+// A source can name a branch, a tag, the default branch, or a commit.
 func TestWhatABranchCanBe(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
@@ -237,7 +240,8 @@ func TestWhatABranchCanBe(t *testing.T) {
 		two := o.push("second", map[string]string{"a": "2"})
 		o.git("push", "-q", "--tags", "origin")
 		o.git("checkout", "-q", "main")
-		for branch, want := range map[string][2]string{"": {one, "main"}, "main": {one, "main"}, "feature/x": {two, "feature/x"}, "v1": {one, "v1"},
+		for branch, want := range map[string][2]string{
+			"": {one, "main"}, "main": {one, "main"}, "feature/x": {two, "feature/x"}, "v1": {one, "v1"},
 			"v1-signed": {one, "v1-signed"}, "refs/heads/feature/x": {two, "feature/x"}, two: {two, two}} {
 			rev, _ := fetch(t, s, Source{URL: url, Branch: branch})
 			if rev.Commit != want[0] || rev.Branch != want[1] {
@@ -251,19 +255,20 @@ func TestWhatABranchCanBe(t *testing.T) {
 	})
 }
 
-// Whoever looks at a commit gives as much of it as tells it from others. Too
-// little of it names those that are meant; a branch that is called like the
-// beginning of a commit is the branch; and only who asks for it gets it: the
-// branch of an environment that is gone is not a commit by chance.
+// With Abbreviated, the beginning of a hash names a commit. If it is ambiguous, the fault
+// names the candidates. A branch of that name takes precedence. Without Abbreviated it names
+// nothing, so that an environment whose branch is deleted does not follow a commit by chance.
 func TestABeginningOfACommit(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
 		// Seventeen commits: two of them begin with the same digit.
+		o.push("commit", map[string]string{"a": "1"})
+		o.grow(o.work, 1, 17)
+		o.git("reset", "-q", "--hard")
+		o.git("push", "-q", "origin", "HEAD")
+		all := strings.Fields(o.git("rev-list", "--reverse", "HEAD"))
 		byDigit := map[byte][]string{}
-		var all []string
-		for i := range 17 {
-			c := o.push("commit", map[string]string{"a": fmt.Sprint(i)})
-			all = append(all, c)
+		for _, c := range all {
 			byDigit[c[0]] = append(byDigit[c[0]], c)
 		}
 		ask := func(branch string) (intent.Revision, error) {
@@ -282,7 +287,7 @@ func TestABeginningOfACommit(t *testing.T) {
 		}
 		_, err = withMirror(s.MirrorPath(p.shown), func(m *mirror) (struct{}, error) {
 			for digit, commits := range byDigit {
-				h, found, err := m.among(p, string(digit))
+				h, found, err := m.withPrefix(p, string(digit))
 				if len(commits) == 1 && (err != nil || !found || h.String() != commits[0]) {
 					t.Errorf("%c: %s %v", digit, h, err)
 				}
@@ -311,7 +316,7 @@ func TestABeginningOfACommit(t *testing.T) {
 	})
 }
 
-// HEAD of the bare repository names master, but people pushed trunk.
+// HEAD of the bare repository names master, but people pushed only trunk.
 func TestDefaultBranchOfACarelesslyMadeRepository(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.git("checkout", "-q", "-b", "trunk")
@@ -325,8 +330,8 @@ func TestDefaultBranchOfACarelesslyMadeRepository(t *testing.T) {
 	wantFault(t, err, "not found", o.bare, "default branch", "other, trunk")
 }
 
-// A force-push replaces history: the new tip wins, and the report says so. A
-// deleted branch is gone from the mirror.
+// After a force-push the new tip is checked out, and the report says that history was
+// rewritten. A deleted branch disappears from the mirror.
 func TestForcePush(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s, dir, src := newSyncer(t), filepath.Join(t.TempDir(), "c"), Source{URL: url, Branch: "main"}
@@ -350,8 +355,8 @@ func TestForcePush(t *testing.T) {
 	})
 }
 
-// A linked worktree, a repository that borrows objects, and one that was
-// packed, are local repositories like others.
+// A linked worktree, a repository that borrows objects, and a packed one can be fetched from
+// like other local repositories.
 func TestUnusualLocalRepositories(t *testing.T) {
 	o := newOrigin(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -371,7 +376,9 @@ func TestUnusualLocalRepositories(t *testing.T) {
 	o.run(base, "clone", "-q", "--shared", o.bare, borrowing)
 	o.run(base, "clone", "-q", "--depth", "1", "file://"+o.bare, shallow)
 	o.run(o.bare, "gc", "-q")
-	for name, path := range map[string]string{"linked": linked, "borrowing": borrowing, "shallow": shallow, "packed": o.bare} {
+	for name, path := range map[string]string{
+		"linked": linked, "borrowing": borrowing, "shallow": shallow, "packed": o.bare,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := newSyncer(t), filepath.Join(t.TempDir(), "c")
 			rev, _ := fetch(t, s, Source{URL: path, Branch: "main"})
@@ -384,9 +391,8 @@ func TestUnusualLocalRepositories(t *testing.T) {
 	}
 }
 
-// The index knows every file, so that the next checkout need not read those
-// that nobody touched; and it does not believe files that changed in the same
-// tick of the clock in which it was written.
+// The index has every file, so that the next checkout does not read files that nobody
+// touched. Files that changed in the clock tick in which it was written are read.
 func TestIndexRemembersUntouchedFiles(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
 	commit := o.push("first", map[string]string{"a": "1", "b/c": "#!x", "l": "->a"})

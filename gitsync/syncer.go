@@ -21,18 +21,18 @@ type Config struct {
 	// missing. Several Syncers, and several processes, may share it.
 	Mirrors string
 	// Keep are patterns (path.Match) of names at the top of every checkout that
-	// belong to others: they are not removed, and no commit may hold them.
+	// others write. A checkout does not remove them, and no commit may have them.
 	Keep []string
-	// FetchTimeout bounds one fetch; 10 minutes when zero.
+	// FetchTimeout is the longest time that one fetch may take; 10 minutes when zero.
 	FetchTimeout time.Duration
-	// AskTimeout bounds one look at the branches of a repository; 30 seconds when zero.
+	// AskTimeout is the longest time that a repository may take to list its branches; 30 seconds when zero.
 	AskTimeout time.Duration
 	Logger     *slog.Logger
-	// SSHAgent is the socket of an SSH agent, for repositories over SSH whose
-	// source has no key; empty for none.
+	// SSHAgent is the socket of an SSH agent. It is used for sources over SSH that have
+	// no key; empty for none.
 	SSHAgent string
-	// Learned is told of keys of SSH servers that were accepted because none
-	// was known (Trust.AcceptNew), as lines of known_hosts; may be nil.
+	// Learned is called with each key of an SSH server that was accepted because of
+	// Trust.AcceptNew, as a line of known_hosts, and with Trust.Scope. It may be nil.
 	Learned func(scope, line string) error
 }
 
@@ -41,15 +41,14 @@ type Config struct {
 type Syncer struct {
 	cfg      Config
 	checkout keyed // by folder
-	trees    treeCache
 
 	mu      sync.Mutex
 	flights map[flightKey]*flight
 	clients map[clientKey]*http.Client
 }
 
-// New checks the configuration and makes a Syncer. It holds nothing that must
-// be closed.
+// New checks the configuration and makes a Syncer. A Syncer does not have to be
+// closed.
 func New(cfg Config) (*Syncer, error) {
 	const op = "gitsync.New"
 	if cfg.Mirrors == "" {
@@ -80,7 +79,7 @@ func New(cfg Config) (*Syncer, error) {
 	return &Syncer{cfg: cfg, flights: map[flightKey]*flight{}, clients: map[clientKey]*http.Client{}}, nil
 }
 
-// Mirrored reports whether a repository was cloned before.
+// Mirrored reports whether there is a mirror of the source.
 func (s *Syncer) Mirrored(src Source) bool {
 	p, err := src.locate()
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *Syncer) mirrored(p place) bool {
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 
-// kept reports whether a name at the top of a checkout belongs to others.
+// kept reports whether a name at the top of a checkout matches Config.Keep.
 func (s *Syncer) kept(name string) bool {
 	for _, pattern := range s.cfg.Keep {
 		if ok, _ := path.Match(pattern, name); ok {

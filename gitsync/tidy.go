@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// The lock of a mirror lies beside it, and its time tells when the mirror was
-// used last. A mirror that was removed is fetched again when it is wanted.
+// The lock file of a mirror lies beside it. Its modification time is the time at
+// which the mirror was last used.
 
-// lockMirror lets one change a mirror at a time, across processes.
+// lockMirror takes the lock that is needed to change a mirror, across processes.
 func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
 	unlock, err = lockFile(ctx, dir+".lock", os.O_RDWR|os.O_CREATE)
 	if err == nil {
@@ -22,8 +22,8 @@ func lockMirror(ctx context.Context, dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// markUsed notes that a mirror is used now. Without the note it is only
-// removed too early, so it may fail.
+// markUsed notes that a mirror is used now. It may fail: then the mirror may be removed
+// too early, and is fetched again.
 func markUsed(dir string) {
 	now := time.Now()
 	_ = os.Chtimes(dir+".lock", now, now)
@@ -89,8 +89,9 @@ func (s *Syncer) Tidy(ctx context.Context, used []Use, since time.Time) error {
 	return errors.Join(failed...)
 }
 
-// removeUnused removes a mirror under its lock, and then the lock: whoever
-// waited for that finds that it is another, and begins anew.
+// removeUnused removes a mirror under its lock, and then the lock file. Others who wait
+// for the lock notice that the file is gone (see lockFile), and start over. It returns
+// false if the mirror is locked, or was used since the given time.
 func removeUnused(dir string, since time.Time) (bool, error) {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR, 0o600)
 	if err != nil {
@@ -100,12 +101,12 @@ func removeUnused(dir string, since time.Time) (bool, error) {
 	if free, err := flock(lock, false); err != nil || !free {
 		return false, err
 	}
-	// Now that nobody can begin to fetch.
+	// Nobody can start a fetch from here on.
 	info, err := lock.Stat()
 	if err != nil || !inPlace(lock, dir+".lock") || !info.ModTime().Before(since) {
 		return false, err
 	}
-	// A reader finds the mirror whole, or none at all.
+	// A rename, so that readers find the whole mirror or none.
 	if err := os.Rename(dir, dir+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Four repositories were fetched. One is an environment's, one was used
-// lately, one is being fetched, and one nobody wants: only that one goes, and
-// comes back when it is wanted again.
+// Of four mirrors, one is used by an environment, one was used lately, one is being fetched,
+// and one is unused. Only the last is removed, and is fetched again when it is needed.
 func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
 	base := t.TempDir()
 	s := newSyncer(t, func(c *Config) { c.Mirrors = base })
@@ -68,8 +67,8 @@ func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
 	}
 }
 
-// Who waits for a lock while its file is removed locks the file that is there
-// then, or two would hold it.
+// If the lock file is removed while somebody waits for it, the waiter locks the new file.
+// Otherwise two would hold the lock.
 func TestALockThatIsRemovedWhileOneWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.git.lock")
 	unlock, err := lockFile(t.Context(), path, os.O_RDWR|os.O_CREATE)
@@ -111,7 +110,7 @@ func TestALockThatIsRemovedWhileOneWaits(t *testing.T) {
 	}
 }
 
-// opened counts how often this process has a file open.
+// opened returns how often this process has a file open.
 func opened(t *testing.T, path string) (n int) {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")

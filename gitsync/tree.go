@@ -17,45 +17,44 @@ import (
 
 const opCheckout = "gitsync.Checkout"
 
-// Bounds on what a commit may hold. They stop a tree that unfolds to more
-// than any disk has room for.
+// Bounds on the content of a commit. They stop trees that unfold to more than any
+// disk can hold.
 const (
 	maxDepth   = 200
-	maxFiles   = 200_000 // and folders
-	maxPath    = 4095
+	maxFiles   = 200_000 // including folders
+	maxPath    = 4095    // bytes
 	maxName    = 255
 	maxSymlink = 4095
 )
 
 var errTooDeep = errors.New("folders are nested too deeply")
 
-// file is one entry of a commit.
+// file is a file, a symbolic link or a submodule of a commit.
 type file struct {
 	path string // with slashes
 	mode filemode.FileMode
 	hash plumbing.Hash
 	// target is where a symbolic link leads.
 	target string
-	// from is the mirror of the submodule that it belongs to; nil for the commit itself.
+	// from is the mirror of the submodule that it belongs to; nil for the commit's own.
 	from *mirror
 }
 
-// content is what a commit holds, after it was judged to be safe to check out.
+// content is what a commit holds. It has been checked to be safe to check out.
 type content struct {
-	files      []file // in Git's order; submodules too
-	byPath     map[string]int
-	dirs       map[string]bool // without the top
+	files      []file          // in Git's order, including submodules
+	byPath     map[string]int  // index into files
+	dirs       map[string]bool // by path, without the top
 	submodules []string
 }
 
-// readContent reads and judges all of a commit but the contents of its files.
+// readContent reads and checks everything in a commit except the content of its files.
 func (m *mirror) readContent(
 	ctx context.Context,
-	trees *treeCache,
 	c *object.Commit,
 	kept func(string) bool,
 ) (*content, error) {
-	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(), trees: trees,
+	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(),
 		content: &content{byPath: map[string]int{}, dirs: map[string]bool{}}}
 	if err := r.tree(c.TreeHash, "", 0); err != nil {
 		return nil, err
@@ -72,10 +71,9 @@ type contentReader struct {
 	ctx    context.Context
 	kept   func(string) bool
 	commit string
-	trees  *treeCache
 }
 
-// refuse says why a commit is not checked out.
+// refuse returns the fault for a commit that is not safe to check out.
 func (r *contentReader) refuse(format string, args ...any) *fault.Error {
 	return fault.New(
 		opCheckout,
@@ -84,6 +82,7 @@ func (r *contentReader) refuse(format string, args ...any) *fault.Error {
 	)
 }
 
+// tree reads a folder and everything below it.
 func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -91,13 +90,9 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return r.refuse("%v", errTooDeep).Hint(fmt.Sprintf("nest folders at most %d deep", maxDepth))
 	}
-	entries, ok := r.trees.get(h) // the same folder is often in several places, and in several commits
-	if !ok {
-		var err error
-		if entries, err = r.read(h, dir); err != nil {
-			return err
-		}
-		r.trees.put(h, entries)
+	entries, err := r.read(h, dir)
+	if err != nil {
+		return err
 	}
 	for _, e := range entries {
 		path := e.Name
@@ -106,7 +101,7 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 		}
 		if _, twice := r.byPath[path]; twice || r.dirs[path] {
 			return r.refuse("the folder %q holds the name %q twice", printable(dir), printable(e.Name)).
-				Hint("see what git fsck says of the repository")
+				Hint("run git fsck in the repository")
 		}
 		if err := r.name(e.Name, path, depth == 0); err != nil {
 			return err
@@ -129,7 +124,7 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 		case filemode.Executable, filemode.Symlink:
 		default:
 			return r.refuse("%q has the mode %v, which is unknown", printable(path), e.Mode).
-				Hint("see what git fsck says of the repository")
+				Hint("run git fsck in the repository")
 		}
 		if e.Mode == filemode.Symlink && strings.EqualFold(e.Name, ".gitmodules") {
 			return r.refuse("%q is a symbolic link", printable(path)).Hint("make it a plain file")
@@ -140,8 +135,7 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	return nil
 }
 
-// read reads a folder, and makes sure that it is the one of that hash: it is
-// remembered longer than a damaged mirror lives.
+// read reads a folder.
 func (r *contentReader) read(h plumbing.Hash, dir string) ([]object.TreeEntry, error) {
 	damaged := func(err error) error {
 		return fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
@@ -150,35 +144,23 @@ func (r *contentReader) read(h plumbing.Hash, dir string) ([]object.TreeEntry, e
 	if err != nil {
 		return nil, damaged(err)
 	}
-	in, err := o.Reader()
-	if err != nil {
-		return nil, damaged(err)
-	}
-	defer in.Close()
-	sum := plumbing.NewHasher(plumbing.TreeObject, o.Size())
-	if _, err := io.Copy(sum, in); err != nil {
-		return nil, damaged(err)
-	}
-	if sum.Sum() != h {
-		return nil, damaged(errors.New("it has another content"))
-	}
 	t := &object.Tree{}
 	switch err := t.Decode(o); {
 	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
 		return nil, r.refuse("the folder %q is malformed: %v", printable(dir), err).
-			Hint("see what git fsck says of the repository")
+			Hint("run git fsck in the repository")
 	case err != nil:
 		return nil, damaged(err)
 	}
 	return t.Entries, nil
 }
 
-// name judges a name of the commit: could it mean anything but a new entry of its folder?
+// name refuses a name that could mean anything but a new entry of its folder.
 func (r *contentReader) name(name, path string, top bool) error {
 	switch {
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
 		return r.refuse("it holds the name %q, which leads elsewhere", printable(path)).
-			Hint("see what git fsck says of the repository")
+			Hint("run git fsck in the repository")
 	case isDotGit(name):
 		return r.refuse("it holds %q, a name that belongs to Git itself", printable(path)).
 			Hint("remove it from the repository")
@@ -191,8 +173,9 @@ func (r *contentReader) name(name, path string, top bool) error {
 	return nil
 }
 
-// isDotGit finds .git as every file system spells it: case, trailing dots and
-// spaces, streams and short names of NTFS, characters that HFS+ ignores.
+// isDotGit reports whether any file system takes a name for .git: it considers letter
+// case, trailing dots and spaces, streams and short names of NTFS, and characters that
+// HFS+ ignores.
 func isDotGit(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -207,7 +190,7 @@ func isDotGit(name string) bool {
 	return name == ".git" || name == "git~1"
 }
 
-// links reads where the symbolic links lead and refuses those that leave the commit.
+// links reads the targets of the symbolic links, and refuses those that lead outside of the commit.
 func (r *contentReader) links() error {
 	for i := range r.files {
 		f := &r.files[i]
@@ -217,7 +200,7 @@ func (r *contentReader) links() error {
 		text, err := r.m.read(f.hash, maxSymlink)
 		if errors.Is(err, errTooBig) {
 			return r.refuse("the symbolic link %q is too long", printable(f.path)).
-				Hint("see what git fsck says of the repository")
+				Hint("run git fsck in the repository")
 		}
 		if err != nil {
 			return err
@@ -227,7 +210,7 @@ func (r *contentReader) links() error {
 	return r.judgeLinks()
 }
 
-// judgeLinks refuses links that leave the commit.
+// judgeLinks refuses symbolic links that lead outside of the commit.
 func (r *contentReader) judgeLinks() error {
 	for _, f := range r.files {
 		if f.mode != filemode.Symlink {
@@ -241,8 +224,8 @@ func (r *contentReader) judgeLinks() error {
 	return nil
 }
 
-// leaves follows a link as the system would, through the other links of the
-// commit, and says why it must not be.
+// leaves follows a symbolic link as the system would, through other links of the
+// commit. It returns what is wrong with the place that it leads to, or an empty text.
 func (r *contentReader) leaves(f file) string {
 	const outside = "outside of the repository"
 	if f.target == "" || strings.ContainsRune(f.target, 0) {
@@ -269,7 +252,7 @@ func (r *contentReader) leaves(f file) string {
 			continue
 		}
 		if len(at) == 0 && (isDotGit(step) || r.kept(step)) {
-			return "which is no part of the repository"
+			return "which is not part of the repository"
 		}
 		at = append(slices.Clip(at), step)
 		i, ok := r.byPath[strings.Join(at, "/")]
@@ -277,7 +260,7 @@ func (r *contentReader) leaves(f file) string {
 			continue
 		}
 		if hops++; hops > 40 {
-			return "" // a circle leads nowhere
+			return "" // a cycle of links leads nowhere
 		}
 		target := r.files[i].target
 		if strings.HasPrefix(target, "/") {
@@ -291,7 +274,7 @@ func (r *contentReader) leaves(f file) string {
 
 var errTooBig = errors.New("it is too big")
 
-// read gives a small blob whole.
+// read returns the content of a file. The error is errTooBig if it has more than limit bytes.
 func (m *mirror) read(h plumbing.Hash, limit int64) ([]byte, error) {
 	o, err := m.store.EncodedObject(plumbing.BlobObject, h)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// tlsServer gives the repository over HTTPS with a certificate that nobody knows.
+// tlsServer serves the repository over HTTPS, with a certificate that no machine trusts.
 func (o *origin) tlsServer(password string) (server *httptest.Server, bundle string) {
 	plain := o.serve(password)
 	server = httptest.NewTLSServer(plain.Config.Handler)
@@ -16,7 +16,7 @@ func (o *origin) tlsServer(password string) (server *httptest.Server, bundle str
 	return server, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
-// A private authority is trusted by the environments that name it, and only by them.
+// A private certificate authority is trusted by the sources that name it, and only by them.
 func TestCABundle(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	o.push("first", map[string]string{"a": "1"})
@@ -59,7 +59,7 @@ func TestHTTPThroughAProxy(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "git_proxy is not the URL of a proxy")
 }
 
-// Who may be shown the credentials of a repository: its own server.
+// Only the server of a repository sees its credentials.
 func TestSameHost(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string

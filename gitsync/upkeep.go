@@ -16,30 +16,29 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Every fetch that brings something adds a pack to a mirror. When there are
-// many they are made into few, which takes as long as what is new is large.
-// What a branch left behind, by a rewrite or by its end, and what was fetched
-// for a pull request is noted with the time, and is thrown away once that is
-// long ago: until then people look at it, deploy it, or push it again. What an
-// environment uses is never thrown away.
+// Every fetch that brings something adds a pack to a mirror. When there are many
+// packs, they are combined into few; the work is proportional to what is new.
+//
+// Commits that a branch left behind, because it was rewritten or deleted, and those
+// that were fetched for a pull request are listed as retired, with the time. They are
+// removed when that is long ago: until then people may look at them, deploy them or
+// push them again. Commits that an environment uses are never removed.
 
-// compact makes few packs of many. The fetch is done already: if this fails,
-// the next one tries again.
+// compact combines the packs of a mirror if there are many. If that fails, the next
+// fetch tries again.
 func (s *Syncer) compact(ctx context.Context, m *mirror) {
 	if !m.store.Crowded() {
 		return
 	}
 	if err := m.store.Compact(ctx); err != nil {
-		s.cfg.Logger.Warn("the packs of a mirror could not be made into one", "dir", m.dir, "error", err)
+		s.cfg.Logger.Warn("the packs of a mirror could not be combined", "dir", m.dir, "error", err)
 	}
 }
 
-// retiredFile lists commits that no reference of the mirror names any more, or
-// ever did, with the time when that was noted.
+// retiredFile lists the retired commits, with the time in seconds since 1970.
 const retiredFile = "ordain-retired"
 
-// retired reads the list. What is no line of it was cut off: then it is as if
-// that had been noted now.
+// retired reads the list. A line whose time is cut off counts as written now.
 func (m *mirror) retired() (map[plumbing.Hash]time.Time, error) {
 	text, err := os.ReadFile(filepath.Join(m.dir, retiredFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -60,15 +59,18 @@ func (m *mirror) retired() (map[plumbing.Hash]time.Time, error) {
 	return list, nil
 }
 
+// setRetired writes the list.
 func (m *mirror) setRetired(list map[plumbing.Hash]time.Time) error {
 	var text strings.Builder
-	for _, h := range slices.SortedFunc(maps.Keys(list), func(a, b plumbing.Hash) int { return list[a].Compare(list[b]) }) {
+	for _, h := range slices.SortedFunc(
+		maps.Keys(list), func(a, b plumbing.Hash) int { return list[a].Compare(list[b]) },
+	) {
 		fmt.Fprintf(&text, "%s %d\n", h, list[h].Unix())
 	}
 	return writeFile(filepath.Join(m.dir, retiredFile), []byte(text.String()))
 }
 
-// retire notes commits that are to be kept for a while though no reference names them.
+// retire adds commits to the list.
 func (m *mirror) retire(commits []plumbing.Hash) error {
 	if len(commits) == 0 {
 		return nil
@@ -83,8 +85,9 @@ func (m *mirror) retire(commits []plumbing.Hash) error {
 	return m.setRetired(list)
 }
 
-// leftBehind finds what references named whose branches were rewritten or are
-// gone. Of tags, nothing tells whether one builds on the other.
+// leftBehind returns the commits of references that are gone or rewritten. A
+// reference of which we do not know whether it was rewritten, such as a tag that moved,
+// counts as rewritten.
 func (m *mirror) leftBehind(to refSet, forced map[string]bool) []plumbing.Hash {
 	var left []plumbing.Hash
 	for _, name := range m.refs.names() {
@@ -98,8 +101,9 @@ func (m *mirror) leftBehind(to refSet, forced map[string]bool) []plumbing.Hash {
 	return left
 }
 
-// upkeep tidies one mirror up, unless it is in use: what a killed fetch left,
-// many packs, and what was left behind before a time, but for commits in use.
+// upkeep cleans up one mirror, unless it is locked: it removes what a killed fetch
+// left, combines packs, and removes retired commits that were listed before the given
+// time and are not used.
 func (s *Syncer) upkeep(ctx context.Context, dir string, used []string, since time.Time) error {
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR, 0o600)
 	if err != nil {
@@ -115,14 +119,15 @@ func (s *Syncer) upkeep(ctx context.Context, dir string, used []string, since ti
 		return struct{}{}, m.prune(ctx, used, since)
 	})
 	if errors.Is(err, errNoMirror) || errors.Is(err, errCorrupt) {
-		return nil // the next fetch makes it anew
+		return nil // the next fetch makes it again
 	}
 	return err
 }
 
-// prune throws away what was left behind before a time and what nothing else
-// needs. Commits in use stay as if they were left behind now: what is deployed is
-// compared with, gone back to, and reverted, whatever became of its branch.
+// prune removes retired commits that were listed before the given time, with
+// everything that only they need. Commits in use are listed again with the time of
+// now: people compare with, roll back to and revert what is deployed, whatever
+// happened to its branch.
 func (m *mirror) prune(ctx context.Context, used []string, since time.Time) error {
 	list, err := m.retired()
 	if err != nil {

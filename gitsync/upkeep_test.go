@@ -20,7 +20,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// grow adds commits that each change one file, quicker than git push can.
+// grow adds commits that each change one file. It is quicker than pushing them.
 func (o *origin) grow(repository string, from, to int) {
 	o.t.Helper()
 	var in strings.Builder
@@ -39,8 +39,8 @@ func (o *origin) grow(repository string, from, to int) {
 	}
 }
 
-// Every push adds a pack to the mirror. When they are many they become few,
-// while the first commit and the newest can be checked out as before.
+// Every push adds a pack to the mirror. When there are many, they are combined, and the first
+// and the newest commit can still be checked out.
 func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
@@ -51,7 +51,7 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		if strings.HasSuffix(url, o.work) {
 			repository = o.work
 		}
-		for n := range 45 {
+		for n := range 36 {
 			o.grow(repository, n, n+1)
 			fetch(t, s, src)
 			packs, err := filepath.Glob(filepath.Join(s.MirrorPath(url), "objects/pack/*.pack"))
@@ -66,15 +66,15 @@ func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
 		rev, _ := fetch(t, s, src)
 		dir := filepath.Join(t.TempDir(), "c")
 		checkout(t, s, src, rev.Commit, dir)
-		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 44\n"})
+		wantTree(t, dir, map[string]string{"a": "1", "grown": "number 35\n"})
 		checkout(t, s, src, first, dir)
 		wantTree(t, dir, map[string]string{"a": "1"})
 		o.run(s.MirrorPath(url), "fsck", "--strict", "--full")
 	})
 }
 
-// A branch was force-pushed, another deleted. What they were stays for a time,
-// and can be checked out; then it goes, and the rest of the mirror stays.
+// After a force-push and the deletion of a branch, the old commits can be checked out for a
+// while. Then they are removed, and the rest of the mirror stays.
 func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	o := newOrigin(t)
 	base := t.TempDir()
@@ -104,7 +104,9 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 		wantTree(t, dir, map[string]string{"a": "next"})
 	}
 	tidy(time.Now().Add(-time.Hour))
-	for commit, want := range map[string]map[string]string{side: {"a": "1", "b": "side"}, old: {"a": "old", "secret": noise(5000)}} {
+	for commit, want := range map[string]map[string]string{
+		side: {"a": "1", "b": "side"}, old: {"a": "old", "secret": noise(5000)},
+	} {
 		checkout(t, s, src, commit, dir)
 		wantTree(t, dir, want)
 	}
@@ -116,15 +118,15 @@ func TestWhatBranchesLeaveBehindGoesAfterATime(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(mirror, retiredFile)); err != nil || len(text) > 0 {
 		t.Errorf("still noted: %q, %v", text, err)
 	}
-	// The same is pushed again: it comes back.
+	// When the same commit is pushed again, it comes back.
 	o.git("push", "-q", "--force", "origin", old+":refs/heads/main")
 	fetch(t, s, src)
 	checkout(t, s, src, old, dir)
 	wantTree(t, dir, map[string]string{"a": "old", "secret": noise(5000)})
 }
 
-// What an environment deployed stays, though its branch was rewritten long ago;
-// it goes when no environment uses it any more and a time has passed.
+// A commit that an environment deployed stays, even if its branch was rewritten long ago. It
+// is removed when no environment uses it any more and some time has passed.
 func TestACommitInUseStays(t *testing.T) {
 	o := newOrigin(t)
 	base := t.TempDir()
@@ -156,7 +158,7 @@ func TestACommitInUseStays(t *testing.T) {
 		gone(tip)
 		checkout(t, s, src, deployed, dir)
 		wantTree(t, dir, map[string]string{"a": "deployed"})
-		// It can be compared with, which is what a rewrite is found by.
+		// Verify can compare with it, to find that history was rewritten.
 		_, err := s.Verify(t.Context(), src, intent.Revision{Commit: next}, intent.GitPolicy{Base: deployed})
 		if refusal := (*intent.Refusal)(nil); !errors.As(err, &refusal) || refusal.Kind != intent.GitRewritten {
 			t.Errorf("a rewrite: %v", err)
@@ -167,8 +169,8 @@ func TestACommitInUseStays(t *testing.T) {
 	checkout(t, s, src, next, dir)
 }
 
-// The packs of a mirror are damaged: the next fetch or checkout notices, and
-// makes it anew, once.
+// When the packs of a mirror are damaged, the next fetch or checkout notices, and makes the
+// mirror again, once.
 func TestDamagedPacks(t *testing.T) {
 	damages := map[string]func(t *testing.T, base string){
 		"index cut": func(t *testing.T, base string) {
@@ -222,8 +224,8 @@ func chop(t *testing.T, path string) {
 	overwrite(t, string(content[:len(content)*2/3]), path)
 }
 
-// A server is killed while half of a push has arrived. The next one finds the
-// mirror as it was before, fetches the push, and clears away what the dead one left.
+// A server is killed when half of a push has been received. The next one finds the mirror as
+// it was before, fetches the push, and removes the leftovers.
 func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	if mirrors := os.Getenv("ORDAIN_TEST_MIRRORS"); mirrors != "" {
 		s := newSyncer(t, func(c *Config) { c.Mirrors = mirrors })
@@ -285,7 +287,7 @@ func TestKilledInTheMiddleOfAFetch(t *testing.T) {
 	o.run(s.MirrorPath(src.URL), "fsck", "--strict")
 }
 
-// halfBody gives so many bytes, and then nothing until its reader is gone.
+// halfBody returns a number of bytes, and then blocks until its reader is gone.
 type halfBody struct {
 	io.ReadCloser
 	left int

@@ -46,7 +46,7 @@ func (s *Syncer) Verify(
 		v := verification{
 			ctx: ctx, m: m, p: p, rev: rev, policy: policy, signers: allowed, commit: plumbing.NewHash(rev.Commit),
 		}
-		return v.run()
+		return v.check()
 	})
 	if refusal := (*intent.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
 		return who, fault.Wrap(opVerify, fault.Unavailable, err).Say("the history of " + p.shown + " cannot be read")
@@ -54,6 +54,7 @@ func (s *Syncer) Verify(
 	return who, err
 }
 
+// verification is one run of Verify.
 type verification struct {
 	ctx     context.Context
 	m       *mirror
@@ -68,7 +69,8 @@ func (v *verification) refuse(kind intent.GitKind, message, advice string) error
 	return &intent.Refusal{Kind: kind, Commit: v.rev.Commit, Message: message, Advice: advice}
 }
 
-func (v *verification) run() (who intent.Signer, err error) {
+// check checks the commit, and returns who signed it if the policy asks for a signature.
+func (v *verification) check() (who intent.Signer, err error) {
 	if err := v.ref(); err != nil {
 		return who, err
 	}
@@ -90,7 +92,7 @@ func (v *verification) run() (who intent.Signer, err error) {
 	return who, nil
 }
 
-// names gives the branches and tags that mean the commit, the most likely first.
+// names returns the branches and tags that name the commit, the most likely first.
 func (v *verification) names() []string {
 	var names []string
 	for _, full := range []string{"refs/heads/" + v.rev.Branch, "refs/tags/" + v.rev.Branch, v.rev.Branch} {
@@ -103,8 +105,8 @@ func (v *verification) names() []string {
 	return names
 }
 
-// ref holds the branch or tag against the patterns. A commit that is chosen by
-// its hash must be part of a branch that may be deployed.
+// ref checks the branch or tag against the policy. A commit that was chosen by its
+// hash must be in the history of a branch or tag that may be deployed.
 func (v *verification) ref() error {
 	if len(v.policy.Refs) == 0 {
 		return nil
@@ -138,8 +140,8 @@ func (v *verification) ref() error {
 	)
 }
 
-// history gives the commits that must be signed beside the last, and refuses one
-// that leaves out what is deployed.
+// history refuses a commit that does not descend from the deployed one. It returns the
+// commits that must be signed in addition to the last.
 func (v *verification) history() ([]*object.Commit, error) {
 	if v.policy.Base == "" || v.policy.Base == v.rev.Commit {
 		return nil, nil
@@ -155,12 +157,9 @@ func (v *verification) history() ([]*object.Commit, error) {
 	if !descends && !v.policy.Rewrites {
 		return nil, v.refuse(
 			intent.GitRewritten,
-			fmt.Sprintf(
-				"%s %q does not descend from %s, which is deployed: the history was rewritten (force-pushed), or another branch is followed now",
-				v.rev.Short(),
-				v.rev.Subject,
-				short(v.policy.Base),
-			),
+			fmt.Sprintf("%s %q does not descend from %s, which is deployed: "+
+				"the history was rewritten (force-pushed), or another branch is followed now",
+				v.rev.Short(), v.rev.Subject, short(v.policy.Base)),
 			"accept it, if that was meant: ordain git accept ENVIRONMENT "+v.rev.Short()+" --reason …",
 		)
 	}
@@ -170,7 +169,7 @@ func (v *verification) history() ([]*object.Commit, error) {
 	return fresh, nil
 }
 
-// signed tells who signed a commit.
+// signed returns who signed a commit, or a refusal.
 func (v *verification) signed(h plumbing.Hash) (intent.Signer, error) {
 	raw, err := v.m.raw(plumbing.CommitObject, h)
 	if err != nil {
@@ -194,8 +193,8 @@ func (v *verification) signed(h plumbing.Hash) (intent.Signer, error) {
 	return intent.Signer(who), nil
 }
 
-// signedTag tells who signed the tag that names the commit. The name inside of
-// the tag counts: a signed tag must not be passed off as another.
+// signedTag returns who signed the tag that names the commit, or a refusal. The name
+// inside the tag must match, so that a signed tag cannot be passed off as another one.
 func (v *verification) signedTag() (intent.Signer, error) {
 	var last error
 	for _, full := range v.names() {
@@ -243,12 +242,13 @@ func (v *verification) signedTag() (intent.Signer, error) {
 	return intent.Signer{}, last
 }
 
+// unsigned returns the refusal of a commit or tag without a valid signature.
 func (v *verification) unsigned(what string, why error) error {
 	return v.refuse(intent.GitUnsigned, fmt.Sprintf("%s may not be deployed: %v", what, why),
 		"sign it with a key that git_allowed_signers names, or add the key there")
 }
 
-// raw gives an object as it is stored.
+// raw returns the content of an object.
 func (m *mirror) raw(kind plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	o, err := m.store.EncodedObject(kind, h)
 	if err != nil {

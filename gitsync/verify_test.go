@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// signs makes a key, lets the working copy sign with it, and gives its line of
+// signs makes a key, configures the working copy to sign with it, and returns its line of
 // allowed signers.
 func (o *origin) signs(name string) string {
 	o.t.Helper()
@@ -24,7 +24,9 @@ func (o *origin) signs(name string) string {
 		o.t.Skip("no ssh-keygen on this machine")
 	}
 	key := filepath.Join(o.t.TempDir(), "key")
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key).CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", key,
+	).CombinedOutput(); err != nil {
 		o.t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
 	public, err := os.ReadFile(key + ".pub")
@@ -42,7 +44,7 @@ func (o *origin) commit(message string, options ...string) string {
 	return o.git("rev-parse", "HEAD")
 }
 
-// judge fetches a source and holds its commit against a policy.
+// judge fetches a source, and verifies its commit against a policy.
 func judge(t *testing.T, s *Syncer, src Source, p intent.GitPolicy) (intent.Signer, error) {
 	t.Helper()
 	rev, _ := fetch(t, s, src)
@@ -63,8 +65,8 @@ func wantRefusal(t *testing.T, err error, kind intent.GitKind, words ...string) 
 	}
 }
 
-// What an environment asks to be signed must be signed: the tip, or every commit
-// since what is deployed, also those that a merge brings.
+// The tip must be signed, or every commit since the deployed one, including those that a
+// merge brings, as the policy asks.
 func TestSignedCommits(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	src := Source{URL: o.bare, Branch: "main"}
@@ -102,7 +104,7 @@ func TestSignedCommits(t *testing.T) {
 	}
 }
 
-// A tag counts for what it was made as, and for the commit that it names.
+// A signed tag counts only under the name that it was made with, and for its commit.
 func TestSignedTags(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	policy := intent.GitPolicy{Verify: VerifyTags, Signers: o.signs("ada@example.com")}
@@ -116,7 +118,9 @@ func TestSignedTags(t *testing.T) {
 	if err != nil || who.Name != "ada@example.com" {
 		t.Errorf("v1 is signed by %+v, %v", who, err)
 	}
-	for tag, words := range map[string]string{"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag"} {
+	for tag, words := range map[string]string{
+		"v2": "not signed", "light": "not annotated", "v9": "passed off", "main": "named by no tag",
+	} {
 		_, err := judge(t, s, Source{URL: o.bare, Branch: tag}, policy)
 		wantRefusal(t, err, intent.GitUnsigned, words)
 	}
@@ -180,8 +184,8 @@ func TestOnlySomeRefsMayBeDeployed(t *testing.T) {
 	}
 }
 
-// For histories with merges and clocks that are wrong, since agrees with git's
-// own rev-list and merge-base.
+// For histories with merges and wrong clocks, since agrees with git rev-list and git
+// merge-base.
 func TestSinceAgreesWithGit(t *testing.T) {
 	o, s := newOrigin(t), newSyncer(t)
 	random := rand.New(rand.NewPCG(3, 4))

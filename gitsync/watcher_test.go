@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/service"
+	"ordain.dev/ordain/internal/service/servicetest"
 )
 
 // forge answers like a remote, and misbehaves on request.
@@ -50,7 +49,7 @@ func (f *forge) times() []time.Duration {
 	return slices.Clone(f.looks)
 }
 
-// listener keeps the moves that it is told.
+// listener keeps the moves that are reported to it.
 type listener struct {
 	moves chan Move
 	mu    sync.Mutex
@@ -87,9 +86,9 @@ func start(t *testing.T, w *Watcher) {
 
 var remoteSource = Source{URL: "https://forge.example/a/b.git", Branch: "main"}
 
-// A remote repository moves: the next poll tells, once. Polls keep about the
-// interval, but not exactly.
-func TestPollsTellOfMovesOnce(t *testing.T) {
+// When a remote repository moves, the next poll reports it once. The time between polls is
+// about the interval, but not exactly.
+func TestPollsReportMovesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1111111aaa", born: time.Now()}
 		w, l := newWatcher(t, f)
@@ -107,7 +106,7 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		if len(l.moves) != 0 {
-			t.Errorf("told of a move that was none: %+v", <-l.moves)
+			t.Errorf("a move was reported without one: %+v", <-l.moves)
 		}
 		f.set("2222222bbb", nil)
 		time.Sleep(66 * time.Second)
@@ -116,7 +115,7 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if len(l.moves) != 0 {
-			t.Error("told twice")
+			t.Error("it was reported twice")
 		}
 		exact, looks := 0, f.times()
 		for i := 1; i < len(looks); i++ {
@@ -135,8 +134,8 @@ func TestPollsTellOfMovesOnce(t *testing.T) {
 }
 
 // While webhooks name every commit, polls are ten times less frequent. The first commit
-// that a poll finds and no webhook told of brings the usual pace back at once, and
-// so does a day without webhooks.
+// that a poll finds and no webhook named brings the usual interval back at once, and so
+// does a day without webhooks.
 func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
@@ -163,7 +162,7 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		if first, last := gap[len(gap)-2]-gap[len(gap)-3], gap[len(gap)-1]-gap[len(gap)-2]; first == last {
 			t.Error("there is no jitter")
 		}
-		// A poll finds the commit of a webhook before or after that was handled: it was told.
+		// A poll may find the commit of a webhook before or after that is handled. It counts as named.
 		f.set("3", nil)
 		w.Heard(env, []string{"", "3"})
 		if n := looks(time.Hour); n < 5 || n > 7 {
@@ -172,7 +171,7 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		f.set("4", nil) // its webhook is lost
 		time.Sleep(11 * time.Minute)
 		if n := looks(time.Hour); n < 54 || n > 67 {
-			t.Errorf("%d looks in the hour after a commit that no webhook told of", n)
+			t.Errorf("%d looks in the hour after a commit that no webhook named", n)
 		}
 		w.Heard(env, []string{"4"})
 		time.Sleep(2 * time.Minute)
@@ -185,14 +184,14 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		}
 		for _, want := range []string{"2", "3", "4"} {
 			if m := <-l.moves; m.Commit != want {
-				t.Errorf("told of %+v, want %s", m, want)
+				t.Errorf("reported %+v, want %s", m, want)
 			}
 		}
 	})
 }
 
-// The longest time between two polls is an hour, unless it is longer anyway;
-// without polls webhooks bring none about.
+// The longest time between two polls is an hour, unless the interval is longer. Without
+// polling, webhooks do not start it.
 func TestHowRarePollsBecome(t *testing.T) {
 	now := time.Now()
 	var p proof
@@ -212,8 +211,8 @@ func TestHowRarePollsBecome(t *testing.T) {
 	}
 }
 
-// The forge is down for an hour: looks become rare, up to a cap, and the
-// first that succeeds brings the move and the usual pace back.
+// While the forge is down for an hour, looks become less frequent, up to a limit. The first
+// that succeeds reports the move and brings the usual interval back.
 func TestBackoffWhileTheForgeIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{err: errors.New("connection refused"), born: time.Now()}
@@ -250,7 +249,7 @@ func TestBackoffWhileTheForgeIsDown(t *testing.T) {
 	})
 }
 
-// The database is away when a move is told: it is told again.
+// A move that OnMove could not handle, because the database is away, is reported again.
 func TestAMoveThatCouldNotBeTakenIsToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, l := newWatcher(t, &forge{tip: "2"})
@@ -268,8 +267,8 @@ func TestAMoveThatCouldNotBeTakenIsToldAgain(t *testing.T) {
 	})
 }
 
-// Without polling, it looks once at the start, for what moved while nobody
-// watched, and then when a webhook tells it to.
+// Without polling, the watcher looks once at the start, to find what moved while nobody
+// watched, and then at every poke.
 func TestPokes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
@@ -292,7 +291,7 @@ func TestPokes(t *testing.T) {
 		w.Poke(env, "late")
 		time.Sleep(time.Hour)
 		if f.asked() != 2 {
-			t.Error("it looked after it was told to forget")
+			t.Error("it looked after Forget")
 		}
 		if _, ok := w.Status(env); ok {
 			t.Error("a forgotten source has a status")
@@ -300,7 +299,7 @@ func TestPokes(t *testing.T) {
 	})
 }
 
-// The same source again changes nothing; another one is looked at at once.
+// Watching the same source again changes nothing. A changed source is looked at at once.
 func TestChangeOfSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
@@ -351,6 +350,14 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWatcherIsAService(t *testing.T) {
+	servicetest.Test(t, func(t *testing.T) service.Service {
+		w, _ := newWatcher(t, &forge{tip: "1"})
+		w.Watch(uuid.New(), remoteSource, time.Minute, "")
+		return w
+	})
 }
 
 // A watcher that is started again, or whose context ended before, finds what moved
@@ -425,132 +432,6 @@ func TestWatcherConfigIsChecked(t *testing.T) {
 		spoil(&cfg)
 		if _, err := NewWatcher(cfg); !fault.Is(err, fault.Invalid) || !strings.Contains(fmt.Sprint(err), name) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// next waits for a move that the disk reports; the poll interval of these
-// tests is far too long to help.
-func next(t *testing.T, l *listener, want string) Move {
-	t.Helper()
-	select {
-	case m := <-l.moves:
-		if m.Commit != want {
-			t.Fatalf("told of %s, want %s", m.Commit, want)
-		}
-		return m
-	case <-time.After(20 * time.Second):
-		t.Fatalf("nobody told of %s", want)
-		return Move{}
-	}
-}
-
-// A push to a local repository is told at once, however its branches are
-// written: loose, in a new folder, packed, in a working copy, after the
-// repository was deleted and made anew.
-func TestLocalPushesAreToldAtOnce(t *testing.T) {
-	o := newOrigin(t)
-	one := o.push("one", map[string]string{"a": "1"})
-	w, l := newWatcher(t, newSyncer(t))
-	start(t, w)
-	env := uuid.New()
-	w.Watch(env, Source{URL: "file://" + o.bare, Branch: "main"}, time.Hour, "")
-	next(t, l, one)
-	two := o.push("two", map[string]string{"a": "2"})
-	if m := next(t, l, two); m.Kind != KindWatch {
-		t.Errorf("%+v", m)
-	}
-	o.run(o.bare, "gc", "-q")
-	o.run(o.bare, "pack-refs", "--all")
-	three := o.push("three", map[string]string{"a": "3"})
-	next(t, l, three)
-
-	// Another environment watches the working copy, for a branch in a folder
-	// that is not there yet.
-	side := uuid.New()
-	w.Watch(side, Source{URL: o.work, Branch: "team/ada"}, time.Hour, "")
-	waitFor(t, w, side, func(s WatchStatus) bool { return s.Failures > 0 })
-	o.git("checkout", "-q", "-b", "team/ada")
-	if m := next(t, l, three); m.Environment != side {
-		t.Errorf("%+v", m)
-	}
-	o.git("commit", "-q", "--allow-empty", "-m", "four")
-	next(t, l, o.git("rev-parse", "HEAD"))
-	w.Forget(side)
-
-	if err := os.RemoveAll(o.bare); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, w, env, func(s WatchStatus) bool { // half of it gone it was an empty repository
-		return fault.Is(s.Err, fault.NotFound) && strings.Contains(s.Err.Error(), "no Git repository at file://"+o.bare)
-	})
-	o.run(o.work, "init", "-q", "--bare", "-b", "main", o.bare)
-	o.git("checkout", "-q", "main")
-	next(t, l, o.push("anew", map[string]string{"a": "5"}))
-}
-
-// A repository is made slowly: the watcher looks when there is no more than a
-// folder, which is no repository yet. What is pushed later is told all the same.
-func TestARepositoryInTheMaking(t *testing.T) {
-	for name, working := range map[string]bool{"bare": false, "with a working copy": true} {
-		t.Run(name, func(t *testing.T) {
-			o := newOrigin(t)
-			path := filepath.Join(t.TempDir(), "slow.git")
-			w, l := newWatcher(t, newSyncer(t))
-			start(t, w)
-			env := uuid.New()
-			w.Watch(env, Source{URL: "file://" + path, Branch: "main"}, time.Hour, "")
-			must := func(err error) {
-				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			failures := 0
-			failed := func() {
-				t.Helper()
-				waitFor(t, w, env, func(s WatchStatus) bool { return s.Failures > failures })
-				status, _ := w.Status(env)
-				failures = status.Failures
-			}
-			failed()
-			must(os.Mkdir(path, 0o755))
-			failed()
-			dot := path
-			if working {
-				dot = filepath.Join(path, ".git")
-				must(os.Mkdir(dot, 0o755))
-				failed()
-			}
-			must(os.Mkdir(filepath.Join(dot, "refs"), 0o755))
-			failed()
-			must(os.Mkdir(filepath.Join(dot, "objects"), 0o755))
-			must(os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
-			failed() // it has no branches
-			one := o.push("one", map[string]string{"a": "1"})
-			o.run(dot, "fetch", "-q", "--update-head-ok", o.bare, "main:main")
-			if m := next(t, l, one); m.Kind != KindWatch {
-				t.Errorf("%+v", m)
-			}
-		})
-	}
-}
-
-// waitFor waits until the status of an environment shows something.
-func waitFor(t *testing.T, w *Watcher, env intent.EnvironmentID, good func(WatchStatus) bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if s, ok := w.Status(env); ok && good(s) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s, _ := w.Status(env)
-			t.Fatalf("the status stays %+v", s)
 		}
 	}
 }

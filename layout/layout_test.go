@@ -42,7 +42,8 @@ func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	if err := e.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{e.CompilerVenv("3.12"), e.Venv("aa"), e.Code("bb"), filepath.Join(l.Mirrors(), "cc.git")} {
+	mirror := filepath.Join(l.Mirrors(), "cc.git")
+	for _, dir := range []string{e.CompilerVenv("3.12"), e.Venv("aa"), e.Code("bb"), mirror} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,8 @@ func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	id := env.String()
 	want := []string{
 		".", "server", "server/.inmanta_use_new_disk_layout", "server/.mirrors", "server/.mirrors/cc.git",
-		"server/" + id, "server/" + id + "/compiler", "server/" + id + "/compiler/.env", "server/" + id + "/compiler/.env-py3.12",
+		"server/" + id, "server/" + id + "/compiler",
+		"server/" + id + "/compiler/.env", "server/" + id + "/compiler/.env-py3.12",
 		"server/" + id + "/executors", "server/" + id + "/executors/code", "server/" + id + "/executors/code/bb",
 		"server/" + id + "/executors/venvs", "server/" + id + "/executors/venvs/aa", "server/" + id + "/scheduler.cfg",
 	}
@@ -76,10 +78,11 @@ func TestLayoutIsTheOneOfTheDocument(t *testing.T) {
 	for _, path := range append(l.Logs(env), l.ServerLog()) {
 		logs = append(logs, filepath.Base(path))
 	}
-	if want := []string{"resource-actions-" + id + ".log", "agent-" + id + ".log", "agent-" + id + ".out", "agent-" + id + ".err", "server.log"}; !slices.Equal(
-		logs,
-		want,
-	) {
+	want = []string{
+		"resource-actions-" + id + ".log", "agent-" + id + ".log", "agent-" + id + ".out", "agent-" + id + ".err",
+		"server.log",
+	}
+	if !slices.Equal(logs, want) {
 		t.Errorf("logs %v, want %v", logs, want)
 	}
 	if ids, err := l.Environments(); err != nil || len(ids) != 1 || ids[0] != env {

@@ -7,30 +7,26 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Where tasks take a millisecond, an agent mostly waits for its next one to be
-// sent. So it may be sent before the one that runs has ended, and waits *behind*
-// it with the executor, which still does one after the other:
+// Where tasks take a millisecond, an agent mostly waits for its next one to be sent. So a task may be sent before the
+// one that is running has ended, and waits *behind* it in the executor, which still does one after the other:
 //
 //	             Behind            the one before ends
 //	ready wish ─────────▶ behind ───────────────────────▶ running
 //	     ▲                  │ Recall, and it had not begun
 //	     └──── Withdrawn ───┘
 //
-// What is behind counts as running for everything that needs it. It is sent only
-// where nothing could come between that the scheduler knows of: what it needs has
-// ended, no job waits, no window is about to open or close, the last task there reached
-// the target. When one does not reach it, the executor gives back what is behind by
-// itself. When something does come (a pause, a halt, a new
-// version, other rules, a wish or a job that is more urgent, something that it
-// needs is wished for, there is no room for others) all that is behind on the
-// agent is recalled. What had begun nevertheless was the one task that anything
-// waits for.
+// What is behind counts as running for everything that needs it. It is sent only where nothing could come in between
+// that the scheduler knows of: what it needs has ended, no job is waiting, no window is about to open or close, the
+// last task there reached its target. When a task does not reach its target, the executor returns what is behind it
+// by itself. When something else comes (a pause, a halt, a new version, other rules, a more urgent wish or job, a
+// wish for something that it needs, no room for others), all that is behind on the agent is recalled. If one of these
+// has begun nevertheless, it is the one running task that everything waits for anyway.
 
-// beforeEdge is how long before a window opens or closes nothing is sent ahead of its turn.
+// beforeEdge is how long before a window opens or closes nothing is sent before its turn.
 const beforeEdge = time.Second
 
-// Recall asks that what is behind on an agent, and has not begun, is given back.
-// Withdrawn or TaskDone must come for each of these.
+// Recall asks for what is behind on an agent and has not begun. Withdrawn or TaskDone must come for each of these
+// tasks.
 type Recall struct {
 	Agent string
 	Tasks []intent.ResourceID
@@ -38,9 +34,9 @@ type Recall struct {
 
 func (Recall) isCommand() {}
 
-// Behind starts up to n tasks behind the one that runs on an agent, those that would
-// start there next if nothing else came, in that order. It ends at the first that is not ready.
-// Beside these it may recall what has to wait for one of them.
+// Behind starts up to n tasks behind the one that runs on an agent: those that would start there next if nothing else
+// came, in that order. It stops at the first one that is not ready. Beside these it may recall what has to wait for
+// one of them.
 func (s *Scheduler) Behind(agent string, n int, ready func(Start) bool, now time.Time) []Command {
 	a := s.agents[agent]
 	if a == nil || a.recalled {
@@ -69,7 +65,7 @@ func (s *Scheduler) Behind(agent string, n int, ready func(Start) bool, now time
 	return out
 }
 
-// mayFollow tells that one more task may be sent to a behind the one that runs there.
+// mayAddBehind reports whether one more task may be sent to a behind the one that runs there.
 func (s *Scheduler) mayAddBehind(a *agent, now time.Time) bool {
 	if len(a.running) == 0 || len(a.ready) == 0 || a.running[0].behind || a.hasJobs() || a.misses.count > 0 ||
 		!s.allowsBehind(a) {
@@ -82,7 +78,7 @@ func (s *Scheduler) mayAddBehind(a *agent, now time.Time) bool {
 	return most <= 0 || s.running < most/2
 }
 
-// follows tells that the rules, as they are, let tasks be behind on a.
+// allowsBehind reports whether the rules, as they are, allow tasks to be behind on a.
 func (s *Scheduler) allowsBehind(a *agent) bool {
 	return !s.halted && !a.paused && !a.breaker.Open() && a.limit.Concurrency <= 1 && a.limit.MinGap == 0
 }
@@ -114,7 +110,7 @@ func (s *Scheduler) RecallAll(agent string) []Command {
 	return out
 }
 
-// overtake recalls what something else should go before.
+// recallOvertaken recalls what something else should go before.
 func (s *Scheduler) recallOvertaken() {
 	for _, a := range s.withBehind {
 		if !a.recalled && s.overtaken(a) {
@@ -147,8 +143,8 @@ func (s *Scheduler) overtaken(a *agent) bool {
 	return false
 }
 
-// Withdrawn takes the answer to a Recall for a task that did not begin, and never
-// will: the wish is there again, as urgent as it was.
+// Withdrawn takes the answer to a Recall for a task that did not begin and never will: the wish is there again, as
+// urgent as it was.
 func (s *Scheduler) Withdrawn(id intent.ResourceID, version int, now time.Time) []Command {
 	n := s.known[id]
 	if n == nil || !n.running || n.runVersion != version {
@@ -164,12 +160,12 @@ func (s *Scheduler) Withdrawn(id intent.ResourceID, version int, now time.Time) 
 	return s.decide(now)
 }
 
-// again wishes for what was given back.
+// wishAgain wishes for what was withdrawn.
 func (s *Scheduler) wishAgain(n *node) {
 	queued, seq, update := n.queued, n.runSeq, n.update
 	look := n.runPrio == RepairTimer && s.policy.ReportDrift
 	if look && n.dirty() && !n.state.Drifted {
-		return // as SetPolicy has it
+		return // as SetPolicy does
 	}
 	s.enqueue(n, n.runPrio, n.runReason)
 	if !n.queued {
@@ -182,7 +178,7 @@ func (s *Scheduler) wishAgain(n *node) {
 	n.update = update && n.runUpdate
 }
 
-// stopped takes out of what runs what ended, or never began. What comes next behind it runs now.
+// removeRunning removes n, which ended or never began, from what is running.
 func (s *Scheduler) removeRunning(n *node) {
 	a := n.agent
 	n.running = false
@@ -204,7 +200,7 @@ func (s *Scheduler) unbehind(n *node) {
 	}
 }
 
-// follow lets what is first behind on an agent run, after the end of what ran there.
+// promoteBehind lets the first task behind on an agent run, after the end of what ran there.
 func (s *Scheduler) promoteBehind(a *agent, now time.Time) {
 	if a.behind > 0 && a.running[0].behind {
 		s.unbehind(a.running[0])

@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// sent is the observer's account of what waits behind other tasks with the executor.
+// sent is the observer's account of what waits in the executor behind other tasks.
 type sent struct {
 	behind   map[intent.ResourceID]bool
 	recalled map[string]bool
@@ -26,7 +26,7 @@ func newSent() sent {
 	}
 }
 
-// onAgent lists what an agent was sent and has not ended, in that order.
+// onAgent lists the tasks that an agent was sent and that have not ended, in that order.
 func (o *observer) onAgent(agent string) []Start {
 	var out []Start
 	for _, r := range o.running {
@@ -59,7 +59,7 @@ func (o *observer) sendBehind(agent string, n, pick int) {
 	}
 }
 
-// sendMore sends to all agents what they may have, and answers what was recalled before this step.
+// sendMore sends all agents what they may have, and answers what was recalled before this step.
 func (o *observer) sendMore(s step) {
 	for n := range 4 {
 		agent := string(rune('a' + n))
@@ -72,7 +72,7 @@ func (o *observer) sendMore(s step) {
 	}
 }
 
-// Histories in which much is sent ahead of its turn: few edges, few rules.
+// Histories in which many tasks are sent before their turn: few edges, few rules.
 func TestHistoriesBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Limits{
@@ -104,7 +104,7 @@ func TestHistoriesBehind(t *testing.T) {
 	})
 }
 
-// follow lets the next on an agent begin: the executor does it by itself.
+// promoteBehind lets the next task on an agent begin, as the executor does by itself.
 func (o *observer) promoteBehind(agent string) {
 	line := o.onAgent(agent)
 	if len(line) == 0 || !o.sent.behind[line[0].Resource.ID] {
@@ -135,8 +135,8 @@ func (o *observer) noneBehind(agent string) {
 	}
 }
 
-// giveBack takes back what an agent has not begun; with first also what was about to
-// begin, when the one before ended a moment ago.
+// giveBack returns what an agent has not begun; with first also what was about to begin, when the one before ended a
+// moment ago.
 func (o *observer) giveBack(agent string, first bool) {
 	for _, c := range o.onAgent(agent) {
 		id := c.Resource.ID
@@ -229,7 +229,7 @@ func recalls(out []Command) (names []string) {
 	return names
 }
 
-// Whatever should go before what is behind recalls it, and what did not begin is wished for again.
+// Anything that should go before what is behind recalls it, and what did not begin is wished for again.
 func TestRecalled(t *testing.T) {
 	for name, event := range map[string]func(s *Scheduler) []Command{
 		"pause": func(s *Scheduler) []Command { return s.Pause("x", t0) },
@@ -275,7 +275,7 @@ func TestRecalled(t *testing.T) {
 	}
 }
 
-// What nothing speaks against is not recalled.
+// Tasks that nothing speaks against are not recalled.
 func TestNotRecalled(t *testing.T) {
 	w := line(t)
 	for name, out := range map[string][]Command{
@@ -290,8 +290,8 @@ func TestNotRecalled(t *testing.T) {
 	}
 }
 
-// What is behind begins by itself, keeps its place, and holds what needs it.
-func TestFollows(t *testing.T) {
+// A task behind another begins by itself, keeps its place, and holds what needs it.
+func TestBehindBegins(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "y/d 1 x/b", "x/e 1 x/a")
 	if got := starts(w.s.Behind("x", 5, always, t0)); !slices.Equal(got, []string{"x/b"}) {
 		t.Fatalf("what needs the one that runs is not sent: %v", got)
@@ -305,8 +305,8 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// After a failure to reach the target nothing is sent behind another task; and should
-// anything be behind when the breaker opens, it is recalled.
+// After a failure to reach the target nothing is sent behind another task; if something is behind when the breaker
+// opens, it is recalled.
 func TestBehindAFailureToReach(t *testing.T) {
 	w := newWorld(t, Limits{})
 	w.s.SetPolicy(Policy{BreakerFailures: 2}, t0)
@@ -351,7 +351,7 @@ func TestNothingBehindBeforeAnEdge(t *testing.T) {
 	}
 }
 
-// Where few may run at once, others find room.
+// Where few tasks may run at once, those behind leave room for others.
 func TestBehindLeavesRoom(t *testing.T) {
 	w := newWorld(t, Limits{})
 	w.s.SetRules(Rules{Concurrency: 4}, t0)

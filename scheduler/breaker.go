@@ -16,19 +16,19 @@ import (
 //	   │                          └────────────────────────────────────────────┘ │
 //	   └─────────────────────────────────── reached ────────────────────────────┘
 //
-// Somebody asks: a person who deploys, or a new version that changed something
-// on the agent; neither should wait for a pause that grew long.
+// A person who deploys asks, and so does a new version that changed something on the agent; neither should wait for a
+// pause that has grown long.
 
 const longestPause = time.Hour
 
-// row is the failures to reach a target since it was last reached.
+// misses counts the failures to reach a target since it was last reached.
 type misses struct {
 	count   int
 	first   intent.ResourceID
 	several bool // of more than one resource
 }
 
-// contact takes what an outcome says about the reach of the agent's target.
+// contact updates the breaker with an outcome.
 func (s *Scheduler) contact(n *node, o Outcome, now time.Time) {
 	a := n.agent
 	switch {
@@ -41,7 +41,7 @@ func (s *Scheduler) contact(n *node, o Outcome, now time.Time) {
 		a.misses.several = a.misses.several || a.misses.count > 0 && a.misses.first != o.ID
 		a.misses.first = o.ID
 		a.misses.count++
-		// One resource that fails says little of a target that has others.
+		// One resource that fails says little about a target that has others.
 		limit := s.policy.BreakerFailures
 		if limit > 0 && a.misses.count >= limit && (a.misses.several || a.resources <= 1) {
 			a.breaker = intent.Breaker{Since: &now, Failures: a.misses.count}
@@ -56,7 +56,7 @@ func (s *Scheduler) contact(n *node, o Outcome, now time.Time) {
 	}
 }
 
-// keepBack lets the next probe start after a pause.
+// scheduleProbe lets the next probe start after a pause.
 func (s *Scheduler) scheduleProbe(a *agent, pause time.Duration, now time.Time, opened bool) {
 	at := now.Add(pause)
 	a.breaker.Pause, a.breaker.ProbeAt = pause, &at
@@ -79,7 +79,7 @@ func (s *Scheduler) closeBreakers() {
 	}
 }
 
-// letProbe lets one task try the target of an agent, without the pause.
+// allowProbe lets one task try the target of an agent, without a pause.
 func (s *Scheduler) allowProbe(a *agent) {
 	if a.breaker.Open() && len(a.running) == 0 && !a.probe {
 		a.probe = true
@@ -87,8 +87,8 @@ func (s *Scheduler) allowProbe(a *agent) {
 	}
 }
 
-// probeDue lets those probe whose pause is over. What starts then follows from
-// the order of wishes, not from that of the agents here.
+// probeDue allows the probes whose pause is over. What starts then follows from the order of wishes, not from that of
+// the agents here.
 func (s *Scheduler) probeDue(now time.Time) {
 	for _, a := range s.open {
 		if !a.breaker.ProbeAt.After(now) {
@@ -97,7 +97,7 @@ func (s *Scheduler) probeDue(now time.Time) {
 	}
 }
 
-// nextProbe is when the first of them may; zero: none waits.
+// nextProbe returns when the first probe is due; zero when none is waiting.
 func (s *Scheduler) nextProbe() time.Time {
 	var first time.Time
 	for _, a := range s.open {
@@ -108,7 +108,7 @@ func (s *Scheduler) nextProbe() time.Time {
 	return first
 }
 
-// Breaker gives the breaker of an agent.
+// Breaker returns the breaker of an agent.
 func (s *Scheduler) Breaker(agent string) intent.Breaker {
 	if a := s.agents[agent]; a != nil {
 		return a.breaker

@@ -6,8 +6,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Priority orders wishes; the lower one goes first. Pushed work always
-// precedes periodic work.
+// Priority orders wishes; the lower one goes first. Pushed work always precedes periodic work.
 type Priority uint8
 
 // Priorities, most urgent first.
@@ -22,10 +21,10 @@ const (
 	priorities
 )
 
-// Periodic tells timers from pushes.
+// Periodic reports whether a timer asks, and not a push or a person.
 func (p Priority) Periodic() bool { return p >= DeployTimer }
 
-// String names a priority as logs and pages show it.
+// String returns the priority as logs and pages show it.
 func (p Priority) String() string {
 	switch p {
 	case UserDeploy:
@@ -46,42 +45,42 @@ func (p Priority) String() string {
 	return "unknown priority"
 }
 
-// Command is what the scheduler wants done: a Start, a SetState, a SetBreaker, a StartJob or a RefuseJob. Commands
-// are carried out in the order in which they were given.
+// Command is what the scheduler wants done: a Start, a SetState, a SetBreaker, a StartJob, a RefuseJob or a Recall.
+// Commands are carried out in the order in which they were returned.
 type Command interface{ isCommand() }
 
-// Start asks for one run of a resource's handler. Exactly one Outcome with
-// this resource and version must come back through TaskDone.
+// Start asks for one run of a resource's handler. Exactly one Outcome with this resource and version must come back
+// through TaskDone.
 type Start struct {
 	Resource intent.Resource // as the version has it
 	Priority Priority
 	Reason   string // for people: "new version 3"
 	// Requires is the status of everything the resource had to wait for, by id.
 	Requires []Dependency
-	// DependencyChanged: something that it requires, and that sends events,
-	// changed something since the resource was last deployed well.
+	// DependencyChanged: something that it requires, and that sends events, changed something since the resource was
+	// last deployed well.
 	DependencyChanged bool
 	// Report: find out what differs, and enforce nothing.
 	Report bool
 }
 
-// Dependency is what a resource needs, and how it fared.
+// Dependency is something that a resource needs, with its status.
 type Dependency struct {
 	ID     intent.ResourceID
 	Status intent.Status
 }
 
-// SetState gives the state of a resource after a task ended or was skipped.
+// SetState is the state of a resource after a task ended or was skipped.
 type SetState struct {
 	State intent.ResourceState
-	// Skipped is set when no task ran, because of the dependency named in Cause, or of protection.
+	// Skipped is set when no task ran, because of the dependency named in Cause or because of protection.
 	Skipped bool
 	// Protected: no task ran, because it would have purged what is protected.
 	Protected bool
 	Version   int // of the intent that was skipped
 	Cause     intent.ResourceID
 	Reason    string
-	// Freed is set when no task ran, and a person or new handler code ended its parking.
+	// Freed is set when no task ran, and a person or new handler code ended the parking.
 	Freed bool
 	// Parked is set when this outcome parked it.
 	Parked bool
@@ -89,8 +88,8 @@ type SetState struct {
 	Drift Drift
 }
 
-// SetBreaker gives the state of an agent's breaker after the outcome of a task
-// on it. It comes right behind the SetState of that outcome.
+// SetBreaker is the state of an agent's breaker after the outcome of a task on it. It comes right behind the SetState
+// of that outcome.
 type SetBreaker struct {
 	Agent   string
 	Breaker intent.Breaker
@@ -107,7 +106,7 @@ type Outcome struct {
 	Version int           // of the Start it answers
 	Status  intent.Status // deployed, failed, skipped, unavailable, non_compliant, skipped_for_dependency
 	Change  intent.Change
-	// Differed are the attributes that were found to be other than desired, sorted.
+	// Differed are the attributes that were found to differ from what is desired, sorted.
 	Differed []string
 	// Unreachable: the handler could not reach its target.
 	Unreachable bool
@@ -117,15 +116,14 @@ type Outcome struct {
 type Snapshot struct {
 	Version   int
 	Resources []intent.Resource
-	// States of everything known, orphans included. Resources without one are
-	// new. Where IsDeploying is set, a run was cut off: it is done again.
+	// States of everything known, orphans included. Resources without one are new. Where IsDeploying is set, a run
+	// was cut off: it is repeated.
 	States       []intent.ResourceState
 	PausedAgents []string
 	Breakers     map[string]intent.Breaker // of agents; those that are open
 	Halted       bool
-	// Code tells, per resource type, which handler code the version has: any
-	// text that changes with it. A resource that is not as intended is tried
-	// again when its code changed.
+	// Code is, per resource type, a text that changes with the version's handler code. A resource that is not as
+	// intended is tried again when its code changed.
 	Code map[string]string
 	Now  time.Time
 }
@@ -159,9 +157,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// room tells whether one more task of a priority may start beside those that
-// run. A quarter of the places, and at least one of several, is kept free of
-// periodic work, so that a push finds room.
+// room reports whether one more task of a priority may start beside those that are running. A quarter of the places,
+// and at least one of several, is kept free of periodic work, so that a push finds room.
 func (l Limits) room(p Priority, running, periodic int) bool {
 	if l.Concurrency <= 0 {
 		return true

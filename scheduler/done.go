@@ -6,8 +6,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// TaskDone takes the outcome of a Start. It gives the state that follows, then
-// what can start now. An outcome that nothing waits for is ignored.
+// TaskDone takes the outcome of a Start. It returns the state that follows, then what can start now. An outcome that
+// nothing waits for is ignored.
 func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 	n := s.known[o.ID]
 	if n == nil || !n.running || n.runVersion != o.Version {
@@ -17,7 +17,7 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 	s.promoteBehind(n.agent, now)
 	n.state.IsDeploying = false
 	if n.pos < 0 {
-		// It left the model while it ran: what came of it no longer matters.
+		// It left the model while it ran: its outcome no longer matters.
 		s.out = append(s.out, SetState{State: n.state})
 		s.contact(n, o, now)
 	} else {
@@ -40,8 +40,8 @@ func (s *Scheduler) TaskDone(o Outcome, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// record brings the state up to date with an outcome. When newer intent
-// arrived meanwhile, the resource stays as that left it: to be updated.
+// record updates the state with an outcome. When newer intent arrived meanwhile, the resource still has to be
+// updated.
 func (s *Scheduler) record(n *node, o Outcome, now time.Time) Drift {
 	st := &n.state
 	st.LastRunAt = &now
@@ -63,7 +63,7 @@ func (s *Scheduler) record(n *node, o Outcome, now time.Time) Drift {
 		st.DeployedHash = "" // something else is out there
 		s.recovered(n)
 	case st.LastRun == intent.RunFailed:
-		st.DeployedHash = "" // nobody knows what is out there
+		st.DeployedHash = "" // what is out there is unknown
 		if current {
 			s.failed(n, o, now)
 		}
@@ -71,14 +71,14 @@ func (s *Scheduler) record(n *node, o Outcome, now time.Time) Drift {
 		st.Blocked = intent.TemporarilyBlocked
 	}
 	if st.LastRun == intent.RunSkipped {
-		st.RetryAt = nil // it did not fail; the timer comes by
+		st.RetryAt = nil // it did not fail; the timer tries it again
 	} else {
 		st.LastDeployed = n.runVersion
 	}
 	if changed(o) && s.graph.resources[n.pos].SendEvent {
 		st.LastEvents = &now
 	}
-	if n.queued { // not as intended now, it may hold what it did not hold
+	if n.queued { // no longer as intended, it may hold wishes that it did not hold
 		s.raiseEpochs(n)
 	}
 	if s.blocked[n.pos] {
@@ -96,9 +96,8 @@ func (s *Scheduler) recovered(n *node) {
 	}
 }
 
-// failed counts a failure and sets when to try again, or parks. That a target
-// cannot be reached says nothing of the resource: it never parks it, and
-// counts for no more than half of the way there.
+// failed counts a failure and sets when to try again, or parks. An unreachable target says nothing about the
+// resource: it never parks it, and counts for no more than half of the way there.
 func (s *Scheduler) failed(n *node, o Outcome, now time.Time) {
 	st, most := &n.state, s.policy.MaxAttempts
 	if !o.Unreachable || most == 0 || st.Attempts < most/2 {
@@ -114,8 +113,8 @@ func (s *Scheduler) failed(n *node, o Outcome, now time.Time) {
 	}
 }
 
-// spread wishes for those that an outcome concerns: those that waited for the
-// recovery of n, and those that want to know when n changed something.
+// wishForDependents wishes for those that an outcome concerns: resources that waited for the recovery of n, and those
+// that receive an event when n changed something.
 func (s *Scheduler) wishForDependents(n *node, o Outcome) {
 	if !n.bad() {
 		for _, i := range s.graph.after[n.pos] {
@@ -137,7 +136,7 @@ func (s *Scheduler) wishForDependents(n *node, o Outcome) {
 
 func changed(o Outcome) bool { return o.Change != "" && o.Change != intent.NoChange }
 
-// resultOf tells how a run ended from what the handler reported.
+// resultOf derives how a run ended from the status that the handler reported.
 func resultOf(status intent.Status) intent.HandlerResult {
 	switch status {
 	case intent.StatusDeployed, intent.StatusNonCompliant:

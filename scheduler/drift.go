@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Drift is what an outcome says about drift: that a resource, which had been
-// brought to its intent, was found to be otherwise.
+// Drift is what an outcome says about drift: that a resource, which had been brought to its intent, was found to
+// differ.
 type Drift uint8
 
 // What an outcome may say.
@@ -20,11 +20,11 @@ const (
 	DriftSettled       // what was known of it is over
 )
 
-// mostHeals bounds what is remembered of one resource.
+// mostHeals bounds how many heals of one resource are remembered.
 const mostHeals = 100
 
-// judge tells what the outcome of an enforcing run says about drift. Only what
-// was as intended can drift; a handler that only reports says so each time.
+// judge returns what the outcome of an enforcing run says about drift. Only what was as intended can drift; a handler
+// that only reports finds the same each time.
 func (s *Scheduler) judge(n *node, o Outcome, now time.Time) Drift {
 	st := &n.state
 	switch {
@@ -44,8 +44,8 @@ func (s *Scheduler) judge(n *node, o Outcome, now time.Time) Drift {
 	return DriftNone
 }
 
-// healed remembers that drift was put right, unless a person asked for it, and
-// stops when the same was put right too often.
+// healed remembers that drift was put right, unless a person asked for it, and parks the resource when the same drift
+// was put right too often.
 func (s *Scheduler) healed(n *node, o Outcome, now time.Time) {
 	if s.policy.HealLimit == 0 || n.runPrio == UserDeploy || n.runPrio == UserRepair {
 		return
@@ -69,8 +69,7 @@ func (s *Scheduler) healed(n *node, o Outcome, now time.Time) {
 	}
 }
 
-// recordLook brings the state up to date with the outcome of a run that only
-// looked. A look that could not be had leaves everything as it was known.
+// recordLook updates the state with the outcome of a run that only looked. A failed look leaves everything as it was.
 func (s *Scheduler) recordLook(n *node, o Outcome, now time.Time) Drift {
 	st := &n.state
 	st.LastRunAt = &now

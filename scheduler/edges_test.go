@@ -28,9 +28,8 @@ func TestTurnedEdges(t *testing.T) {
 	})
 }
 
-// checkTurned: an edge is turned only between two that are purged, of which one
-// required the other already when it was kept; and all such are turned when
-// that makes no circle.
+// checkTurned: an edge is turned only between two purged resources of which one required the other already when it
+// was kept; and all such edges are turned where that makes no circle.
 func checkTurned(t *rapid.T, g *graph) {
 	all := make([][]int32, len(g.requires))
 	may := func(i, j int32) bool {
@@ -65,8 +64,7 @@ func checkTurned(t *rapid.T, g *graph) {
 	}
 }
 
-// What the order of work is does not depend on the order in which resources,
-// or what they require, are listed.
+// The order of work does not depend on the order in which resources, or their requirements, are listed.
 func TestTurnedEdgesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := modelGen(3, 13).Draw(t, "model")

@@ -6,16 +6,16 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// An agent may have a gap between two starts. After a start it is *cooling*
-// for so long, and nothing starts there.
+// An agent may have a minimum gap between two starts. After a start it is *cooling* for that long, and nothing starts
+// there.
 
-// cool takes note of a start.
+// noteStart records that something started on an agent.
 func (s *Scheduler) noteStart(a *agent, now time.Time) {
 	a.last = now
 	s.startCooling(a)
 }
 
-// coolAnew lets an agent cool whose limit or last start is another.
+// startCooling lets an agent cool after its limit or its last start changed.
 func (s *Scheduler) startCooling(a *agent) {
 	if a.limit.MinGap > 0 && !a.last.IsZero() && !a.cooling {
 		a.cooling = true
@@ -23,7 +23,7 @@ func (s *Scheduler) startCooling(a *agent) {
 	}
 }
 
-// warm lets those go on whose gap is over.
+// endCooling ends the cooling of agents whose gap is over.
 func (s *Scheduler) endCooling(now time.Time) {
 	kept := s.cooling[:0]
 	for _, a := range s.cooling {
@@ -38,7 +38,7 @@ func (s *Scheduler) endCooling(now time.Time) {
 	s.cooling = kept
 }
 
-// nextWarm is when the first of them may go on that has something to start; zero: none has.
+// nextCooled returns when the gap of the first agent ends that has something to start; zero when none has.
 func (s *Scheduler) nextCooled() (first time.Time) {
 	for _, a := range s.cooling {
 		if !a.paused && a.room() && (len(a.ready) > 0 || a.hasJobs()) {
@@ -48,8 +48,8 @@ func (s *Scheduler) nextCooled() (first time.Time) {
 	return first
 }
 
-// lastStarts takes from the record when something last ran on each agent: a
-// restart does not shorten a gap. When those that were cut off had begun, it does not say.
+// lastStarts reads from the record when something last ran on each agent, so that a restart does not shorten a gap.
+// When tasks that were cut off had begun is not recorded.
 func (s *Scheduler) lastStarts(cutOff []*node, now time.Time) {
 	for _, n := range cutOff {
 		n.agent.last = now

@@ -7,19 +7,18 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Rules say where, when and how much may run, as the settings of an
-// environment have it. The zero value allows everything.
+// Rules say where, when and how much may run, as the settings of an environment have it. The zero value allows
+// everything.
 type Rules struct {
 	Windows   intent.Windows
 	Overrides []intent.Override
 	Agents    intent.AgentLimits
-	// Concurrency is how many tasks may run at once; 0 for as many as Limits says, which stays the bound.
+	// Concurrency is how many tasks may run at once; 0 for as many as Limits allows, which remains the upper bound.
 	Concurrency int
 }
 
-// gates is what the rules come to at a moment. A wish whose turn comes while a
-// window holds it is set aside. At the next edge, when a window opens or closes
-// or an override ends, all that are aside take their turn again.
+// gates is the effect of the rules at a moment. A wish whose turn comes while a window holds it is set aside. At the
+// next edge, when a window opens or closes or an override ends, all wishes that were set aside take their turn again.
 //
 //	ready ──its turn──▶ held? ──no──▶ running
 //	  ▲                   │ yes
@@ -27,17 +26,17 @@ type Rules struct {
 type gates struct {
 	rules Rules
 	open  []bool    // of the windows
-	edge  time.Time // when that changes, or who is let through; zero: never
+	edge  time.Time // when that, or the overrides, change; zero: never
 	aside []*node
 }
 
-// agentGate is what of it concerns one agent.
+// agentGate is the part of gates that concerns one agent.
 type agentGate struct {
-	windows    []int // that may apply to its resources
-	overridden bool  // an override lets them through
+	windows    []int // indexes of those that may apply to its resources
+	overridden bool  // an override lets its resources through
 }
 
-// SetRules replaces the rules. What runs is left to end.
+// SetRules replaces the rules. What is running is left to end.
 func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
 	same := reflect.DeepEqual(r.Agents, s.gates.rules.Agents)
 	s.gates.rules = r
@@ -51,7 +50,7 @@ func (s *Scheduler) SetRules(r Rules, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// look brings the gates up to date when something about them changed with time.
+// refreshGates updates the gates when time has changed something about them.
 func (s *Scheduler) refreshGates(now time.Time) {
 	if edge := s.gates.edge; !edge.IsZero() && !now.Before(edge) {
 		s.refreshWindows(now)
@@ -62,7 +61,8 @@ func (s *Scheduler) refreshGates(now time.Time) {
 	s.endCooling(now)
 }
 
-// turn finds which windows are open and when the next edge is; what was aside takes its turn again.
+// refreshWindows determines which windows are open and when the next edge is; wishes that were set aside take their
+// turn again.
 func (s *Scheduler) refreshWindows(now time.Time) {
 	g := &s.gates
 	g.open, g.edge = make([]bool, len(g.rules.Windows)), time.Time{}
@@ -87,7 +87,7 @@ func (s *Scheduler) refreshWindows(now time.Time) {
 	g.aside = g.aside[:0]
 }
 
-// tune brings an agent in line with the rules.
+// applyLimits brings an agent in line with the rules.
 func (s *Scheduler) applyLimits(a *agent) {
 	a.limit = s.gates.rules.Agents.Of(a.name)
 	s.applyWindows(a)
@@ -109,7 +109,7 @@ func (s *Scheduler) applyWindows(a *agent) {
 	}
 }
 
-// held tells that a window or a freeze lets no change of n start. To look is no change.
+// held reports whether a window or a freeze keeps changes of n from starting. A look is not a change.
 func (s *Scheduler) held(n *node) bool {
 	if n.report || n.agent.gate.overridden {
 		return false
@@ -131,8 +131,7 @@ func (s *Scheduler) held(n *node) bool {
 	return applies && !inside
 }
 
-// gateOf says what holds n, which held says is held. Those that the same
-// windows apply to share the answer.
+// gateOf returns what holds n, for which held is true. Wishes that the same windows apply to share the answer.
 func (s *Scheduler) gateOf(n *node, known map[string]intent.Gate, now time.Time) intent.Gate {
 	key := make([]byte, len(s.gates.rules.Windows))
 	for _, i := range n.agent.gate.windows {
@@ -148,7 +147,7 @@ func (s *Scheduler) gateOf(n *node, known map[string]intent.Gate, now time.Time)
 	return g
 }
 
-// setAside keeps a wish that is held until the next edge.
+// setAside keeps a held wish until the next edge.
 func (s *Scheduler) setAside(n *node) {
 	if !n.gated {
 		n.gated = true
@@ -156,15 +155,15 @@ func (s *Scheduler) setAside(n *node) {
 	}
 }
 
-// NextEdge is when a window opens or closes, or an override ends; zero: never.
+// NextEdge returns when a window opens or closes, or an override ends; zero for never.
 func (s *Scheduler) NextEdge() time.Time { return s.gates.edge }
 
-// Concurrency is how many tasks of an agent may run at once.
+// Concurrency returns how many tasks of an agent may run at once.
 func (s *Scheduler) Concurrency(agent string) int {
 	return s.gates.rules.Agents.Of(agent).Concurrency
 }
 
-// bounds are the limits with the environment's own.
+// bounds returns the limits together with the environment's own.
 func (s *Scheduler) bounds() Limits {
 	l := s.limits
 	if own := s.gates.rules.Concurrency; own > 0 && (l.Concurrency <= 0 || own < l.Concurrency) {

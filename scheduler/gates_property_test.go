@@ -8,8 +8,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// rulesGen makes windows that open and close within the minutes that a history
-// takes, and limits of agents.
+// rulesGen generates windows that open and close within the minutes that a history takes, and limits of agents.
 func rulesGen() *rapid.Generator[Rules] {
 	window := func(name string, kind intent.WindowKind, cron string, minutes int, agents []string,
 		resources intent.Patterns) intent.Window {
@@ -58,8 +57,8 @@ func rulesGen() *rapid.Generator[Rules] {
 	})
 }
 
-// held finds in the plainest way whether a window holds a resource: the
-// windows of rulesGen open at minutes that a number divides.
+// held determines in the plainest way whether a window holds a resource: the windows of rulesGen open at minutes that
+// a number divides.
 func (o *observer) held(id intent.ResourceID) bool {
 	if len(o.rules.Windows) == 0 {
 		return false
@@ -90,7 +89,7 @@ func (o *observer) held(id intent.ResourceID) bool {
 	return false
 }
 
-// checkRules: what starts keeps to windows, limits and gaps.
+// checkRules: what starts respects windows, limits and gaps.
 func (o *observer) checkRules(c Start) {
 	id := c.Resource.ID
 	if !c.Report && o.held(id) {
@@ -104,7 +103,7 @@ func (o *observer) checkRules(c Start) {
 	}
 }
 
-// checkLimits: what starts on an agent, jobs included, keeps to its limits.
+// checkLimits: what starts on an agent, jobs included, respects its limits.
 func (o *observer) checkLimits(id intent.ResourceID) {
 	limit := o.rules.Agents.Of(id.Agent)
 	beside := 0
@@ -126,5 +125,5 @@ func (o *observer) checkLimits(id intent.ResourceID) {
 	}
 }
 
-// rests tells that something waits for the gap of its agent only.
+// rests reports whether something waits only for the gap of its agent.
 func (o *observer) rests() bool { return !o.s.nextCooled().IsZero() }

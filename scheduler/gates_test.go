@@ -26,10 +26,9 @@ func rulesOf(t testing.TB, windows, limits string) (r Rules) {
 	return r
 }
 
-// It is noon, and web deploys at night only. A new version changes something on
-// web and on db: db is deployed at once, web waits and says until when. At two
-// o'clock it starts; what still runs when the window closes is left to end, and
-// what it held up waits for the next night. Repairs and retries wait too.
+// It is noon, and web deploys at night only. A new version changes something on web and on db: db is deployed at
+// once, web waits and says until when. At two o'clock it starts; what is still running when the window closes is left
+// to end, and what waited for that waits for the next night. Repairs and retries wait too.
 func TestWindowHoldsChanges(t *testing.T) {
 	w := newWorld(t, Limits{RetryBase: time.Minute}, "web/a 1", "web/b 1 web/a", "db/c 1")
 	w.endAll()
@@ -63,8 +62,8 @@ func TestWindowHoldsChanges(t *testing.T) {
 	w.said("start web/b")
 }
 
-// During a freeze a look goes on, and nothing is touched; who may let changes
-// through does, for web alone, until the override is over.
+// During a freeze looks go on, and nothing is changed; an override lets changes through, for web alone, until it is
+// over.
 func TestFreezeAndOverride(t *testing.T) {
 	w := newWorld(t, Limits{}, "web/a 1", "web/b 1", "db/c 1")
 	w.endAll()
@@ -92,7 +91,7 @@ func TestFreezeAndOverride(t *testing.T) {
 	w.said("start db/c", "start web/b")
 }
 
-// Some resources of an agent may be held while others are not: those go by.
+// Some resources of an agent may be held while others are not: the others overtake them.
 func TestWindowOfResources(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a")
 	w.endAll()
@@ -114,8 +113,8 @@ func TestWindowOfResources(t *testing.T) {
 	w.said("start x/a")
 }
 
-// An agent that may do three things at once does, in the order of what needs
-// what; the same resource never twice at a time.
+// An agent that may do three things at once does, in the order of requirements; never the same resource twice at a
+// time.
 func TestSideBySide(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a", "x/d 1", "y/e 1", "y/f 1")
 	w.said("start x/a", "start y/e")
@@ -131,7 +130,7 @@ func TestSideBySide(t *testing.T) {
 	w.endAll()
 }
 
-// A slow target gets ten seconds between two starts, over a restart too.
+// A slow target gets ten seconds between two starts, across a restart too.
 func TestGap(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1")
 	rules := rulesOf(t, "", `{"*": {"min_gap": 10}}`)
@@ -189,9 +188,8 @@ func TestOwnTimers(t *testing.T) {
 	}
 }
 
-// A thousand resources fail, or are repaired, in an environment of any limits.
-// One change waits for no more than what runs on its agent already, and for one
-// of what runs at all where the environment allows no more at once.
+// A thousand resources fail, or are repaired, in an environment with any limits. One change waits for no more than
+// what is already running on its agent, and for one running task anywhere when the environment's limit is reached.
 func TestAChangeWaitsForOneTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		agents := rapid.IntRange(1, 8).Draw(t, "agents")

@@ -16,16 +16,14 @@ var (
 	ErrOld       = errors.New("not newer than the version being deployed")
 )
 
-// graph is the order among the resources of one version. Resources are
-// numbered by their id, so that nothing depends on the order they came in.
+// graph is the order among the resources of one version. Resources are numbered by their id, so that nothing depends
+// on the order in which they came.
 //
-// requires is as the model says it. before is the order of work: the same,
-// except that of two resources to be purged the one that requires goes first,
-// as a file is removed before its folder. That is so for what a resource required
-// already when it was last kept; what it requires since it is purged (or was never
-// kept) says itself what goes first, as models do that let the folder require the
-// file then. Where turning an edge would close a circle (a kept resource lies
-// between two purged ones) the model's order stays.
+// requires is as in the model. before is the order of work: the same, except that of two resources to be purged the
+// one that requires the other goes first, as a file is removed before its folder. This applies to what a resource
+// required already when it was last kept. What it has required only since it is to be purged (or when it was never
+// kept) states itself what goes first, as in models that then let the folder require the file. Where turning an edge
+// would close a circle (a kept resource lies between two purged ones) the model's order stays.
 type graph struct {
 	resources []*intent.Resource
 	index     map[intent.ResourceID]int32
@@ -55,7 +53,7 @@ func newGraph(given []intent.Resource) (*graph, error) {
 	}
 	for i := range resources {
 		for _, id := range resources[i].Requires {
-			// What the version does not have cannot be waited for.
+			// A resource that the version does not have cannot be waited for.
 			if j, ok := g.index[id]; ok {
 				g.requires[i] = append(g.requires[i], j)
 			}
@@ -76,7 +74,7 @@ func newGraph(given []intent.Resource) (*graph, error) {
 	return g, nil
 }
 
-// turnPurged makes before and after, see graph.
+// turnPurged makes before and after; see graph.
 func (g *graph) turnPurged() {
 	both := func(i, j int32) bool {
 		r, needed := g.resources[i], g.resources[j]
@@ -133,8 +131,8 @@ func inverse(edges [][]int32) [][]int32 {
 	return out
 }
 
-// findCycle gives one circle, each element requiring the next and the last
-// the first, starting at its smallest member; nil when there is none.
+// findCycle returns one circle, each element requiring the next and the last the first, starting at its smallest
+// member; nil when there is none.
 func findCycle(edges [][]int32) []int32 {
 	const (
 		unseen = iota

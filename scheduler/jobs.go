@@ -8,22 +8,21 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Beside wishes there are *jobs*: a look at a resource for a dry run, of any
-// version, and a question for the facts of one. A job takes its agent like a
-// wish does, and nothing else: it changes no state, waits for no other resource
+// Beside wishes there are *jobs*: looking at a resource, of any version, for a dry run, and asking a resource for its
+// facts. A job takes its agent like a wish does, and nothing else: it changes no state, waits for no other resource
 // and does not count among the deployments of the environment.
 //
 //	          its agent is free, no wish there is as urgent, room among its kind
 //	waiting ─────────────────────────────────────────────────────────────────────▶ running ──▶ (gone)
 //	   └──▶ refused: its agent is paused, or its target cannot be reached; taken back
 //
-// So a push waits for at most the one job that runs on its agent, and jobs go
-// on while pushes wait for something else. Where an agent does several things at
-// once, a resource is not looked at while it is deployed, nor the other way round.
+// So a push waits for at most the one job that runs on its agent, and jobs go on while pushes wait for something
+// else. Where an agent does several things at once, a resource is not looked at while it is being deployed, nor the
+// other way round.
 
-// Job is one of them.
+// Job is one job of either kind.
 type Job struct {
-	// Run is the dry run that it belongs to; zero: a question for facts.
+	// Run is the dry run that it belongs to; zero for a question for facts.
 	Run      intent.ActionID
 	Resource intent.ResourceID
 }
@@ -60,7 +59,7 @@ const (
 	RefusedUnreachable                // the target of its agent cannot be reached
 )
 
-// RefuseJob says that a job is not going to be done. No JobDone follows.
+// RefuseJob reports that a job will not be done. No JobDone follows.
 type RefuseJob struct {
 	Job Job
 	Why Refusal
@@ -69,11 +68,11 @@ type RefuseJob struct {
 func (StartJob) isCommand()  {}
 func (RefuseJob) isCommand() {}
 
-// jobs is what jobs need to know of one agent.
+// agentJobs is the jobs of one agent.
 type agentJobs struct {
 	waiting [jobKinds][]*waitingJob // oldest first
 	running *Job
-	missed  int // looks in a row that did not reach the target
+	missed  int // successive looks that did not reach the target
 	heapAt  [jobKinds]int
 }
 
@@ -82,14 +81,14 @@ type waitingJob struct {
 	seq uint64
 }
 
-// jobs is what the scheduler knows of them.
+// jobs is the state of all jobs.
 type jobs struct {
 	able    [jobKinds]jobHeap // agents that could do one now
 	running [jobKinds]int
 	known   map[Job]bool // waiting or running
 }
 
-// Enqueue takes jobs in, in this order; those that are known already are left out.
+// Enqueue adds jobs in this order; those that are known already are left out.
 func (s *Scheduler) Enqueue(list []Job, now time.Time) []Command {
 	if s.jobs.known == nil {
 		s.jobs.known = make(map[Job]bool)
@@ -111,7 +110,7 @@ func (s *Scheduler) Enqueue(list []Job, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// CancelJobs takes back the jobs of a dry run that wait. What runs ends as usual.
+// CancelJobs drops the waiting jobs of a dry run. What is running ends as usual.
 func (s *Scheduler) CancelJobs(run intent.ActionID, now time.Time) []Command {
 	mine := func(w *waitingJob) bool {
 		if w.job.Run != run {
@@ -129,9 +128,8 @@ func (s *Scheduler) CancelJobs(run intent.ActionID, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// JobDone takes the end of a job. Where looks again and again do not reach the
-// target of an agent, those that wait there are refused, as many as it takes to
-// open a breaker.
+// JobDone takes the end of a job. When successive looks do not reach the target of an agent, as many as open a
+// breaker, the jobs that wait there are refused.
 func (s *Scheduler) JobDone(j Job, unreachable bool, now time.Time) []Command {
 	a := s.agents[j.Resource.Agent]
 	if a == nil || a.jobs.running == nil || *a.jobs.running != j {
@@ -141,7 +139,7 @@ func (s *Scheduler) JobDone(j Job, unreachable bool, now time.Time) []Command {
 	s.jobs.running[j.kind()]--
 	delete(s.jobs.known, j)
 	if n := s.known[j.Resource]; n != nil {
-		s.wake(n) // its deployment may wait for the look
+		s.wake(n) // its deployment may be waiting for the look
 	}
 	if !unreachable {
 		a.jobs.missed = 0
@@ -153,29 +151,29 @@ func (s *Scheduler) JobDone(j Job, unreachable bool, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// hasJobs tells that one waits, so that what comes next on a is not a wish.
+// hasJobs reports whether a job waits on a, so that what comes next there is not a wish.
 func (a *agent) hasJobs() bool {
 	return len(a.jobs.waiting[dryJob])+len(a.jobs.waiting[factJob]) > 0
 }
 
-// waitsFor tells that a job of a priority waits on a.
+// waitsFor reports whether a job of a priority waits on a.
 func (a *agent) waitsFor(p Priority) bool {
 	return len(a.jobs.waiting[slices.Index(kinds[:], p)]) > 0
 }
 
-// nextJob is the place of the oldest job whose resource is not being deployed; -1 when there is none.
+// nextJob returns the place of the oldest job whose resource is not being deployed; -1 when there is none.
 func (a *agent) nextJob(kind jobKind) int {
 	return slices.IndexFunc(a.jobs.waiting[kind], func(w *waitingJob) bool {
 		return !slices.ContainsFunc(a.running, func(n *node) bool { return n.state.ID == w.job.Resource })
 	})
 }
 
-// looked tells that a job looks at n.
+// looked reports whether a job is looking at n.
 func (n *node) looked() bool {
 	return n.agent.jobs.running != nil && n.agent.jobs.running.Resource == n.state.ID
 }
 
-// refuses tells whether a takes no jobs at all.
+// refuses reports whether a takes no jobs at all.
 func (a *agent) refuses() (Refusal, bool) {
 	if a.paused {
 		return RefusedPaused, true
@@ -183,7 +181,7 @@ func (a *agent) refuses() (Refusal, bool) {
 	return RefusedUnreachable, a.breaker.Open()
 }
 
-// refuseJobs gives back what waits on an agent.
+// refuseJobs refuses what waits on an agent.
 func (s *Scheduler) refuseJobs(a *agent, why Refusal) {
 	for kind, list := range a.jobs.waiting {
 		for _, w := range list {
@@ -195,7 +193,7 @@ func (s *Scheduler) refuseJobs(a *agent, why Refusal) {
 	s.updateHeaps(a)
 }
 
-// touchJobs brings the heaps of agents that could do a job up to date; touch calls it.
+// updateJobHeaps updates the heaps of agents that could do a job; updateHeaps calls it.
 func (s *Scheduler) updateJobHeaps(a *agent) {
 	for kind := range jobKinds {
 		h := &s.jobs.able[kind]
@@ -214,7 +212,7 @@ func (s *Scheduler) updateJobHeaps(a *agent) {
 	}
 }
 
-// remove takes out the agent at a place without comparing it: it may have no job left.
+// remove removes the agent at a place without comparing it: it may have no job left.
 func (h *jobHeap) remove(at int) {
 	last := len(h.agents) - 1
 	if at != last {
@@ -226,8 +224,7 @@ func (h *jobHeap) remove(at int) {
 	}
 }
 
-// jobBefore starts a job on a where one is more urgent than its wish of
-// priority p, and there is room for it.
+// jobBefore starts a job on a if one is more urgent than its wish of priority p and there is room for it.
 func (s *Scheduler) jobBefore(a *agent, p Priority, now time.Time) bool {
 	for kind := range jobKinds {
 		if kinds[kind] < p && a.jobs.heapAt[kind] > 0 && s.jobRoom(kind) {

@@ -11,8 +11,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// clerk is what the observer knows of jobs: each that was taken in is started
-// or refused once, unless it is taken back.
+// clerk is the observer's account of jobs: each that was enqueued is started or refused once, unless it is cancelled.
 type clerk struct {
 	order   []Job // waiting, oldest first
 	running []Job
@@ -28,7 +27,7 @@ func (c *clerk) refused(t *rapid.T, j Job) {
 	c.order = slices.Delete(c.order, at, at+1)
 }
 
-// restart gives what the record still has to do: all that was not done.
+// restart returns what is still to be done: all jobs without an end.
 func (c *clerk) restart() []Job {
 	all := append(slices.Clone(c.running), c.order...)
 	c.running, c.order = nil, slices.Clone(all)
@@ -64,7 +63,7 @@ func (o *observer) jobStarts(j Job) {
 	if n := o.s.Jobs(j.Priority()); n > 2 {
 		o.t.Fatalf("%d jobs of one kind run", n)
 	}
-	// A wish that is as urgent and that nothing holds goes first on its agent.
+	// An equally urgent wish that nothing holds goes first on its agent.
 	for _, w := range o.s.Wishes(0, o.now) {
 		if w.ID.Agent == j.Resource.Agent && w.Priority < j.Priority() && w.WaitsFor.IsZero() && !w.Gate.Held() {
 			o.t.Fatalf("%v starts before %s (%s)", j, w.ID, w.Priority)
@@ -80,8 +79,7 @@ func (o *observer) looksAt(id intent.ResourceID) bool {
 	return slices.ContainsFunc(o.jobs.running, func(j Job) bool { return j.Resource == id })
 }
 
-// checkJobs: what waits, waits for something: its agent, a more urgent wish
-// there, or room among its kind.
+// checkJobs: a job that waits, waits for something: its agent, a more urgent wish there, or room among its kind.
 func (o *observer) checkJobs() {
 	if o.s.halted {
 		return
@@ -151,8 +149,7 @@ func (o *observer) endJob(i int, unreachable bool) {
 	o.take(o.s.JobDone(j, unreachable, o.now))
 }
 
-// drainJobs ends what runs of jobs, and what starts then, until deployments
-// have to end first.
+// drainJobs ends the jobs that are running, and those that start then, until deployments have to end first.
 func (o *observer) drainJobs() {
 	for rounds := 0; len(o.jobs.running) > 0 || o.rests(); rounds++ {
 		if rounds > 10_000 {
@@ -181,7 +178,7 @@ func (w *world) jobs(run byte, names ...string) []Command {
 	return w.s.Enqueue(list, w.now)
 }
 
-// jobsOf lists what commands say of jobs.
+// jobsOf lists what commands say about jobs.
 func jobsOf(out []Command) (list []string) {
 	for _, c := range out {
 		switch c := c.(type) {
@@ -224,7 +221,7 @@ func TestAPushWaitsForOneLook(t *testing.T) {
 	}
 	wantJobs(t, done("x/a"), "start x/b")
 	wantJobs(t, done("x/b"), "job x/b")
-	// A repair by the timer lets the look go first; facts let the repair's betters go first.
+	// A timer's repair lets the look go first; facts let what is more urgent than the repair go first.
 	wantJobs(t, w.s.Trigger(RepairTimer, Filter{}, w.now))
 	wantJobs(t, w.s.Enqueue([]Job{{Resource: rid("x/a")}}, w.now))
 	wantJobs(t, w.jobDone(1, "x/b", false), "job x/c")
@@ -259,7 +256,7 @@ func TestALookIsNotBesideADeploymentOfTheSame(t *testing.T) {
 	wantJobs(t, release(3, "x/a 3", "x/b 3", "x/new 3"), "start x/b", "start x/new")
 	wantJobs(t, done(3, "x/b"))
 	wantJobs(t, w.jobDone(1, "x/a", false), "start x/a")
-	// A look at what no version has yet: it is released meanwhile.
+	// A look at a resource that no version has yet: it is released meanwhile.
 	wantJobs(t, done(3, "x/a"))
 	wantJobs(t, w.jobs(1, "x/later"), "job x/later")
 	wantJobs(t, release(4, "x/a 3", "x/b 3", "x/new 3", "x/later 4"))
@@ -283,8 +280,8 @@ func TestLooksHaveABudgetOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What cannot be known is said at once: an agent that is paused, a breaker that
-// is open, and a target that look after look does not reach.
+// A look that cannot succeed is refused at once: its agent is paused, its breaker is open, or successive looks did
+// not reach the target.
 func TestRefusedLooks(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "y/b 1")
 	w.s.SetPolicy(Policy{BreakerFailures: 2}, w.now)

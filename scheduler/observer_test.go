@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// observer holds its own account of what runs and what is wished for.
+// observer keeps its own account of what runs and what is wished for.
 type observer struct {
 	t       *rapid.T
 	s       *Scheduler
@@ -28,7 +28,7 @@ type observer struct {
 	tried   map[intent.ResourceID]string // hash that was last started or skipped
 	good    map[intent.ResourceID]string // hash that was last deployed well
 	log     []string
-	// recorded is the state of each resource as the commands so far give it.
+	// recorded is the state of each resource according to the commands so far.
 	recorded map[intent.ResourceID]intent.ResourceState
 	breakers map[string]intent.Breaker
 	jobs     *clerk
@@ -154,16 +154,16 @@ func (o *observer) checkStart(c Start) {
 		if c.Report {
 			break
 		}
-		// As recorded when it starts; a later command of the same event may say otherwise.
+		// As recorded when it starts; a later command of the same event may differ.
 		if st := o.recorded[r]; st.LastRun == intent.RunFailed || st.LastRun == intent.RunSkipped {
 			o.t.Fatalf("%s starts though %s is %s", id, r, st.LastRun)
 		}
 	}
 }
 
-// direct is what must go before id: what it requires; of two to be purged the
-// other way round, if it was so when they were kept, unless that closes a circle, which the graph is trusted with
-// and TestPurgeInReverse and TestTurnedEdges look at.
+// direct returns what must go before id: what it requires; of two to be purged the other way round, if it was so when
+// they were kept, unless that closes a circle, which is left to the graph and checked by TestPurgeInReverse and
+// TestTurnedEdges.
 func (o *observer) direct(id intent.ResourceID) []intent.ResourceID {
 	var out []intent.ResourceID
 	g := o.s.graph
@@ -230,7 +230,7 @@ func (o *observer) release(model []intent.Resource) {
 	o.take(out)
 }
 
-// letProbe notes that the agents of some resources may be tried at once.
+// allowProbe notes that the agents of some resources may be tried at once.
 func (o *observer) allowProbe(which func(intent.Resource) bool) {
 	for _, r := range o.model {
 		if which(r) {
@@ -260,8 +260,8 @@ func (o *observer) snapshot(halted bool) Snapshot {
 	return snap
 }
 
-// recordRelease changes the record as a release does. The rules are those of a
-// scheduler; that the database has the same is tested beside the store.
+// recordRelease changes the record as a release does, with the scheduler's rules; that the database has the same
+// rules is tested beside the store.
 func (o *observer) recordRelease(model []intent.Resource) {
 	snap := Snapshot{Version: o.version - 1, Halted: true, Now: o.now}
 	for _, st := range o.recorded {
@@ -291,7 +291,7 @@ func (o *observer) recordRelease(model []intent.Resource) {
 	}
 }
 
-// restart kills the server: what runs is cut off, what is known is the record.
+// restart kills the server: what is running is cut off, and what is known is the record.
 func (o *observer) restart() {
 	for _, c := range o.running {
 		if !c.Report {
@@ -446,8 +446,8 @@ func (o *observer) play(s step) {
 	o.checkSent()
 }
 
-// watchClock ticks where a window or a gap ended and the step told the scheduler
-// nothing of the time, as a server does.
+// watchClock ticks where a window or a gap ended and the step did not pass the time to the scheduler, as a server
+// does.
 func (o *observer) watchClock() {
 	if at := intent.Earlier(o.s.NextEdge(), o.s.nextCooled()); !at.IsZero() && !at.After(o.now) {
 		o.take(o.s.Tick(o.now))
@@ -489,8 +489,8 @@ func (o *observer) checkStuck() {
 	}
 }
 
-// settle lets everything run well until nothing runs, then asks that nothing
-// was forgotten: all that can be deployed is.
+// settle lets everything run well until nothing runs, then checks that nothing was forgotten: all that can be
+// deployed is.
 func (o *observer) settle() {
 	for agent := range 4 {
 		o.take(o.s.Unpause(string(rune('a'+agent)), o.now))
@@ -525,7 +525,7 @@ func (o *observer) settle() {
 	}
 	drain()
 	o.eventually(drain)
-	// What is left is only left because it was said so: nobody says so any more.
+	// What was reported to differ stays so until it is looked at again.
 	o.policy = Policy{}
 	o.take(o.s.SetPolicy(o.policy, o.now))
 	o.take(o.s.Unpark(nil, o.now))
@@ -558,8 +558,8 @@ func (o *observer) settle() {
 	}
 }
 
-// eventually lets two days pass, with timers alone: all that is not as intended
-// is tried, but for what is blocked, parked, or drift that is only reported.
+// eventually lets two days pass, with timers alone: all that is not as intended is tried, except what is blocked,
+// parked, or drift that is only reported.
 func (o *observer) eventually(drain func()) {
 	o.s.SetTimers(Timers{Deploy: cron.Every(10 * time.Minute)}, o.now)
 	begin, started := o.now, len(o.log)

@@ -9,19 +9,18 @@ import (
 
 // Policy says when to stop trying. The zero value never stops.
 type Policy struct {
-	// MaxAttempts parks a resource that failed so often for one intent; 0 never.
+	// MaxAttempts parks a resource that failed this often for one intent; 0 never.
 	MaxAttempts int
-	// ReportDrift lets the repair timer look and enforce nothing.
+	// ReportDrift makes the repair timer look and enforce nothing.
 	ReportDrift bool
-	// HealLimit parks a resource whose same drift was healed so often within HealWindow; 0 never.
+	// HealLimit parks a resource whose same drift was healed this often within HealWindow; 0 never.
 	HealLimit  int
 	HealWindow time.Duration // default a week
-	// BreakerFailures opens the breaker of an agent after so many failures in a
-	// row to reach its target; 0 never. BreakerPause is the first pause before a
-	// probe; it doubles up to an hour.
+	// BreakerFailures opens the breaker of an agent after this many successive failures to reach its target; 0 never.
+	// BreakerPause is the first pause before a probe; it doubles up to an hour.
 	BreakerFailures int
 	BreakerPause    time.Duration // default a minute
-	// Protected resources are never purged, whatever the intent says.
+	// Protected resources are never purged, whatever the intent is.
 	Protected intent.Patterns
 }
 
@@ -35,9 +34,8 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// SetPolicy changes the policy. What is parked stays so; where breakers are
-// turned off, those that are open close; where drift is only to be reported
-// from now on, repairs that wait become looks; what is no longer protected is purged.
+// SetPolicy changes the policy. Parked resources stay parked; open breakers close where breakers are turned off;
+// waiting repairs become looks where drift is only reported from now on; what is no longer protected is purged.
 func (s *Scheduler) SetPolicy(p Policy, now time.Time) []Command {
 	before := s.policy
 	s.policy = p.withDefaults()
@@ -72,7 +70,7 @@ func (s *Scheduler) unprotect() {
 	}
 }
 
-// forbidden tells that a run of n would purge what is protected.
+// forbidden reports whether a run of n would purge something protected.
 func (s *Scheduler) forbidden(n *node) bool {
 	return !n.report && s.graph.resources[n.pos].Purged && s.policy.Protected.Match(n.state.ID)
 }
@@ -97,8 +95,8 @@ func (s *Scheduler) free(n *node) {
 	s.out = append(s.out, SetState{State: n.state, Freed: true})
 }
 
-// Unpark frees resources, as a person asks; those that are not as intended are
-// tried at once. No resources means all that are parked.
+// Unpark frees resources on a person's request; those that are not as intended are tried at once. No resources means
+// all that are parked.
 func (s *Scheduler) Unpark(ids []intent.ResourceID, now time.Time) []Command {
 	for _, n := range s.chosen(Filter{Resources: ids}) {
 		if n.state.Parked == intent.NotParked {

@@ -44,13 +44,13 @@ func stepGen(agents, size int) *rapid.Generator[step] {
 	})
 }
 
-// modelGen makes resources that only require ones with a smaller number, so
-// there is no circle; the numbers are mixed over agents.
+// modelGen generates resources that only require ones with a smaller number, so that there is no circle; the numbers
+// are mixed over agents.
 func modelGen(agents, size int) *rapid.Generator[[]intent.Resource] {
 	return sparseGen(agents, size, 3)
 }
 
-// sparseGen is modelGen with one edge where there could be so many more.
+// sparseGen is modelGen with few edges.
 func sparseGen(agents, size, edges int) *rapid.Generator[[]intent.Resource] {
 	return rapid.Custom(func(t *rapid.T) []intent.Resource {
 		var out []intent.Resource

@@ -6,9 +6,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// What is protected is never purged, whoever asks: it is skipped and says why,
-// and what goes after it waits. A look is no harm. Without the protection it
-// goes, then what waited.
+// A protected resource is never purged, whoever asks: it is skipped and says why, and what goes after it waits. A
+// look does no harm. Without the protection it is purged, and then what waited.
 func TestProtectedIsNotPurged(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/dir 1", "x/file 1 x/dir", "x/kept 1")
 	w.endAll()
@@ -33,8 +32,8 @@ func TestProtectedIsNotPurged(t *testing.T) {
 	w.status("x/dir", intent.StatusDeployed)
 }
 
-// Circles of kept and purged resources cannot come to be by turning edges, and
-// a purge that fails half-way goes on with what remains, in its order.
+// Turning edges never makes circles of kept and purged resources, and a purge that fails half-way goes on with what
+// remains, in its order.
 func TestAPurgeThatFailsHalfWay(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/top 1 - p", "x/mid 1 x/top p", "y/low 1 x/mid p", "y/other 1 x/mid p",
 		"y/kept 1 x/top")

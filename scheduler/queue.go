@@ -19,11 +19,11 @@ type node struct {
 	prio   Priority
 	seq    uint64
 	reason string
-	update bool    // the only reason is that the intent changed
-	report bool    // to look only
+	update bool    // its only reason is that the intent changed
+	report bool    // only look
 	heapAt int     // place in the agent's ready heap; -1 when not in it
 	waitOn *node   // what holds the wish, when it is not ready
-	held   []*node // who may wait for this one; stale entries have another waitOn
+	held   []*node // wishes that may wait for this one; stale entries have another waitOn
 
 	// The task that runs, when running is set.
 	running    bool
@@ -35,34 +35,34 @@ type node struct {
 	runReason  string
 	runSeq     uint64
 	runUpdate  bool
-	behind     bool // with the executor, behind another one
+	behind     bool // in the executor, behind another one
 	runVerify  bool // it was as intended: what has to be changed is drift
 
 	retryAt int  // place in the heap of retries, plus one; 0 when not in it
-	gated   bool // among the wishes that a window held when their turn came
+	gated   bool // a window held the wish when its turn came
 
 	seen  uint64             // mark of the search for holders
-	clear [priorities]uint64 // epoch in which nothing here or behind it held a wish of that priority
+	clear [priorities]uint64 // epoch in which nothing here or below held a wish of that priority
 }
 
-// agent is a target; one of its resources runs at a time, or as many as its limit says.
+// agent is a target; one of its resources runs at a time, or as many as its limit allows.
 type agent struct {
 	name     string
 	paused   bool
 	running  []*node // in the order in which they started
-	behind   int     // of them, those that wait for the one before
-	recalled bool    // and that were asked for
+	behind   int     // how many of them wait for the one before
+	recalled bool    // and were recalled
 	ready    readyHeap
 	limit    intent.AgentLimit
-	last     time.Time // that something started
+	last     time.Time // when something last started
 	cooling  bool      // the gap since then is not over
 	gate     agentGate
 	timers   agentTimers
 	// resources is how many the version has.
 	resources int
 	breaker   intent.Breaker
-	probe     bool      // one task may start though the breaker is open
-	misses    misses    // of failures to reach the target
+	probe     bool      // one task may start although the breaker is open
+	misses    misses    // failures to reach the target
 	heapAt    int       // place in the heap of agents with something to start; -1 when not in it
 	jobs      agentJobs // its jobs
 }
@@ -75,31 +75,30 @@ func (n *node) less(m *node) bool {
 	return n.seq < m.seq
 }
 
-// dirty tells that the resource is known not to be as intended.
+// dirty reports whether the resource is known not to be as intended.
 func (n *node) dirty() bool { return n.state.Compliance != intent.Compliant }
 
-// comes tells that a run of n for its present intent is under way, or as close as a wish of priority p would be.
-// One that only looks deploys nothing: it is as good as another look.
+// underWay reports whether a run of n for its present intent is under way, or as close as a wish of priority p would
+// be. A run that only looks deploys nothing: it is as good as another look.
 func (n *node) underWay(p Priority) bool {
 	return n.running && n.runHash == n.state.IntentHash && (!n.runReport || p == RepairTimer) &&
 		(!n.behind || n.runPrio <= p)
 }
 
-// holds tells whether n must end before a wish of priority p that needs it may run.
+// holds reports whether n must end before a wish of priority p that needs it may run.
 func (n *node) holds(p Priority) bool {
 	return n.running || n.queued && (n.prio <= p || n.dirty())
 }
 
-// bad tells that what needs n cannot run: it failed, was skipped or is blocked,
-// or it is only reported to be other than desired.
+// bad reports whether what needs n cannot run: n failed, was skipped or is blocked, or it is only reported to differ.
 func (n *node) bad() bool {
 	return n.state.LastRun == intent.RunFailed || n.state.LastRun == intent.RunSkipped ||
 		n.state.Blocked != intent.NotBlocked ||
 		n.reported()
 }
 
-// reported tells that the handler found n to be other than desired and left it
-// so, as it was told. To try it again would only tell the same.
+// reported reports whether the handler found n to differ and, as configured, left it so. Another try would only
+// report the same.
 func (n *node) reported() bool {
 	return n.state.Compliance == intent.NonCompliant && n.state.LastRun == intent.RunSuccessful
 }
@@ -150,7 +149,7 @@ func (h *agentHeap) Pop() any {
 	return a
 }
 
-// touch brings the heap of agents up to date after something about a changed.
+// updateHeaps updates the heaps of agents after something about a changed.
 func (s *Scheduler) updateHeaps(a *agent) {
 	s.updateJobHeaps(a)
 	able := a.free() && len(a.ready) > 0 && (!a.breaker.Open() || a.probe)
@@ -164,8 +163,8 @@ func (s *Scheduler) updateHeaps(a *agent) {
 	}
 }
 
-// room tells whether one more task may run on the agent, jobs included. While
-// its target cannot be reached, that is one at most.
+// room reports whether one more task may run on the agent, jobs included: one at most while its target cannot be
+// reached.
 func (a *agent) room() bool {
 	most, run := max(a.limit.Concurrency, 1), len(a.running)
 	if a.jobs.running != nil {
@@ -177,17 +176,17 @@ func (a *agent) room() bool {
 	return run < most
 }
 
-// free tells that something may start on a.
+// free reports whether something may start on a.
 func (a *agent) free() bool { return !a.paused && !a.cooling && a.room() }
 
-// ended takes what ended out of what runs.
+// removeRunning removes a task from what is running.
 func (a *agent) removeRunning(n *node) {
 	if i := slices.Index(a.running, n); i >= 0 {
 		a.running = slices.Delete(a.running, i, i+1)
 	}
 }
 
-// removeAble takes a out without comparing it: its ready heap may be empty.
+// removeAble removes a without comparing it: its ready heap may be empty.
 func (s *Scheduler) removeAble(a *agent) {
 	last := len(s.startable) - 1
 	at := a.heapAt
@@ -200,7 +199,7 @@ func (s *Scheduler) removeAble(a *agent) {
 	}
 }
 
-// unready takes a wish out of its agent's ready heap.
+// unready removes a wish from its agent's ready heap.
 func (s *Scheduler) unready(n *node) {
 	if n.heapAt >= 0 {
 		heap.Remove(&n.agent.ready, n.heapAt)
@@ -208,8 +207,8 @@ func (s *Scheduler) unready(n *node) {
 	}
 }
 
-// enqueue wishes that n runs, or makes an existing wish more urgent. It is
-// placed before the next start, when all wishes of the event are known.
+// enqueue wishes for a run of n, or makes an existing wish more urgent. The wish is placed before the next start,
+// when all wishes of the event are known.
 func (s *Scheduler) enqueue(n *node, p Priority, reason string) {
 	if n.pos < 0 || n.state.Blocked == intent.IsBlocked || p.Periodic() && n.state.Parked != intent.NotParked {
 		return
@@ -230,7 +229,7 @@ func (s *Scheduler) enqueue(n *node, p Priority, reason string) {
 	s.toPlace = append(s.toPlace, n)
 }
 
-// stirred says that n may hold wishes now that it did not hold before.
+// raiseEpochs records that n may hold wishes now that it did not hold before.
 func (s *Scheduler) raiseEpochs(n *node) {
 	for p := range priorities {
 		if n.holds(p) {
@@ -250,7 +249,7 @@ func (s *Scheduler) dequeue(n *node) {
 	s.wake(n)
 }
 
-// wake places the wishes that waited for n anew.
+// wake places again the wishes that waited for n.
 func (s *Scheduler) wake(n *node) {
 	held := n.held
 	n.held = nil
@@ -264,8 +263,8 @@ func (s *Scheduler) wake(n *node) {
 	}
 }
 
-// place makes a wish ready, or lets it wait for one thing that holds it. What
-// holds it and is less urgent becomes as urgent, and is placed in turn.
+// place makes a wish ready, or lets it wait for one thing that holds it. If that is less urgent, it becomes as urgent
+// and is placed in turn.
 func (s *Scheduler) place(n *node) {
 	for n.queued && n.heapAt < 0 {
 		h := s.holder(n)
@@ -292,9 +291,9 @@ func (s *Scheduler) place(n *node) {
 	}
 }
 
-// holder finds something that n needs, directly or through others, that must
-// end first; nil when there is none. The search stops at what is known to be
-// clear in this epoch, so that a long run looks at each edge about once.
+// holder returns something that n needs, directly or through others, and that must end first; nil when there is none.
+// The search stops at what is known to be clear in this epoch, so that in a long run each edge is looked at about
+// once.
 func (s *Scheduler) holder(n *node) *node {
 	if n.pos < 0 {
 		return nil
@@ -305,7 +304,7 @@ func (s *Scheduler) holder(n *node) *node {
 	return s.needed(n, n.prio)
 }
 
-// needed is holder without a look at n itself, for a wish of a priority.
+// needed is holder without a look at n itself, for a wish of priority p.
 func (s *Scheduler) needed(n *node, p Priority) *node {
 	s.search++
 	stack := append(s.stack[:0], n)

@@ -11,21 +11,19 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A resource that failed has a time at which it is tried again. Where the
-// deploy timer is an interval, that time makes a wish of its own, with the
-// timer's priority; where it is a cron expression, the timer's first firing
-// behind that time does.
+// A resource that failed has a time at which it is tried again. Where the deploy timer is an interval, that time
+// makes a wish of its own, with the timer's priority; where it is a cron expression, the timer's first firing after
+// that time does.
 
-// retryable tells that the deploy timer may try n again, now or later. What was
-// only reported is left to the repair timer.
+// retryable reports whether the deploy timer may try n again, now or later. What was only reported is left to the
+// repair timer.
 func (s *Scheduler) retryable(n *node) bool {
 	return n.dirty() && !n.reported() && n.state.Blocked == intent.NotBlocked && n.state.Parked == intent.NotParked
 }
 
-// failedAgain sets when n is tried again: after a pause that doubles with each
-// failure up to a cap, shortened by up to a quarter so that many that failed
-// together do not return together. The jitter depends on nothing but the seed,
-// the resource and the attempt.
+// failedAgain sets when n is tried again: after a pause that doubles with each failure up to a cap, shortened by up
+// to a quarter so that many that failed together do not return together. The jitter depends only on the seed, the
+// resource and the attempt.
 func (s *Scheduler) failedAgain(n *node, now time.Time) {
 	attempts := max(n.state.Attempts, 1)
 	pause := s.limits.RetryCap
@@ -37,7 +35,7 @@ func (s *Scheduler) failedAgain(n *node, now time.Time) {
 	n.state.RetryAt = &at
 }
 
-// jitter gives a number in [0, 1) (FNV-1a over its arguments).
+// jitter returns a number in [0, 1) (FNV-1a over its arguments).
 func jitter(seed uint64, id intent.ResourceID, attempt int) float64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
@@ -74,7 +72,7 @@ func (s *Scheduler) scheduleRetry(n *node) {
 	}
 }
 
-// scheduleRetries makes the heap anew.
+// scheduleRetries rebuilds that heap.
 func (s *Scheduler) scheduleRetries() {
 	for _, n := range s.retries {
 		n.retryAt = 0
@@ -90,7 +88,7 @@ func (s *Scheduler) scheduleRetries() {
 	heap.Init(&s.retries)
 }
 
-// retriesByTime tells that the deploy timer of an agent is an interval.
+// retriesByTime reports whether the deploy timer of an agent is an interval.
 func (s *Scheduler) retriesByTime(a *agent) bool {
 	schedule := s.timers.deploy.schedule
 	if a.timers.ownDeploy {
@@ -117,7 +115,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// nextRetry is when the first of them comes due; zero: none does by itself.
+// nextRetry returns when the first of them is due; zero when none is due by itself.
 func (s *Scheduler) nextRetry() time.Time {
 	if s.halted || len(s.retries) == 0 {
 		return time.Time{}

@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Retries spread: the pause is within a quarter of the doubled base, the same
-// for the same seed, and not the same for all.
+// Retries are spread: the pause is within a quarter of the doubled base, the same for the same seed, and not the same
+// for all resources.
 func TestBackOff(t *testing.T) {
 	s, _ := New(Snapshot{}, Limits{RetryBase: time.Minute, RetryCap: time.Hour, Seed: 7})
 	seen := map[time.Duration]bool{}

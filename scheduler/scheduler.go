@@ -7,27 +7,26 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Scheduler decides for one environment. It is not safe for concurrent use:
-// one goroutine owns it.
+// Scheduler decides for one environment. It is not safe for concurrent use: one goroutine owns it.
 type Scheduler struct {
 	limits  Limits
 	version int
 	code    map[string]string
 	graph   *graph
 	nodes   []*node // of the graph, by position
-	blocked []bool  // undefined, or behind something undefined; by position
+	blocked []bool  // undefined, or requiring something undefined; by position
 	known   map[intent.ResourceID]*node
 	agents  map[string]*agent
-	pauseAt map[string]bool // agents that a person paused, known or not
+	pauseAt map[string]bool // agents that a person paused, whether known or not
 	halted  bool
 	timers  timers
 	policy  Policy
 	retries retryHeap
-	open    map[string]*agent // whose breaker is open
+	open    map[string]*agent // agents whose breaker is open
 	jobs    jobs
 	gates   gates
-	cooling []*agent // whose gap is not over
-	// ownTimers: some agent has timers of its own.
+	cooling []*agent // agents whose gap is not over
+	// ownTimers is set when some agent has timers of its own.
 	ownTimers bool
 
 	startable  agentHeap
@@ -35,7 +34,7 @@ type Scheduler struct {
 	seq        uint64
 	wishes     int
 	running    int
-	withBehind []*agent // that have something behind, see behind.go
+	withBehind []*agent // agents that have something behind, see behind.go
 	periodic   int      // of those running
 	epoch      [priorities]uint64
 	search     uint64
@@ -44,9 +43,8 @@ type Scheduler struct {
 	out        []Command
 }
 
-// New makes a scheduler for what a snapshot shows. Nothing starts before the
-// first event; an immediate Tick takes up what was left undone. The error
-// names a circle or a duplicate, as that of NewVersion does.
+// New makes a scheduler for what a snapshot shows. Nothing starts before the first event; an immediate Tick takes up
+// what was left undone. The error names a circle or a duplicate, as that of NewVersion does.
 func New(snap Snapshot, limits Limits) (*Scheduler, error) {
 	g, err := newGraph(snap.Resources)
 	if err != nil {
@@ -104,10 +102,9 @@ func (s *Scheduler) newNode(state intent.ResourceState) *node {
 	return &node{state: state, agent: a, pos: -1, heapAt: -1}
 }
 
-// Trigger wishes for the resources that a filter chooses: UserDeploy and
-// DeployTimer for those that are not as intended, UserRepair and RepairTimer
-// for all. Timers leave a failing resource alone until its back-off is over,
-// and a parked one altogether; a person frees it.
+// Trigger wishes for the resources that a filter chooses: UserDeploy and DeployTimer for those that are not as
+// intended, UserRepair and RepairTimer for all. Timers leave a failing resource alone until its back-off is over, and
+// a parked one altogether; a person frees it.
 func (s *Scheduler) Trigger(kind Priority, f Filter, now time.Time) []Command {
 	for _, n := range s.chosen(f) {
 		if s.wanted(n, kind, now) {
@@ -121,7 +118,7 @@ func (s *Scheduler) Trigger(kind Priority, f Filter, now time.Time) []Command {
 	return s.decide(now)
 }
 
-// wish enqueues n for a trigger. Where drift is only reported, the repair timer looks and does not touch.
+// wishFor enqueues n for a trigger. Where drift is only reported, the repair timer looks and does not touch.
 func (s *Scheduler) wishFor(n *node, kind Priority) {
 	look := kind == RepairTimer && s.policy.ReportDrift && (!n.queued || n.report)
 	s.enqueue(n, kind, kind.String())
@@ -139,7 +136,7 @@ func (s *Scheduler) wanted(n *node, kind Priority, now time.Time) bool {
 		return s.retryable(n) && !current && (n.state.RetryAt == nil || !now.Before(*n.state.RetryAt))
 	case RepairTimer:
 		if s.policy.ReportDrift && n.dirty() && !n.state.Drifted {
-			return false // it is not drift that is wrong with it
+			return false // something else than drift is wrong with it
 		}
 		return !current && n.state.Parked == intent.NotParked
 	}
@@ -168,7 +165,7 @@ func (s *Scheduler) chosen(f Filter) []*node {
 	return out
 }
 
-// Pause lets nothing more start on an agent; what runs there ends as usual.
+// Pause lets nothing more start on an agent; what is running there ends as usual.
 func (s *Scheduler) Pause(name string, now time.Time) []Command { return s.setPaused(name, true, now) }
 
 // Unpause undoes Pause.
@@ -191,7 +188,7 @@ func (s *Scheduler) setPaused(name string, paused bool, now time.Time) []Command
 	return s.decide(now)
 }
 
-// Halt lets nothing more start in the environment; what runs ends as usual.
+// Halt lets nothing more start in the environment; what is running ends as usual.
 func (s *Scheduler) Halt() []Command {
 	s.halted = true
 	return s.RecallAll("")
@@ -203,7 +200,7 @@ func (s *Scheduler) Resume(now time.Time) []Command {
 	return s.decide(now)
 }
 
-// decide starts all that can start and gives the commands of this event.
+// decide starts all that can start and returns the commands of this event.
 func (s *Scheduler) decide(now time.Time) []Command {
 	s.refreshGates(now)
 	for {
@@ -229,7 +226,7 @@ func (s *Scheduler) decide(now time.Time) []Command {
 		}
 		heap.Pop(&a.ready)
 		s.updateHeaps(a)
-		if s.place(n); n.heapAt < 0 { // something that n needs was wished for since n became ready
+		if s.place(n); n.heapAt < 0 { // something that n needs has been wished for since n became ready
 			continue
 		}
 		heap.Remove(&a.ready, n.heapAt)
@@ -238,7 +235,7 @@ func (s *Scheduler) decide(now time.Time) []Command {
 			s.setAside(n)
 			continue
 		}
-		if cause := s.badDependency(n); cause != nil && !n.report { // to look needs nothing
+		if cause := s.badDependency(n); cause != nil && !n.report { // a look needs nothing
 			s.skip(n, cause, now)
 			continue
 		}
@@ -273,7 +270,7 @@ func (s *Scheduler) start(n *node, now time.Time) {
 	s.out = append(s.out, command)
 }
 
-// begin takes note of a start.
+// begin records a start in the state of n.
 func (s *Scheduler) begin(n *node, command Start) {
 	n.runReason, n.runSeq, n.runUpdate = n.reason, n.seq, n.update
 	n.runReport = n.report
@@ -294,7 +291,7 @@ func (s *Scheduler) begin(n *node, command Start) {
 	n.state.IsDeploying = true
 	n.state.Blocked = intent.NotBlocked
 	for p := range n.prio {
-		s.epoch[p]++ // as intended or not, now it also holds the more urgent
+		s.epoch[p]++ // even if it is as intended, it now holds more urgent wishes too
 	}
 }
 
@@ -311,8 +308,8 @@ func (s *Scheduler) command(n *node) Start {
 	return c
 }
 
-// skip ends a wish without a run: what n needs, the cause, is bad. When that
-// recovers, n runs. Without a cause it is n itself that is protected.
+// skip ends a wish without a run: the cause, which n needs, is bad. When that recovers, n runs. Without a cause, n
+// itself is protected.
 func (s *Scheduler) skip(n *node, cause *node, now time.Time) {
 	s.dequeue(n)
 	n.state.LastRun = intent.RunSkipped

@@ -15,8 +15,7 @@ import (
 
 var t0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world plays the part of executors and record: it holds what was started and
-// remembers every command in one line.
+// world plays the part of executors and record: it keeps what was started and notes every command in one line.
 type world struct {
 	t       *testing.T
 	s       *Scheduler
@@ -163,7 +162,7 @@ func (w *world) end(tasks ...string) {
 	}
 }
 
-// endAll finishes everything well until nothing runs.
+// endAll finishes everything successfully until nothing runs.
 func (w *world) endAll() {
 	w.t.Helper()
 	for len(w.running) > 0 {
@@ -251,8 +250,8 @@ func TestRevertBeforeTried(t *testing.T) {
 	w.status("x/a", intent.StatusDeployed)
 }
 
-// a fails: b behind it is skipped, and c behind that; d, which needs none of
-// them, runs. Retries back off; when a recovers, b and then c follow by themselves.
+// a fails: b, which needs it, is skipped, and so is c, which needs b; d, which needs none of them, runs. Retries back
+// off; when a recovers, b and then c follow by themselves.
 func TestFailureSkipsAndRecovers(t *testing.T) {
 	w := newWorld(t, Limits{RetryBase: time.Minute}, "x/a 1", "y/b 1 x/a", "y/c 1 y/b", "y/d 1")
 	w.said("start x/a", "start y/d")
@@ -298,8 +297,7 @@ func TestNewIntentForFailing(t *testing.T) {
 	}
 }
 
-// The model is the same but the handler was mended: what failed is tried at
-// once, what works is left alone.
+// The model is the same but the handler was corrected: what failed is tried at once, what works is left alone.
 func TestNewCodeForFailing(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "y/b 1")
 	w.s.code = map[string]string{"t::R": "broken"}
@@ -316,8 +314,8 @@ func TestNewCodeForFailing(t *testing.T) {
 	w.said("start x/a")
 }
 
-// A newer version arrives while a resource of the older runs. What came of the
-// old run is recorded for the old version, and the resource runs again.
+// A newer version arrives while a resource of the older one is running. The outcome of the old run is recorded for
+// the old version, and the resource runs again.
 func TestVersionMidRun(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1")
 	w.said("start x/a")
@@ -361,8 +359,7 @@ func TestLeavesWhileRunning(t *testing.T) {
 	w.said("start x/a") // it came back
 }
 
-// An undefined resource blocks everything behind it, transitively, until its
-// value is known.
+// An undefined resource blocks everything that requires it, transitively, until its value is known.
 func TestUndefinedBlocks(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1 - u", "x/b 1 x/a", "x/c 1 x/b", "x/d 1")
 	w.said("start x/d")
@@ -377,8 +374,7 @@ func TestUndefinedBlocks(t *testing.T) {
 	w.said("start x/b", "start x/c")
 }
 
-// b wants to know when a changed: it runs again when a changed something, and
-// only then. c does not want to know.
+// b receives a's events: it runs again when a changed something, and only then. c does not receive them.
 func TestEvents(t *testing.T) {
 	lines := []string{"x/a 1 - s", "y/b 1 x/a r", "y/c 1 x/a"}
 	w := newWorld(t, Limits{}, lines...)
@@ -418,8 +414,8 @@ func TestPurgeInReverse(t *testing.T) {
 	w.said("start x/a", "start x/b", "start x/c")
 }
 
-// A module that lets the folder require the file once both are to go has said
-// the order itself: only what was so when a resource was last kept is turned.
+// A module that lets the folder require the file once both are to go has stated the order itself: only what was so
+// when a resource was last kept is turned.
 func TestPurgeAsTheModelSays(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/dir 1 x/file P", "x/file 1 - P")
 	w.endAll()
@@ -502,8 +498,8 @@ func TestPauseAndHalt(t *testing.T) {
 	w.said("start y/c")
 }
 
-// What is foretold for a busy agent is what then starts; what depends on the
-// running task, or on something bad, is not foretold.
+// What is predicted for a busy agent is what then starts; what depends on the running task, or on something bad, is
+// not predicted.
 func TestAhead(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "x/c 1 x/a", "x/d 1", "x/e 1", "y/f 1", "x/g 1")
 	known := map[intent.ResourceID]bool{}

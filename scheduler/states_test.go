@@ -30,7 +30,7 @@ func (w *world) tick(d time.Duration) {
 	}
 }
 
-// restart makes a new scheduler of what was recorded.
+// restart makes a new scheduler from what was recorded.
 func (w *world) restart(lines ...string) {
 	w.t.Helper()
 	snap := Snapshot{
@@ -94,8 +94,8 @@ func TestParkedAfterTooManyAttempts(t *testing.T) {
 	}
 }
 
-// What frees a parked resource: new intent, new code of its handler, a person
-// who deploys, repairs or frees it. What does not: a version that changes others.
+// A parked resource is freed by new intent, new code of its handler, and a person who deploys, repairs or frees it; a
+// version that changes others does not free it.
 func TestWhatFreesAParkedResource(t *testing.T) {
 	lines := []string{"x/a 1", "y/b 1"}
 	for name, free := range map[string]struct {
@@ -171,7 +171,7 @@ func TestRetriesKeepToTheKindOfTimer(t *testing.T) {
 	}
 	w.tick(24 * time.Hour)
 	w.said("start x/a")
-	// Nor while the environment is halted; afterwards what came due meanwhile.
+	// Nor while the environment is halted; afterwards what became due meanwhile is tried.
 	w.end("x/a=failed")
 	w.s.SetTimers(everyTenMinutes(), w.now)
 	w.s.Halt()
@@ -218,9 +218,8 @@ func TestRetriesDoNotDelayPushes(t *testing.T) {
 	w.said("start x/z")
 }
 
-// Something else changes a file each day, and each day the repair changes it
-// back. The third time is the last: the resource is left alone and people are
-// told. Other drift of it, or drift long ago, does not count.
+// Something else changes a file each day, and each day the repair changes it back. The third time is the last: the
+// resource is left alone and people are notified. Other drift of it, or drift long ago, does not count.
 func TestContested(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1")
 	w.s.SetTimers(Timers{Repair: cron.Every(24 * time.Hour)}, w.now)
@@ -256,8 +255,7 @@ func TestContested(t *testing.T) {
 	}
 }
 
-// What a new version, a first deployment or a dependency that changed has to
-// change is not drift.
+// A change that a new version, a first deployment or a changed dependency makes necessary is not drift.
 func TestWhatIsNoDrift(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1 - s", "y/b 1 x/a r")
 	w.end("x/a=deployed~mode")
@@ -291,9 +289,8 @@ func TestDriftThatCannotBeHealedAtOnce(t *testing.T) {
 	}
 }
 
-// Where drift is only reported the repair timer looks and does not touch, and
-// no other timer touches what drifted; a person and new intent do. What goes
-// back by itself is as intended again.
+// Where drift is only reported the repair timer looks and changes nothing, and no other timer touches what drifted; a
+// person and new intent do. What returns to the intent by itself is as intended again.
 func TestDriftIsOnlyReported(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "x/b 1", "y/c 1 x/a")
 	w.s.SetTimers(Timers{Deploy: cron.Every(10 * time.Minute), Repair: cron.Every(24 * time.Hour)}, w.now)
@@ -360,8 +357,7 @@ func TestALookIsNoDeployment(t *testing.T) {
 	w.said("drift of x/a", "start x/a")
 }
 
-// A handler that only reports says so each time it is asked; what it no longer
-// finds is over.
+// A handler that only reports does so each time it is asked; what it no longer finds is over.
 func TestReportOnlyResources(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1")
 	w.end("x/a=non_compliant~mode")
@@ -419,9 +415,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// What does not open a breaker: failures with a success between them, one
-// resource of many that always fails to connect, tasks that never reached a
-// handler, a limit of 0.
+// A breaker does not open for failures with a success in between, for one resource of many that always fails to
+// connect, for tasks that never reached a handler, or with a limit of 0.
 func TestBreakerStaysClosed(t *testing.T) {
 	lines := []string{"x/a 1", "x/b 1", "x/c 1", "x/d 1", "x/e 1"}
 	for name, ends := range map[string][]string{
@@ -476,8 +471,8 @@ func TestUnreachableParksNothing(t *testing.T) {
 	}
 }
 
-// A repair that changes something wakes those that want to know of it, but not
-// one that is parked; a push that changes something does.
+// A repair that changes something wakes the receivers of its events, but not a parked one; a push that changes
+// something wakes that too.
 func TestEventsAndParked(t *testing.T) {
 	lines := []string{"x/a 1 - s", "y/b 1 x/a r"}
 	w := newWorld(t, Limits{}, lines...)
@@ -514,10 +509,9 @@ func TestSkippedAfterAFailure(t *testing.T) {
 	w.said("start x/a")
 }
 
-// What needs something that is only reported to be otherwise does not run, as
-// its handler would refuse to; it runs as soon as that is as desired. The deploy
-// timer does not ask a handler again that only reports.
-func TestBehindAReportedResource(t *testing.T) {
+// A resource that needs one which is only reported to differ does not run, as its handler would refuse to; it runs as
+// soon as that is as desired. The deploy timer does not ask a handler again that only reports.
+func TestDependentsOfAReportedResource(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/a 1", "y/b 1 x/a", "y/c 1 y/b")
 	w.end("x/a=non_compliant~mode")
 	w.said("start x/a", "drift of x/a", "skip y/b for x/a", "skip y/c for y/b")
@@ -531,8 +525,8 @@ func TestBehindAReportedResource(t *testing.T) {
 	w.said("start y/c")
 }
 
-// An event reaches only those who want it, directly behind the sender, and only
-// when it changed something; a blocked or orphaned receiver gets none.
+// An event reaches only its receivers that require the sender directly, and only when it changed something; a blocked
+// or orphaned receiver gets none.
 func TestWhoGetsEvents(t *testing.T) {
 	lines := []string{"x/a 1 - s", "x/u 1 - u", "y/b 1 x/a r", "y/c 1 y/b r", "y/d 1 x/a,x/u r", "y/e 1 x/a r"}
 	w := newWorld(t, Limits{}, lines...)

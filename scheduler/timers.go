@@ -27,7 +27,7 @@ func newTimer(schedule cron.Schedule, now time.Time) timer {
 	return timer{schedule: schedule, next: schedule.Next(now)}
 }
 
-// due tells that it fires, and sets it to its next firing.
+// due reports whether the timer fires, and sets it to its next firing.
 func (t *timer) due(now time.Time) bool {
 	if t.next.IsZero() || now.Before(t.next) {
 		return false
@@ -40,7 +40,7 @@ type timers struct {
 	deploy, repair timer
 }
 
-// agentTimers are those of an agent that has its own: text is what they were made of.
+// agentTimers are the timers of an agent that has its own, with the texts that they were made of.
 type agentTimers struct {
 	deploy, repair         timer
 	deployText, repairText string
@@ -53,8 +53,7 @@ func (s *Scheduler) SetTimers(t Timers, now time.Time) {
 	s.scheduleRetries()
 }
 
-// setAgentTimers makes the timers of agents that have their own. Those that did
-// not change keep their next firing.
+// setAgentTimers makes the timers of agents that have their own. Those that did not change keep their next firing.
 func (s *Scheduler) setAgentTimers(now time.Time) {
 	s.ownTimers = false
 	for _, a := range s.agents {
@@ -74,7 +73,7 @@ func (s *Scheduler) setOwnTimers(a *agent, now time.Time) {
 	}
 }
 
-// ownTimer reads what was checked when it was set.
+// ownTimer parses an interval that was checked when it was set.
 func ownTimer(text string, now time.Time) timer {
 	schedule, err := intent.ParseInterval(text)
 	if err != nil {
@@ -83,8 +82,8 @@ func ownTimer(text string, now time.Time) timer {
 	return newTimer(schedule, now)
 }
 
-// dues is which timers fire at a moment: those of the environment, for agents
-// without their own, and those of agents.
+// dueTimers are the timers that fire at a moment: those of the environment, for agents without their own, and those
+// of agents.
 type dueTimers struct {
 	deploy, repair bool
 	agents         map[*agent][2]bool // deploy, repair
@@ -106,7 +105,7 @@ func (s *Scheduler) dueTimers(now time.Time) dueTimers {
 	return d
 }
 
-// of tells which of the timers that are due concern an agent.
+// of returns which of the due timers concern an agent.
 func (d *dueTimers) of(a *agent) (deploy, repair bool) {
 	own := d.agents[a]
 	deploy, repair = own[0], own[1]
@@ -119,11 +118,10 @@ func (d *dueTimers) of(a *agent) (deploy, repair bool) {
 	return deploy, repair
 }
 
-// Tick fires the timers that are due. It does no harm when none is, and is
-// how a fresh scheduler begins.
+// Tick fires the timers that are due. It is harmless when none is, and is how a fresh scheduler begins.
 func (s *Scheduler) Tick(now time.Time) []Command {
 	due := s.dueTimers(now)
-	if !s.halted { // what was missed while halted is not made up for
+	if !s.halted { // firings missed while halted are not made up for
 		if due.deploy || due.repair || due.agents != nil {
 			s.wishDue(due, now)
 		}
@@ -133,7 +131,7 @@ func (s *Scheduler) Tick(now time.Time) []Command {
 	return s.decide(now)
 }
 
-// wishDue wishes for what timers are to look after.
+// wishDue wishes for the resources of the timers that are due.
 func (s *Scheduler) wishDue(due dueTimers, now time.Time) {
 	for _, n := range s.nodes {
 		if _, repair := due.of(n.agent); repair && s.wanted(n, RepairTimer, now) {
@@ -147,7 +145,7 @@ func (s *Scheduler) wishDue(due dueTimers, now time.Time) {
 	}
 }
 
-// NextTick is when Tick has something to do; zero: never.
+// NextTick returns when Tick has something to do; zero for never.
 func (s *Scheduler) NextTick() time.Time {
 	first := intent.Earlier(s.timers.deploy.next, s.timers.repair.next)
 	if s.ownTimers {

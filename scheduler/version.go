@@ -9,9 +9,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// NewVersion makes a released version the intent. Only what it changed, and
-// what became deployable by it, is wished for; everything else keeps its
-// state. On an error nothing changed: ErrCycle, ErrDuplicate, ErrOld.
+// NewVersion makes a released version the intent. It wishes only for what the version changed and for what became
+// deployable by it; everything else keeps its state. On an error nothing changed: ErrCycle, ErrDuplicate, ErrOld.
 func (s *Scheduler) NewVersion(
 	version int,
 	resources []intent.Resource,
@@ -73,8 +72,7 @@ func (s *Scheduler) load(g *graph, snap Snapshot) {
 	}
 }
 
-// missedEvent tells that something changed after the last run of a resource
-// that wants to know.
+// missedEvent reports whether something changed after the last run of a resource that receives its events.
 func (s *Scheduler) missedEvent(i int) bool {
 	if !s.graph.resources[i].ReceiveEvents {
 		return false
@@ -86,10 +84,10 @@ func (s *Scheduler) missedEvent(i int) bool {
 	})
 }
 
-// adopt makes g the intent: states follow, wishes for what left are dropped.
+// adopt makes g the intent: states follow, and wishes for resources that left are dropped.
 func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	for p := range s.epoch {
-		s.epoch[p]++ // the edges are others
+		s.epoch[p]++ // the edges may have changed
 	}
 	for _, a := range s.withBehind {
 		s.recall(a)
@@ -130,12 +128,12 @@ func (s *Scheduler) adopt(g *graph, version int, code map[string]string) {
 	}
 }
 
-// renew brings the state of one resource in line with its intent. What follows
-// from a change of the intent the record does too, when it releases a version.
+// renew brings the state of one resource in line with its intent. The store derives the same from a change of the
+// intent when it releases a version.
 func (s *Scheduler) renew(n *node, r *intent.Resource) {
 	st := &n.state
 	switch {
-	case st.Orphaned > 0: // it came back; nobody looked after it meanwhile
+	case st.Orphaned > 0: // it came back, and nobody looked after it meanwhile
 		st.Orphaned = 0
 		st.DeployedHash = ""
 		st.Compliance = intent.HasUpdate
@@ -143,7 +141,7 @@ func (s *Scheduler) renew(n *node, r *intent.Resource) {
 		st.Free()
 		st.Drifted = false
 	case st.IntentHash != r.AttributeHash:
-		deploys := n.running && !n.runReport // a look leaves what is deployed
+		deploys := n.running && !n.runReport // a look does not change what is deployed
 		back := !deploys && st.DeployedHash == r.AttributeHash && st.LastRun == intent.RunSuccessful &&
 			(st.Compliance == intent.HasUpdate || st.Compliance == intent.Undefined)
 		st.Compliance = intent.HasUpdate
@@ -171,8 +169,8 @@ func (s *Scheduler) renew(n *node, r *intent.Resource) {
 	st.IntentHash = r.AttributeHash
 }
 
-// block marks what cannot be deployed: undefined resources and everything
-// behind them. What was blocked and is no longer becomes deployable.
+// block marks what cannot be deployed: undefined resources and everything that requires them. What was blocked and is
+// no longer becomes deployable.
 func (s *Scheduler) block() {
 	g := s.graph
 	s.blocked = make([]bool, len(g.resources))
@@ -211,7 +209,7 @@ func (s *Scheduler) block() {
 		case st.Blocked == intent.IsBlocked:
 			st.Blocked = intent.NotBlocked
 			if st.LastRun == intent.RunSkipped && st.Compliance == intent.NonCompliant {
-				// It waits for the recovery of something again, if that still needs to recover.
+				// It waits again for the recovery of something, if that still needs to recover.
 				st.Blocked = intent.TemporarilyBlocked
 			}
 		}

@@ -14,16 +14,16 @@ type Wish struct {
 	ID       intent.ResourceID
 	Priority Priority
 	Reason   string
-	// WaitsFor is something that has to end first; zero when the agent is what it waits for.
+	// WaitsFor is a resource that has to end first; zero when the wish waits for its agent.
 	WaitsFor intent.ResourceID
 	Paused   bool // its agent is paused
-	// Gate is what windows have against it now.
+	// Gate is the window that holds it now, if any.
 	Gate intent.Gate
-	// Unreachable is since when the target of its agent is; nil: the breaker is closed.
+	// Unreachable is the time since when the target of its agent cannot be reached; nil when the breaker is closed.
 	Unreachable *time.Time
 }
 
-// Running is a resource that runs.
+// Running is a resource that is running.
 type Running struct {
 	ID       intent.ResourceID
 	Version  int
@@ -67,7 +67,7 @@ func (s *Scheduler) Wishes(limit int, now time.Time) []Wish {
 	return out
 }
 
-// Running lists what runs, by agent.
+// Running lists what is running, by agent.
 func (s *Scheduler) Running() []Running {
 	out := make([]Running, 0, s.running)
 	for _, a := range s.agents {
@@ -79,11 +79,9 @@ func (s *Scheduler) Running() []Running {
 	return out
 }
 
-// Ahead foretells, for each agent that is busy, up to n of the tasks that would
-// start there next if nothing else came, in that order. Nothing changes by
-// asking, and nothing is promised. While agents wait because the environment
-// limits how much runs at once, nothing is foretold. What the caller knows already
-// counts, and is left out.
+// Ahead predicts, for each agent that is busy, up to n of the tasks that would start there next if nothing else came,
+// in that order. Asking changes nothing, and nothing is promised. While agents wait because the environment limits
+// how much runs at once, nothing is predicted. What the caller knows already counts, and is left out.
 func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 	if s.halted || len(s.startable) > 0 || n <= 0 {
 		return nil
@@ -95,8 +93,7 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 			a.hasJobs() {
 			continue
 		}
-		// The first of a heap, without taking them out: the next one is
-		// always a child of one that came before.
+		// The first elements of a heap, without removing them: the next one is always a child of an earlier one.
 		next := frontier{of: a.ready, at: []int{0}}
 		for found := 0; next.Len() > 0 && found < n; {
 			w := next.take()
@@ -113,7 +110,7 @@ func (s *Scheduler) Ahead(n int, known func(intent.ResourceID) bool) []Start {
 	return out
 }
 
-// frontier is a heap of places in a heap of wishes: all below them was not looked at.
+// frontier is a heap of places in a heap of wishes, below which nothing has been looked at yet.
 type frontier struct {
 	of readyHeap
 	at []int
@@ -129,7 +126,7 @@ func (f *frontier) Pop() any {
 	return last
 }
 
-// take gives the first wish of the frontier, and puts those below it in its place.
+// take returns the first wish of the frontier, and puts those below it in its place.
 func (f *frontier) take() *node {
 	at := f.at[0]
 	if child := 2*at + 1; child < len(f.of) {
@@ -144,17 +141,17 @@ func (f *frontier) take() *node {
 	return f.of[at]
 }
 
-// Idle tells that nothing runs, and that nothing can start before another
-// event: what is still wished for waits for a paused agent or a halted environment.
+// Idle reports whether nothing is running and nothing can start before another event: what is still wished for waits
+// for a paused agent or a halted environment.
 func (s *Scheduler) Idle() bool { return s.running == 0 && s.jobs.running == [jobKinds]int{} }
 
-// Waiting counts wishes.
+// Waiting returns the number of wishes.
 func (s *Scheduler) Waiting() int { return s.wishes }
 
-// Version is the intent being deployed, 0 before the first.
+// Version returns the number of the intent, 0 before the first.
 func (s *Scheduler) Version() int { return s.version }
 
-// State gives what is known of a resource; false when it is unknown.
+// State returns what is known about a resource; false when it is unknown.
 func (s *Scheduler) State(id intent.ResourceID) (intent.ResourceState, bool) {
 	n := s.known[id]
 	if n == nil {
@@ -163,7 +160,7 @@ func (s *Scheduler) State(id intent.ResourceID) (intent.ResourceState, bool) {
 	return n.state, true
 }
 
-// Resource gives a resource as the version has it; false when it has none.
+// Resource returns a resource as the version has it; false when the version does not have it.
 func (s *Scheduler) Resource(id intent.ResourceID) (intent.Resource, bool) {
 	n := s.known[id]
 	if n == nil || n.pos < 0 {
@@ -172,7 +169,7 @@ func (s *Scheduler) Resource(id intent.ResourceID) (intent.Resource, bool) {
 	return *s.graph.resources[n.pos], true
 }
 
-// States gives the state of every resource of the version, by id.
+// States returns the state of every resource of the version, by id.
 func (s *Scheduler) States() []intent.ResourceState {
 	out := make([]intent.ResourceState, len(s.nodes))
 	for i, n := range s.nodes {

@@ -161,7 +161,8 @@ func (s *Server) Stop() { s.running.Stop() }
 // claim makes the directories, takes the state directory for this process and opens the log.
 func (s *Server) claim() (err error) {
 	o := s.cfg.Options
-	if s.layout, err = layout.New(layout.Config{StateDir: o.StateDir, LogDir: o.LogDir, CacheDir: o.CacheDir}); err != nil {
+	if s.layout, err = layout.New(layout.Config{StateDir: o.StateDir, LogDir: o.LogDir,
+		CacheDir: o.CacheDir}); err != nil {
 		return err
 	}
 	lock, err := s.layout.Lock()

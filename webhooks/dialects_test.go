@@ -513,7 +513,7 @@ func TestGitLabSigns(t *testing.T) {
 
 // The paths of a push are kept only if the payload has all of them.
 func TestPathsOfAPush(t *testing.T) {
-	told := func(body string) []string {
+	paths := func(body string) []string {
 		e, err := parseHub("push", []byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -523,7 +523,7 @@ func TestPathsOfAPush(t *testing.T) {
 	const head = `{"ref":"refs/heads/main","repository":{"clone_url":"https://x/y/z"},"after":"` + one + `",`
 	const commits = `"commits":[{"id":"` + two + `","added":["a"]},{"id":"` + one +
 		`","modified":["b"],"removed":["a"]}]}`
-	if got := told(head + `"before":"` + two + `",` + commits); strings.Join(got, " ") != "a b" {
+	if got := paths(head + `"before":"` + two + `",` + commits); strings.Join(got, " ") != "a b" {
 		t.Errorf("%q", got)
 	}
 	for name, body := range map[string]string{
@@ -535,7 +535,7 @@ func TestPathsOfAPush(t *testing.T) {
 		"twenty": head + `"commits":[` + strings.Repeat(`{"id":"`+one+`","added":["a"]},`, 19) + `{"id":"` +
 			one + `","added":["a"]}]}`,
 	} {
-		if got := told(body); got != nil {
+		if got := paths(body); got != nil {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -11,29 +11,30 @@ import (
 )
 
 // BenchmarkInside compiles and exports the generated models within this
-// process, for profiles of where the time and the memory go. It needs a virtual
-// environment with inmanta-module-std.
+// process, to profile time and memory. It needs a virtual environment with
+// inmanta-module-std.
 func BenchmarkInside(b *testing.B) {
 	python := os.Getenv("ORDAIN_REFERENCE_PYTHON")
 	if python == "" {
 		b.Skip("ORDAIN_REFERENCE_PYTHON names no interpreter")
 	}
 	cache := b.TempDir()
-	for _, m := range []model{{resources: 1000, plugins: true}, {resources: 10_000}, {resources: 10_000, plugins: true}} {
-		m.dir = filepath.Join(b.TempDir(), "model")
+	for _, shape := range shapes {
+		m := model{shape: shape, resources: 10_000, dir: filepath.Join(b.TempDir(), "model")}
 		if err := m.write(); err != nil {
 			b.Fatal(err)
 		}
 		for _, export := range []bool{false, true} {
-			name := m.name() + ", compile"
+			name := m.title() + ", compile"
 			if export {
-				name = m.name() + ", with export"
+				name = m.title() + ", with export"
 			}
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					out := compiler.Run(context.Background(), compiler.Options{
-						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python), CacheDir: cache, Export: export, ModelOnly: true,
+						Project: m.dir, Python: python, SitePackages: compiler.PackagesOf(python),
+						CacheDir: cache, Export: export, ModelOnly: true,
 					})
 					if !out.Document.Success {
 						b.Fatal(out.Text)

@@ -4,11 +4,18 @@
 //
 //	go run ./bench/compile
 //
-// The models have services that implementations refine into ten resources
-// each, with inheritance, relations both ways, index lookups, loops,
-// conditions and interpolation, from a module with resource classes; with and
-// without one call of a plug-in for each service. Both compilers work in the
-// same folder with the same virtual environment and may use their caches.
+// The models have one of these shapes (-shapes):
+//
+//	services  implementations refine services into ten resources each, with
+//	          inheritance, relations both ways, index lookups, loops, conditions and
+//	          interpolation, from a module with resource classes
+//	plugins   the same, with one call of a plug-in for each service
+//	wide      a few instances have relations to thousands of others
+//	deep      a chain of thirty parents, with attributes, defaults and
+//	          implementations at many levels
+//
+// Both compilers work in the same folder with the same virtual environment and
+// may use their caches.
 package main
 
 import (
@@ -31,7 +38,7 @@ type options struct {
 	sizes     string
 	runs      int
 	largest   int
-	plain     bool
+	shapes    string
 	python    string
 	reference string
 	binary    string
@@ -44,7 +51,7 @@ func main() {
 	flag.StringVar(&o.sizes, "sizes", "0,1000,10000,100000", "numbers of resources")
 	flag.IntVar(&o.runs, "runs", 5, "counted runs of each compiler on each model")
 	flag.IntVar(&o.largest, "reference-max", 10_000, "largest model that the reference compiles too")
-	flag.BoolVar(&o.plain, "plain", false, "leave the models with plug-in calls out")
+	flag.StringVar(&o.shapes, "shapes", "services,plugins,wide,deep", "shapes of the models")
 	flag.StringVar(&o.python, "python", "python3.13", "interpreter to install the reference with")
 	flag.StringVar(
 		&o.reference,
@@ -64,7 +71,7 @@ func main() {
 	}
 }
 
-// bench is what all measurements share.
+// bench is the state that all measurements share.
 type bench struct {
 	options
 	dir     string
@@ -91,20 +98,22 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	var rows []*row
-	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // of what was measured, when the rest is cut short
-	for _, size := range strings.Split(o.sizes, ",") {
+	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // what was measured so far
+	chosen, err := shapesNamed(o.shapes)
+	if err != nil {
+		return err
+	}
+	for size := range strings.SplitSeq(o.sizes, ",") {
 		n, err := strconv.Atoi(size)
 		if err != nil {
 			return fmt.Errorf("-sizes: %w", err)
 		}
-		for _, plugins := range []bool{false, true} {
-			if plugins && (n == 0 || o.plain) {
-				continue
+		for k, shape := range chosen {
+			if n == 0 && k > 0 {
+				break // an empty project has no shape
 			}
-			measured, err := b.measure(
-				ctx,
-				model{resources: n, plugins: plugins, dir: filepath.Join(dir, fmt.Sprintf("model-%d-%t", n, plugins))},
-			)
+			m := model{shape: shape, resources: n, dir: filepath.Join(dir, fmt.Sprintf("%s-%d", shape.name, n))}
+			measured, err := b.measure(ctx, m)
 			rows = append(rows, measured...)
 			if err != nil {
 				return err
@@ -123,20 +132,20 @@ func (b *bench) findReference(ctx context.Context) error {
 		b.version, b.reference = version, filepath.Join(reference.Dir, "venv", "bin", "python")
 		return err
 	}
-	out, err := exec.CommandContext(ctx, b.reference, "-c", "from importlib.metadata import version; print(version('inmanta-core'))").
-		Output()
+	const ask = "from importlib.metadata import version; print(version('inmanta-core'))"
+	out, err := exec.CommandContext(ctx, b.reference, "-c", ask).Output()
 	b.version = strings.TrimSpace(string(out))
 	return err
 }
 
-// row is one model, compiled only or exported too.
+// row is one line of the table: a model, compiled only or exported too.
 type row struct {
 	model             model
 	export            bool
 	ordain, reference figures
 }
 
-// measure has both compilers compile a model, with and without the export.
+// measure measures both compilers on a model, with and without the export.
 func (b *bench) measure(ctx context.Context, m model) ([]*row, error) {
 	if err := m.write(); err != nil {
 		return nil, err
@@ -187,8 +196,8 @@ func (f *figures) add(ctx context.Context, c command, counted bool) error {
 	return err
 }
 
-// ordain compiles and writes what the reference is asked to write too: nothing,
-// or the resources of an export.
+// ordain is the command that compiles with Ordain. It writes what the reference
+// writes too: nothing, or the resources of an export.
 func (b *bench) ordain(m model, export bool) command {
 	args := []string{b.binary, "compile", "--project", m.dir, "--cache-dir", filepath.Join(b.dir, "cache")}
 	if export {
@@ -208,8 +217,8 @@ func (b *bench) theirs(m model, export bool) command {
 	return command{dir: m.dir, args: []string{inmanta, "compile"}}
 }
 
-// counting compiles in the current folder with the reference and prints how
-// many instances there are.
+// counting is a program that compiles the current folder with the reference and
+// prints the number of instances.
 const counting = `
 import os
 from inmanta import compiler, module
@@ -220,9 +229,9 @@ entities = {id(t): t for t in types.values() if isinstance(t, Entity)}.values()
 print(sum(1 for e in entities for i in e.get_all_instances() if i.type is e))
 `
 
-// agree has both compilers make the model and compares how many instances and
-// resources there are with what the generator meant, and the resources of both
-// with each other.
+// agree compiles the model with both compilers. It compares the numbers of
+// instances and resources with those that the generator intends, and the resources
+// of both compilers with each other.
 func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	ours := b.ordain(m, true)
 	written := filepath.Join(m.dir, "model.json")
@@ -240,13 +249,13 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	if err != nil {
 		return err
 	}
-	if len(made.Instances) < m.instances() || len(resources) != m.resources { // std has some instances of its own
+	if len(made.Instances) < m.made() || len(resources) != m.resources { // std has some instances of its own
 		return fmt.Errorf(
 			"%s: Ordain makes %d instances and %d resources, not %d and %d",
-			m.name(),
+			m.title(),
 			len(made.Instances),
 			len(resources),
-			m.instances(),
+			m.made(),
 			m.resources,
 		)
 	}
@@ -257,10 +266,10 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	cmd.Dir, cmd.Stderr = m.dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s: the reference: %w", m.name(), err)
+		return fmt.Errorf("%s: the reference: %w", m.title(), err)
 	}
 	if got := strings.TrimSpace(string(out)); got != strconv.Itoa(len(made.Instances)) {
-		return fmt.Errorf("%s: the reference makes %s instances, Ordain %d", m.name(), got, len(made.Instances))
+		return fmt.Errorf("%s: the reference makes %s instances, Ordain %d", m.title(), got, len(made.Instances))
 	}
 	if _, err := b.theirs(m, true).time(ctx); err != nil {
 		return err
@@ -271,17 +280,17 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 	}
 	for id, one := range theirs {
 		if !reflect.DeepEqual(one, resources[id]) {
-			return fmt.Errorf("%s: the reference exports %v, Ordain %v", m.name(), one, resources[id])
+			return fmt.Errorf("%s: the reference exports %v, Ordain %v", m.title(), one, resources[id])
 		}
 	}
 	if len(theirs) != len(resources) {
-		return fmt.Errorf("%s: the reference exports %d resources, Ordain %d", m.name(), len(theirs), len(resources))
+		return fmt.Errorf("%s: the reference exports %d resources, Ordain %d", m.title(), len(theirs), len(resources))
 	}
 	return nil
 }
 
-// resourcesOf reads what a compiler exported, by id: what a resource requires is
-// a set.
+// resourcesOf reads what a compiler exported, by id. What a resource requires is
+// compared as a set.
 func (m model) resourcesOf(compiler string) (map[string]map[string]any, error) {
 	var list []map[string]any
 	if err := readJSON(m.exported(compiler), &list); err != nil {

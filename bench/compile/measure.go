@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cost is what one run of a command took.
+// cost is the time that one run of a command took.
 type cost struct {
 	wall time.Duration
 	cpu  time.Duration // user and system, children included
@@ -50,8 +50,8 @@ func (c command) time(ctx context.Context) (cost, error) {
 	return cost{took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// memory runs the command and gives the peak of its resident memory: the sum
-// of the peaks of all its processes, even where these were not at one time.
+// memory runs the command and returns the peak of its resident memory: the sum
+// of the peaks of all its processes, which need not have been at the same time.
 func (c command) memory(ctx context.Context) (int64, error) {
 	cmd, said := c.make(ctx)
 	if err := cmd.Start(); err != nil {
@@ -79,7 +79,7 @@ func (c command) memory(ctx context.Context) (int64, error) {
 	}
 }
 
-// notePeaks notes the highest resident memory so far of a process and of its
+// notePeaks records the highest resident memory so far of a process and of its
 // descendants.
 func notePeaks(pid int, peaks map[int]int64) {
 	if peak := highWater(pid); peak > peaks[pid] {
@@ -96,15 +96,15 @@ func notePeaks(pid int, peaks map[int]int64) {
 	}
 }
 
-// oneMemory reports whether two processes have the same memory: a program that
-// is being started has that of who starts it, for a moment.
+// oneMemory reports whether two processes share their memory: for a moment, a
+// process that is being started shares that of its parent.
 func oneMemory(one, other int) bool {
 	const memory = 1 // KCMP_VM
 	different, _, err := unix.Syscall6(unix.SYS_KCMP, uintptr(one), uintptr(other), memory, 0, 0, 0)
 	return err == 0 && different == 0
 }
 
-// highWater is the peak of the resident memory of a process in bytes.
+// highWater returns the peak of the resident memory of a process in bytes.
 func highWater(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program that was started has a memory of its own; a process shares one
-// with itself, as with what it is about to start.
+// A running child process has memory of its own; a process shares memory with
+// itself.
 func TestOneMemory(t *testing.T) {
 	c := exec.Command("cat")
 	in, err := c.StdinPipe()
@@ -22,6 +22,6 @@ func TestOneMemory(t *testing.T) {
 		t.Skip("the kernel does not compare processes")
 	}
 	if oneMemory(os.Getpid(), c.Process.Pid) {
-		t.Error("cat is told to have the memory of the test")
+		t.Error("cat seems to share the memory of the test")
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// progress tells a person who waits what one row came to.
+// progress prints the medians of a row for the person who waits.
 func (r *row) progress(w io.Writer) {
 	ours, _ := r.ordain.wall()
 	theirs, _ := r.reference.wall()
-	fmt.Fprintf(w, "%s, %s: ordain %s, reference %s\n", r.model.name(), r.what(), seconds(ours), seconds(theirs))
+	fmt.Fprintf(w, "%s, %s: ordain %s, reference %s\n", r.model.title(), r.what(), seconds(ours), seconds(theirs))
 }
 
 func (r *row) what() string {
@@ -25,17 +25,19 @@ func (r *row) what() string {
 func report(w io.Writer, runs int, version string, rows []*row) {
 	fmt.Fprintf(
 		w,
-		"Reference: inmanta-core %s. Wall time and CPU time (user and system, of all processes): median of %d (lowest); memory: the sum of the peaks of all processes.\n\n",
+		"Reference: inmanta-core %s. Wall time and CPU time (user and system, of all processes): median of %d "+
+			"(lowest); memory: the sum of the peaks of all processes.\n\n",
 		version,
 		runs,
 	)
 	fmt.Fprintln(
 		w,
-		"| model | | Ordain: wall | CPU | memory | reference: wall | CPU | memory | wall, times faster: medians (lowest) | CPU, times less | memory, times less |",
+		"| model | | Ordain: wall | CPU | memory | reference: wall | CPU | memory | wall, times faster: medians "+
+			"(lowest) | CPU, times less | memory, times less |",
 	)
 	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range rows {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |", r.model.name(), r.what(), r.ordain.cells(), r.reference.cells())
+		fmt.Fprintf(w, "| %s | %s | %s | %s |", r.model.title(), r.what(), r.ordain.cells(), r.reference.cells())
 		if len(r.reference.runs) == 0 {
 			fmt.Fprintln(w, " | | |")
 			continue
@@ -72,8 +74,9 @@ func report(w io.Writer, runs int, version string, rows []*row) {
 		_, fromWall := from.ordain.wall()
 		_, cpu := r.ordain.cpu()
 		_, fromCPU := from.ordain.cpu()
-		fmt.Fprintf(w, "| %s | %s | %.1f µs | %.1f µs | %.1f KiB |\n", r.model.name(), r.what(),
-			micros((wall-fromWall)/n), micros((cpu-fromCPU)/n), float64(r.ordain.peak-from.ordain.peak)/1024/float64(n))
+		memory := float64(r.ordain.peak-from.ordain.peak) / 1024 / float64(n)
+		fmt.Fprintf(w, "| %s | %s | %.1f µs | %.1f µs | %.1f KiB |\n", r.model.title(), r.what(),
+			micros((wall-fromWall)/n), micros((cpu-fromCPU)/n), memory)
 	}
 }
 

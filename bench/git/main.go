@@ -1,7 +1,7 @@
 // Command git measures gitsync on a large repository, which it makes with git
-// fast-import: how long a first fetch takes, whole and with a depth, how long
-// a push takes from the moment that it is there to the checkout, how many
-// fetches 50 environments make of one push, and the memory that all this took.
+// fast-import: how long a first fetch takes, how long it takes from a push to the
+// checkout, how many fetches 50 environments need for one push, and how much memory
+// all of this uses.
 //
 //	go run ./bench/git -commits 100000 -files 20000
 package main
@@ -34,7 +34,7 @@ func main() {
 	commits := flag.Int("commits", 100_000, "commits in the repository")
 	files := flag.Int("files", 20_000, "files in the repository")
 	pushes := flag.Int("pushes", 9, "pushes that are timed")
-	depth := flag.Int("depth", 1, "depth of the fetches; 0: all of the history")
+	depth := flag.Int("depth", 1, "depth of the fetches; 0 for the whole history")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the pushes")
 	flag.Parse()
 	if err := run(*commits, *files, *pushes, *depth, *profile); err != nil {
@@ -153,7 +153,7 @@ func run(commits, files, pushes, depth int, profile string) error {
 	return nil
 }
 
-// cpu is the time that this process had a processor, that of git left out.
+// cpu returns the processor time of this process, without that of git.
 func cpu() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -167,7 +167,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2].Round(time.Millisecond)
 }
 
-// makeRepository writes all files in the first commit, and changes one in each other.
+// makeRepository writes all files in the first commit, and changes one file in each other commit.
 func makeRepository(bare string, commits, files int) error {
 	if out, err := exec.Command("git", "init", "-q", "--bare", "-b", "main", bare).CombinedOutput(); err != nil {
 		return fmt.Errorf("git init: %w: %s", err, out)
@@ -186,8 +186,8 @@ func makeRepository(bare string, commits, files int) error {
 	})
 }
 
-// push adds a commit that changes one file. Commits get younger, as they do:
-// a server that is asked for one that is older than its parent looks at all.
+// push adds a commit that changes one file. Commits must get younger: for one that is
+// older than its parent, a Git server searches the whole history.
 func push(bare string, n, files int) error {
 	return feed(bare, func(w *bufio.Writer) {
 		commit(w, n)
@@ -234,8 +234,8 @@ func feed(bare string, write func(*bufio.Writer)) error {
 	return cmd.Wait()
 }
 
-// serve gives the repositories of a folder through git http-backend, and counts
-// how often objects are asked for.
+// serve serves the repositories of a folder through git http-backend, and counts how
+// often objects are requested.
 func serve(dir string, fetches *atomic.Int64) (*httptest.Server, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command hooks measures a storm of webhooks against the real server, with a
-// real repository behind it: how long each answer takes, and how many compiles the storm gives.
+// Command hooks sends a burst of webhooks to the real server, with a real
+// repository behind it, and measures how long each answer takes and how many compiles
+// the burst leads to.
 //
 //	go run ./bench/hooks -hooks 1000 -connections 16
 package main
@@ -101,7 +102,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf(
-		"%d webhooks of %d bytes over %d connections\n\n| burst | all | median | 99th | slowest | versions | CPU per webhook |\n|---|---|---|---|---|---|---|\n",
+		"%d webhooks of %d bytes over %d connections\n\n"+
+			"| burst | all | median | 99th | slowest | versions | CPU per webhook |\n|---|---|---|---|---|---|---|\n",
 		o.hooks,
 		o.bytes,
 		o.connections,
@@ -147,15 +149,15 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// spent tells what processor time each program took during a burst, per webhook.
+// spent returns the processor time that each program used during a burst, per webhook.
 func spent(before, after map[string]time.Duration, hooks int) string {
-	var parts []string
+	var programs []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if took := (after[name] - before[name]) / time.Duration(hooks); took > 0 {
-			parts = append(parts, name+" "+took.Round(time.Microsecond).String())
+			programs = append(programs, name+" "+took.Round(time.Microsecond).String())
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(programs, ", ")
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
@@ -163,8 +165,8 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000
 // burst sends all webhooks as fast as the connections allow and times each answer.
 func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duration, error) {
 	body, err := json.Marshal(map[string]any{
-		"ref": "refs/heads/main", "after": strings.Repeat("1", 40), "repository": map[string]any{"full_name": "bench", "clone_url": "file://" + s.bare},
-		"padding": strings.Repeat("x", o.bytes),
+		"ref": "refs/heads/main", "after": strings.Repeat("1", 40), "padding": strings.Repeat("x", o.bytes),
+		"repository": map[string]any{"full_name": "bench", "clone_url": "file://" + s.bare},
 	})
 	if err != nil {
 		return nil, err
@@ -201,8 +203,8 @@ func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duratio
 	return times, err
 }
 
-// sender is a connection of a forge, which is written to by hand: it has the same
-// processors as the server, and net/http's client takes as much of them.
+// sender is a connection of a forge. It writes requests by hand, because it shares the
+// processors with the server, and net/http's client would use as much of them.
 type sender struct {
 	conn       net.Conn
 	answers    *bufio.Reader
@@ -216,7 +218,8 @@ func connect(ctx context.Context, address string, body []byte) (*sender, error) 
 		return nil, err
 	}
 	head := fmt.Sprintf(
-		"POST /hooks/github HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-GitHub-Event: push\r\n%s: %s\r\nX-GitHub-Delivery: ",
+		"POST /hooks/github HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
+			"X-GitHub-Event: push\r\n%s: %s\r\nX-GitHub-Delivery: ",
 		address,
 		len(body),
 		webhooks.HeaderSignature,
@@ -258,7 +261,7 @@ func (s *sender) send(delivery string) error {
 	}
 }
 
-// settled waits until every webhook was acted on and nothing is compiled; it gives the newest version.
+// settled waits until the server has acted on every webhook and compiles nothing. It returns the newest version.
 func (s *storm) settled(ctx context.Context, above int) (int, error) {
 	version, err := s.WaitVersion(ctx, s.env, above)
 	if err != nil {

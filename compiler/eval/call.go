@@ -5,165 +5,38 @@ import (
 	"slices"
 	"strings"
 
-	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-// call is `f(a, k=v, **d)`: a plug-in or a cast.
-type call struct {
-	at
-	name   string
-	cast   types.Primitive // a cast, unless plugin is set
-	plugin *pluginInfo
-	args   []expr
-	named  []argument
-	splats []splat
-	parts  root
-	ns     *namespace
-	names  *naming // what is in sight where it stands
-	slot   int
-}
-
-func (b *builder) call(x *syntax.Call) expr {
-	n := &call{at: standing(x), name: x.Func.Text, ns: b.ns, names: b.top}
-	for _, a := range x.Args { // what is wrong in them comes first
-		n.args = append(n.args, b.expr(a))
-	}
-	for _, a := range x.Named {
-		n.named = append(n.named, argument{name: a.Name.Name, x: b.expr(a.Value)})
-	}
-	for _, s := range x.Splats {
-		part := b.expr(s.Expr)
-		if b.direct {
-			part = &unusable{
-				standing(s.Expr),
-				fail(
-					"DirectExecuteException",
-					"The statement **%s can not be executed in this context",
-					syntax.RenderRepr(s.Expr),
-				).in(part),
-			}
-		}
-		n.splats = append(n.splats, splat{part, s.At})
-	}
-	thing, err := b.ns.find(x.Func)
+func (r *run) needCall(n *program.Call, s *scope, f frame) *Error {
+	target := &variable{}
+	f[n.Slot] = target
+	frame, err := r.prepare(n.Parts, s)
 	if err != nil {
-		if !b.unloaded(x.Func.Text) {
-			b.failAt(err, x.Func.At)
-		}
-		return &literal{standing(x), unknown}
-	}
-	switch thing := thing.(type) {
-	case *pluginInfo:
-		n.plugin = thing
-	case types.Primitive:
-		if thing == types.ListT || thing == types.DictT {
-			b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
-			return n
-		}
-		n.cast = thing
-		if thing == types.Number {
-			b.warn("TypeDeprecationWarning", x.Func.At, "Type 'number' is deprecated, use 'float' or 'int' instead")
-		}
-	default:
-		b.failAt(runtimeError("Can not call '%s', can only call plugin or primitive type cast", x.Func.Text).in(n), x.Func.At)
-		return n
-	}
-	seen := map[string]bool{}
-	for _, a := range x.Named {
-		if seen[a.Name.Name] {
-			b.failAt(
-				runtimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).in(n),
-				x.Func.At,
-			)
-		}
-		seen[a.Name.Name] = true
-	}
-	n.parts = newRoot(callParts{n})
-	return n
-}
-
-// unloaded tells names that may be those of plug-ins nobody looked for.
-func (b *builder) unloaded(name string) bool {
-	prefix, _, qualified := cutLast(name)
-	ns := b.ns
-	if qualified {
-		if ns = b.ns.visible(prefix); ns == nil {
-			return false
-		}
-	}
-	module, _, _ := strings.Cut(ns.name, "::")
-	return b.p.in.Unloaded[module]
-}
-
-func (n *call) layout(l *layouter) { n.slot = l.next() }
-
-func (n *call) need(r *run, s *scope, f frame) *Error {
-	target := r.results.one()
-	f[n.slot] = target
-	frame, err := n.parts.prepare(r, s)
-	if err != nil {
-		return err.in(n)
+		return err.In(n)
 	}
 	r.start(&callUnit{unit: unit{scope: s}, n: n, target: target}, frame)
 	return nil
 }
 
-func (n *call) needGradual(r *run, s *scope, f frame, _ collector) (bool, *Error) {
-	return true, n.need(r, s, f)
-}
-
-func (n *call) eval(_ *run, _ *scope, f frame) (types.Value, *Error) { return f[n.slot].get() }
-
-// callParts evaluates the arguments of a call in one frame.
-type callParts struct{ *call }
-
-func (n callParts) each(do func(x expr) *Error) *Error {
-	for _, x := range n.args {
-		if err := do(x); err != nil {
-			return err
-		}
-	}
-	for _, a := range n.named {
-		if err := do(a.x); err != nil {
-			return err
-		}
-	}
-	for _, x := range n.splats {
-		if err := do(x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (n callParts) layout(l *layouter) {
-	_ = n.each(func(x expr) *Error {
-		x.layout(l)
-		return nil
-	})
-}
-
-func (n callParts) need(r *run, s *scope, f frame) *Error {
-	return n.each(func(x expr) *Error { return x.need(r, s, f) })
-}
-
-// callUnit waits for the arguments, and for what the plug-in found missing.
+// callUnit waits for the arguments of a call, and then for values that the plug-in
+// misses.
 type callUnit struct {
 	unit
-	n      *call
-	target *variable
-	again  bool // the arguments are bound already
-	posted bool // the same, and the host was told to run it
-	// calling is set when the arguments are evaluated: from there on errors are
-	// those of the call.
+	n        *program.Call
+	target   *variable
+	repeated bool // a repeated call: the arguments are bound already
+	posted   bool // the arguments are bound, and the host runs the call
+	// calling is set when the arguments are evaluated. Errors are those of the call
+	// from then on.
 	calling bool
-	// direct is set in the condition of a typedef: errors about types get the
-	// place of what sets the value.
+	// direct is set in the condition of a typedef. Errors about types get the place
+	// where the value is set.
 	direct bool
 	bound  PluginCall
-	// twins are arguments that become Python dataclasses: their fields are
+	// twins are the arguments that become Python dataclasses. Their fields are
 	// checked once they are set.
 	twins []twin
 }
@@ -173,20 +46,22 @@ type twin struct {
 	value types.Value
 }
 
-func (u *callUnit) by() node { return u.n }
+func (u *callUnit) node() program.Node { return u.n }
 func (u *callUnit) blame(err *Error) *Error {
 	if u.calling {
-		return err.claimed(u.n, u.n.where())
+		return err.Claimed(u.n, u.n.Where())
 	}
-	if err.Kind == "OptionalValueException" { // of an argument: upstream reads all before it evaluates any, and names no place
-		return err.near(u.n)
+	// For an argument the reference names no place: it reads all of them before it
+	// evaluates any.
+	if err.Kind == "OptionalValueException" {
+		return err.Near(u.n)
 	}
-	return err.in(u.n)
+	return err.In(u.n)
 }
 
 func (u *callUnit) run(r *run) *Error {
-	u.calling, u.direct = u.again || u.posted, r == r.prog.direct
-	if u.again {
+	u.calling, u.direct = u.repeated || u.posted, r.direct
+	if u.repeated {
 		for _, t := range u.twins {
 			if err := u.check(t.param, t.value); err != nil {
 				return err
@@ -201,7 +76,7 @@ func (u *callUnit) run(r *run) *Error {
 		return err
 	}
 	u.calling = true
-	if u.n.plugin == nil {
+	if u.n.Plugin == nil {
 		return u.cast(r, args, named)
 	}
 	call, err := u.bind(args, named)
@@ -209,93 +84,56 @@ func (u *callUnit) run(r *run) *Error {
 		return err
 	}
 	if !call && u.direct {
-		return runtimeError("Received unknown value during direct execution").in(u.n)
+		return program.RuntimeError("Received unknown value during direct execution").In(u.n)
 	}
 	if !call {
-		u.target.put(r, r.unknown(), &u.n.span)
+		u.target.put(r, r.unknown(), &u.n.Span)
 		return nil
 	}
-	if sig := u.n.plugin.sig; u.direct && sig.Context {
-		return runtimeError("Context Aware functions are not allowed in direct execution").in(u.n)
+	if sig := u.n.Plugin.Signature; u.direct && sig.Context {
+		return program.RuntimeError("Context Aware functions are not allowed in direct execution").In(u.n)
 	}
-	if u.direct && u.n.plugin.sig.Emits {
-		return runtimeError("emits_statements functions are not allowed in direct execution").in(u.n)
+	if u.direct && u.n.Plugin.Signature.Emits {
+		return program.RuntimeError("emits_statements functions are not allowed in direct execution").In(u.n)
 	}
 	return u.call(r)
 }
 
-// arguments evaluates the arguments.
-func (u *callUnit) arguments(r *run) ([]types.Value, []given, *Error) {
-	n := u.n
-	args := make([]types.Value, len(n.args))
-	for i, x := range n.args {
-		v, err := x.eval(r, u.scope, u.frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		args[i] = v
-	}
-	named := make([]given, 0, len(n.named))
-	for _, a := range n.named {
-		v, err := a.x.eval(r, u.scope, u.frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		named = append(named, given{name: a.name, value: v})
-	}
-	for _, x := range n.splats {
-		v, err := x.eval(r, u.scope, u.frame)
-		if err != nil {
-			return nil, nil, err
-		}
-		d, ok := v.(*types.Dict)
-		if !ok {
-			return nil, nil, notDict(x)
-		}
-		for _, k := range d.Keys {
-			for _, g := range named {
-				if g.name == k {
-					return nil, nil, runtimeError("Keyword argument %s repeated in function call", k)
-				}
-			}
-			named = append(named, given{name: k, value: d.Values[k]})
-		}
-	}
-	return args, named, nil
-}
-
 func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 	if len(named) > 0 {
-		return runtimeError("Only positional arguments allowed in type cast")
+		return program.RuntimeError("Only positional arguments allowed in type cast")
 	}
 	if len(args) != 1 {
-		texts := make([]string, len(u.n.args))
-		for i, x := range u.n.args {
+		texts := make([]string, len(u.n.Args))
+		for i, x := range u.n.Args {
 			texts[i] = x.String()
 		}
-		return runtimeError("Illegal arguments %s: type cast expects exactly 1 argument", strings.Join(texts, ","))
+		return program.RuntimeError(
+			"Illegal arguments %s: type cast expects exactly 1 argument",
+			strings.Join(texts, ","),
+		)
 	}
-	if _, is := args[0].(*types.Reference); is && u.n.cast == types.BoolT {
+	if _, is := args[0].(*types.Reference); is && u.n.Cast == types.BoolT {
 		e := &Error{
 			Kind:    "NotImplementedError",
 			Message: types.Text(args[0]) + " is an inmanta reference, not a boolean.",
-			foreign: true,
+			Builtin: true,
 		}
 		e.Hint = "the value is known when it is deployed: what depends on it belongs into a handler"
 		return e
 	}
-	v, err := u.n.cast.Cast(args[0])
+	v, err := u.n.Cast.Cast(args[0])
 	if python, is := err.(types.PythonError); is {
-		return &Error{Kind: python.Class, Message: python.Text, foreign: true}
+		return &Error{Kind: python.Class, Message: python.Text, Builtin: true}
 	}
 	if err != nil {
-		return runtimeError("%s", err).coded(diag.NoCast)
+		return program.RuntimeError("%s", err).Coded(diag.NoCast)
 	}
-	u.target.put(r, v, &u.n.span)
+	u.target.put(r, v, &u.n.Span)
 	return nil
 }
 
-// typeName is the text of a type of a plug-in: it may have none.
+// typeName is the text of a plug-in's type; nil stands for any.
 func typeName(t types.Type) string {
 	if t == nil {
 		return "any"
@@ -303,12 +141,16 @@ func typeName(t types.Type) string {
 	return t.String()
 }
 
-// Slot is where a plug-in waits.
-func (v *variable) slot() {}
-
-// retry waits for what the plug-in wanted and calls it once more.
+// retry calls the plug-in again once the values that it missed are there.
 func (u *callUnit) retry(r *run, slots []Slot) {
-	next := &callUnit{unit: unit{scope: u.scope}, n: u.n, target: u.target, again: true, bound: u.bound, twins: u.twins}
+	next := &callUnit{
+		unit:     unit{scope: u.scope},
+		n:        u.n,
+		target:   u.target,
+		repeated: true,
+		bound:    u.bound,
+		twins:    u.twins,
+	}
 	f := make(frame, 0, len(slots))
 	for _, s := range slots {
 		if v, ok := s.(*variable); ok {
@@ -319,18 +161,18 @@ func (u *callUnit) retry(r *run, slots []Slot) {
 	r.start(next, f)
 }
 
-// repeats tells units that may find only when they run that they have to wait:
-// they keep their place among those that do.
-func repeats(w waiter) bool {
+// mayRepeat reports whether a unit may find out only while it runs that it has to
+// wait. Such a unit keeps its place in the waiting list.
+func mayRepeat(w waiter) bool {
 	u, is := w.(*callUnit)
-	return is && u.n.plugin != nil
+	return is && u.n.Plugin != nil
 }
 
 func (u *callUnit) call(r *run) *Error {
-	if r.ended {
-		return nil // no effects after an error; who waits for the result waits on
+	if r.failed {
+		return nil // no effects after an error; the units that wait for the result wait on
 	}
-	if sig := u.n.plugin.sig; sig.Deprecated {
+	if sig := u.n.Plugin.Signature; sig.Deprecated {
 		message := fmt.Sprintf("Plugin '%s' is deprecated.", sig.Name)
 		if sig.ReplacedBy != "" {
 			message += fmt.Sprintf(" It should be replaced by '%s'.", sig.ReplacedBy)
@@ -338,13 +180,13 @@ func (u *callUnit) call(r *run) *Error {
 		u.deprecated(r, message)
 	}
 	out := r.outcome(u)
-	r.prog.output = append(r.prog.output, out.Output...)
+	r.output = append(r.output, out.Output...)
 	for _, message := range out.Deprecated {
 		u.deprecated(r, message)
 	}
 	switch {
 	case out.Err != nil:
-		return u.failed(out.Err, r == r.prog.direct).hinted(out.Err.Hint((&heap{r: r}).Type))
+		return u.failed(out.Err, r.direct).Hinted(out.Err.Hint((&heap{r: r}).Type))
 	case len(out.Unset) > 0:
 		u.retry(r, out.Unset)
 		return nil
@@ -353,65 +195,65 @@ func (u *callUnit) call(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	if u.n.plugin.sig.Emits {
-		r.emitter = u.n.plugin.sig.Name
+	if u.n.Plugin.Signature.Emits {
+		r.emitter = u.n.Plugin.Signature.Name
 		return nil
 	}
-	u.target.put(r, v, &u.n.span)
+	u.target.put(r, v, &u.n.Span)
 	return nil
 }
 
-// deprecated warns of a plug-in, once.
+// deprecated adds a warning about a deprecated plug-in, once.
 func (u *callUnit) deprecated(r *run, message string) {
-	for _, w := range slices.Concat(r.prog.warnings, r.warnings) {
+	for _, w := range slices.Concat(r.prog.Warnings, r.warnings) {
 		if w.Message == message {
 			return
 		}
 	}
 	if u.direct {
-		r.prog.warn("PluginDeprecationWarning", u.n.span, "%s", message)
+		r.prog.Warn("PluginDeprecationWarning", u.n.Span, "%s", message)
 	}
-	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.span})
+	r.warnings = append(r.warnings, Warning{Kind: "PluginDeprecationWarning", Message: message, At: u.n.Span})
 }
 
 func (u *callUnit) failed(err *PluginError, direct bool) *Error {
-	name := "plugin " + u.n.plugin.sig.Name
+	name := "plugin " + u.n.Plugin.Signature.Name
 	if direct {
-		name = "direct execution for plugin " + u.n.name
+		name = "direct execution for plugin " + u.n.Name
 	}
 	cause := &Error{
 		Kind:        err.Class,
 		Message:     err.Last() + "\n",
-		foreign:     true,
-		bare:        true,
+		Builtin:     true,
+		Bare:        true,
 		File:        err.File,
 		Line:        err.Line,
 		PythonTrace: err.Trace,
 	}
 	var e *Error
 	switch {
-	case err.Kind == "exit": // it passes everything by, as upstream
-		return exited(*err)
-	case u.n.plugin.sig.Emits && err.Kind == "compiler": // as do all of these, which upstream lets through
-		return u.raised(err).in(u.n)
-	case u.n.plugin.sig.Emits:
-		return exited(*err)
-	case err.Class == "inmanta.ast.PluginTypeException": // it says enough
+	case err.Kind == "exit": // nothing wraps it, as in the reference
+		return program.Exited(*err)
+	case u.n.Plugin.Signature.Emits && err.Kind == "compiler": // nor any of these, as in the reference
+		return u.raised(err).In(u.n)
+	case u.n.Plugin.Signature.Emits:
+		return program.Exited(*err)
+	case err.Class == "inmanta.ast.PluginTypeException": // its message is complete
 		e = u.raised(err)
 		e.Kind, e.File = "PluginTypeException", err.File
 		return e
 	case err.Kind == "plugin":
-		e = fail("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
+		e = program.NewError("ExplicitPluginException", "PluginException in %s\n%s", name, err.Message)
 		e.Causes, e.Raised = []*Error{cause}, err.Raised()
-	case err.Kind == "compiler" && direct: // the cause is told where the value is given
-		e = fail("WrappingRuntimeException", "Exception in %s", name).in(u.n)
+	case err.Kind == "compiler" && direct: // the cause is reported where the value is set
+		e = program.NewError("WrappingRuntimeException", "Exception in %s", name).In(u.n)
 		e.Causes, e.File, e.Line, e.PythonTrace = []*Error{u.raised(err)}, err.File, err.Line, err.Trace
 		return e
 	case err.Kind == "compiler":
-		e = fail("WrappingRuntimeException", "Exception in %s", name)
-		e.Causes = []*Error{u.raised(err).in(u.n)}
+		e = program.NewError("WrappingRuntimeException", "Exception in %s", name)
+		e.Causes = []*Error{u.raised(err).In(u.n)}
 	default:
-		e = fail("ExternalException", "Exception in %s", name)
+		e = program.NewError("ExternalException", "Exception in %s", name)
 		e.Causes = []*Error{cause}
 	}
 	e.File, e.Line, e.PythonTrace = err.File, err.Line, err.Trace
@@ -419,19 +261,20 @@ func (u *callUnit) failed(err *PluginError, direct bool) *Error {
 		if err.Kind == "plugin" {
 			e.Message = strings.TrimSuffix(e.Message, "\n"+err.Message)
 		}
-		return e.in(u.n)
+		return e.In(u.n)
 	}
 	return e
 }
 
-// raised is a compiler exception that a plug-in raised, with its causes.
+// raised is the error for a compiler exception that a plug-in raised, with its
+// causes.
 func (u *callUnit) raised(err *PluginError) *Error {
 	e := &Error{
 		Kind:        err.Class,
 		Message:     err.Message,
 		Line:        err.Line,
 		PythonTrace: err.Trace,
-		at:          err.At,
+		Place:       err.At,
 		Hint:        err.Notes,
 		Raised:      err.Raised(),
 	}
@@ -441,14 +284,14 @@ func (u *callUnit) raised(err *PluginError) *Error {
 	return e
 }
 
-// about places the cause of an error about a value that is passed: not where a
-// typedef stands, but where the value is given.
+// about sets the place of an error about a value that is passed: where the value is
+// passed, and not where a typedef is defined.
 func (u *callUnit) about(cause *Error) *Error {
-	cause.at = nil
+	cause.Place = nil
 	if u.direct {
 		return cause
 	}
-	return cause.located(u.n, &u.n.span)
+	return cause.Located(u.n, &u.n.Span)
 }
 
 func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Error) {
@@ -462,133 +305,21 @@ func (u *callUnit) result(r *run, v types.Value, checked bool) (types.Value, *Er
 	if checked || isUnknown(v) {
 		return v, nil
 	}
-	if err := typeError(types.Returned(u.n.plugin.result, v)); err != nil &&
-		err.foreign { // the condition of a typedef failed
+	if err := program.TypeError(types.Returned(u.n.Plugin.Result, v)); err != nil &&
+		err.Builtin { // the condition of a typedef failed
 		return nil, u.failed(&PluginError{Class: err.Kind, Message: err.Message}, u.direct)
 	} else if err != nil {
-		e := fail("PluginTypeException", "Return value %s of plugin %s has incompatible type. Expected type: %s", types.Text(v), u.n.plugin.sig.Name, typeName(u.n.plugin.result))
+		e := program.NewError("PluginTypeException", "Return value %s of plugin %s has incompatible type. "+
+			"Expected type: %s", types.Text(v), u.n.Plugin.Signature.Name, typeName(u.n.Plugin.Result))
 		e.Causes = []*Error{u.about(err)}
 		return nil, e
 	}
 	return v, nil
 }
 
-// heap is what a plug-in may ask while it runs.
-type heap struct {
-	r *run
-	s *scope
-	n *call
-}
-
-func (h *heap) read(v *variable) Read {
-	v = v.target()
-	if !v.has {
-		return Read{State: Unset, Slot: v}
-	}
-	if v.kind == option {
-		if _, empty := v.content().(types.Null); empty {
-			return Read{State: Optional, Value: null, Slot: v}
-		}
-	}
-	return Read{State: Known, Value: v.content(), Slot: v}
-}
-
-// Attribute implements Heap.
-func (h *heap) Attribute(of types.Instance, name string) Read {
-	i, ok := of.(*Instance)
-	if !ok {
-		return Read{State: Missing}
-	}
-	v := i.variable(name)
-	if v == nil {
-		return Read{State: Missing}
-	}
-	return h.read(v)
-}
-
-// Variable implements Heap.
-func (h *heap) Variable(name string) Read {
-	b := &builder{p: h.r.prog, ns: h.n.ns}
-	b.top = h.n.names
-	n := b.ref(&syntax.Ref{Name: syntax.Name{Text: name, At: h.n.span}})
-	v, err := n.lookup(h.r, h.s)
-	if err != nil {
-		return Read{State: Missing}
-	}
-	return h.read(v)
-}
-
-// Instances implements Heap.
-func (h *heap) Instances(entity string) []types.Instance {
-	info, ok := h.Type(entity).(*types.Entity)
-	if !ok {
-		return nil
-	}
-	all := h.r.all(info)
-	out := make([]types.Instance, 0, len(all))
-	for _, i := range all {
-		out = append(out, i)
-	}
-	return out
-}
-
-// CheckResult says what is wrong with the result of a plug-in that Python code
-// called itself, and what that plug-in declares.
-func (h *heap) CheckResult(plugin string, v types.Value) (declared string, err *Error) {
-	prefix, last, _ := cutLast(plugin)
-	space := h.r.prog.spaces[prefix]
-	if space == nil {
-		return "", nil
-	}
-	info, is := space.things[last].(*pluginInfo)
-	if !is {
-		return "", nil
-	}
-	return info.check(v)
-}
-
-func (info *pluginInfo) check(v types.Value) (declared string, err *Error) {
+func checkResult(info *program.PluginInfo, v types.Value) (declared string, err *Error) {
 	if isUnknown(v) {
 		return "", nil
 	}
-	return typeName(info.result), typeError(types.Returned(info.result, v))
-}
-
-// afterwards is what finalizers may ask: they run in no scope.
-type afterwards struct{ heap }
-
-// Variable implements Heap.
-func (*afterwards) Variable(string) Read { return Read{State: Missing} }
-
-// Call gives nothing: no call runs.
-func (*afterwards) Call() *syntax.Call { return nil }
-
-// TypeNames lists the types that the model defines: see TypeNames.
-func (h *heap) TypeNames() []string { return TypeNames(h.r.prog.files()) }
-
-// Call gives the call as it is written.
-func (h *heap) Call() *syntax.Call {
-	written, _ := h.n.ast.(*syntax.Call)
-	return written
-}
-
-// Type implements Heap.
-func (h *heap) Type(name string) any {
-	if p, ok := types.LookupPrimitive(name); ok {
-		return p
-	}
-	prefix, last, _ := cutLast(name)
-	space := h.r.prog.spaces[prefix]
-	if space == nil {
-		return nil
-	}
-	switch thing := space.things[last].(type) {
-	case *entityInfo:
-		return thing.entity
-	case *typedefInfo:
-		return thing.t
-	case *implementationInfo:
-		return thing.told()
-	}
-	return nil
+	return typeName(info.Result), program.TypeError(types.Returned(info.Result, v))
 }

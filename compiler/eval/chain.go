@@ -3,49 +3,51 @@ package eval
 import (
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/diag"
 )
 
-// A statement of a body runs in the name of an instance, which was made by a
-// statement that ran in the name of another one. Nothing is stored for this:
-// an instance knows who made it, and an error the first link.
+// A statement in the body of an implementation runs for an instance, which was made
+// by a statement that ran for another one. This needs no record: an instance knows
+// what made it, and an error has the first link.
 //
 //	error ─▶ origin{instance, implementation} ─▶ instance.made ─▶ … ─▶ top level
 
-// chainEnds are how many steps are told at each end of a long chain.
+// chainEnds is how many steps are shown at each end of a long chain.
 const chainEnds = 6
 
-// led tells in whose name the error arose, unless that is known.
-func (e *Error) led(s *scope) *Error {
-	if e == nil || e.by != nil || s == nil {
+// withOrigin sets the implementation that ran when the error arose, unless it is
+// set.
+func withOrigin(e *Error, s *scope) *Error {
+	if e == nil || e.By != nil || s == nil {
 		return e
 	}
 	for ; s != nil; s = s.up {
 		if s.by != nil {
-			e.by = s.by
+			e.By = s.by
 			return e
 		}
 		if s.self != nil { // the condition of an implement statement
-			e.by = &origin{instance: s.self}
+			e.By = &origin{instance: s.self}
 			return e
 		}
 	}
 	return e
 }
 
-// of says that the error is about an instance.
-func (e *Error) of(i *Instance) *Error {
-	if e.by == nil {
-		e.by = &origin{instance: i}
+// ofInstance sets the instance that the error is about.
+func ofInstance(e *Error, i *Instance) *Error {
+	if e.By == nil {
+		e.By = &origin{instance: i}
 	}
 	return e
 }
 
-// chain is how the compile came to the error, the innermost instance first.
-func (e *Error) chain() []diag.Step {
+// Steps implements program.Chain. The innermost instance comes first.
+func (o *origin) Steps() []diag.Step {
 	var links []*origin
-	for o := e.by; o != nil; o = o.instance.made {
+	for ; o != nil; o = o.instance.made {
 		links = append(links, o)
 	}
 	skipped := len(links) - 2*chainEnds
@@ -56,10 +58,10 @@ func (e *Error) chain() []diag.Step {
 		}
 		step := diag.Step{Instance: o.instance.Title()}
 		if o.impl != nil {
-			step.Implementation = o.impl.name
+			step.Implementation = o.impl.Name
 		}
 		if at := o.instance.at; at.File != nil && at.Start.Line > 0 {
-			step.Made, step.Source = locate(*at)
+			step.Made, step.Source = program.Locate(*at)
 		}
 		if skipped > 0 && n == chainEnds-1 {
 			step.Skipped = skipped
@@ -69,7 +71,7 @@ func (e *Error) chain() []diag.Step {
 	return steps
 }
 
-// Title names an instance as people do: by the key of its index, or its name.
+// Title names an instance as people do, by the key of its index or by its name.
 //
 //	web::Site(name="shop")
 func (i *Instance) Title() string {
@@ -93,7 +95,7 @@ func (i *Instance) Title() string {
 	return i.entity.Name + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// titleOf is a value in a title: short, and without instances in it.
+// titleOf is the text of a value in a title: short, and without the instances in it.
 func titleOf(v types.Value) string {
 	const most = 40
 	text := ""

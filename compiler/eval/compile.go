@@ -1,105 +1,23 @@
-// Package eval runs programs of the modelling language.
-//
-//	files ──define──▶ program (names resolved) ──run──▶ instances, variables
-//
-// Variables are futures: a statement is split in what it needs and what it
-// does, and it waits until all it needs is known. What is ready runs first
-// come, first served. A list takes elements until it is frozen; when nothing
-// is ready any more, the engine freezes one list, in an order that decides
-// which models compile at all (queue.go).
-//
-// The same input gives the same result in the same order, always.
 package eval
 
 import (
 	"context"
-	"hash/maphash"
 
-	"ordain.dev/ordain/compiler/syntax"
-	"ordain.dev/ordain/compiler/types"
+	"ordain.dev/ordain/compiler/eval/internal/program"
 )
 
-// Input is a program to compile.
-type Input struct {
-	// Files in the order in which their top-level statements are emitted.
-	Files []*syntax.File
-	// Modules are the Python sides of the loaded modules, in order.
-	Modules []ModuleCode
-	// Host runs plug-ins; nil when there are none.
-	Host Host
-	// MaxIterations limits the rounds of freezing, and how many implementations
-	// may stand above an instance; 0 means 100 000.
-	MaxIterations int
-	// MemoryMax is how many bytes the process may use before the model is given
-	// up; 0 means no limit.
-	MemoryMax uint64
-	// OnHeap is told where memory for instances was taken; nil: nobody asks.
-	OnHeap func(address uintptr)
-	// Static: no plug-in is called, whatever comes.
-	Static bool
-	// Lint tells of variables that nothing assigns before they are needed: as an
-	// error where they certainly will be, else as a warning.
-	Lint bool
-	// Missing are namespaces whose files could not be read. Names in them are
-	// not missed.
-	Missing map[string]bool
-	// Unloaded are the modules whose Python code was not imported: nobody knows
-	// what plug-ins they have.
-	Unloaded map[string]bool
-	// DataTrace: errors of assigning tell where values came from.
-	DataTrace bool
-	// Precedence is the relation precedence policy of the project.
-	Precedence []PrecedenceRule
-}
-
-// Warning is a warning of the compiler.
-type Warning = syntax.Warning
-
-// Result is what a compile gives, failed or not.
-type Result struct {
-	// Instances in the order in which they were made.
-	Instances []*Instance
-	// Variables at module level, in order of namespaces and definition.
-	Variables []Variable
-	Entities  []*types.Entity
-	Typedefs  []*types.Typedef
-	// Implementations in the order of their definition.
-	Implementations []*types.Implementation
-	// Files of the model in the order in which they were loaded.
-	Files []*syntax.File
-	// CheckResult says what is wrong with the result of a plug-in that Python code
-	// called after the compile, and what that plug-in declares.
-	CheckResult func(plugin string, v types.Value) (declared string, err *Error)
-	Warnings    []Warning
-	// Output are the lines that plug-ins printed.
-	Output []string
-	// Err is nil for a successful compile: the error that the reference reports.
-	Err *Error
-	// Further are errors that were found after Err, and do not follow from it.
-	Further []*Error
-	// Rounds counts how often all that was ready ran, and then a list was frozen.
-	Rounds int
-}
-
-// Variable is a variable at module level. Value is nil when it has none.
-type Variable struct {
-	Name  string // namespace::name
-	Value types.Value
-	At    syntax.Span
-}
-
-// Compile runs a program. An error of the model is in the result.
+// Compile compiles a model. An error of the model is in the result.
 func Compile(ctx context.Context, in Input) *Result {
 	result := &Result{}
 	var loaded *Loaded
 	var after Heap // for the finalizers
 	if in.Host != nil {
 		var err error
-		loaded, err = in.Host.Load(in.code())
-		result.Output = taken(in.Host)
+		loaded, err = in.Host.Load(in.Code())
+		result.Output = program.TakeOutput(in.Host)
 		if err != nil {
-			result.Err, result.Further = loadErrors(err)
-			in.alsoWrong(ctx, result)
+			result.Err, result.Further = program.LoadErrors(err)
+			alsoWrong(ctx, in, result)
 			return result
 		}
 		result.Warnings = append(result.Warnings, loaded.Warnings...)
@@ -111,144 +29,146 @@ func Compile(ctx context.Context, in Input) *Result {
 	for _, f := range in.Files {
 		result.Warnings = append(result.Warnings, f.Warnings...)
 	}
-	p := define(ctx, in, loaded)
-	if p.wrong() {
-		p.tell(result)
+	se := newSession(ctx, in)
+	p := program.Define(in, loaded, se.holds)
+	if p.Wrong() {
+		se.fail(p, result)
 		return result
 	}
-	r := newRun(p, in)
-	r.host, r.ctx = in.Host, ctx
+	r := newRun(se, p)
 	after = &afterwards{heap{r: r}}
-	err := r.begin()
-	if err != nil && !r.settled {
+	err := r.runFiles()
+	if err != nil && !r.finished {
 		result.Further = r.salvage(err)
 	}
 	r.fill(result, err)
 	return result
 }
 
-// dying is how many of what ends with evaluating lie in one slab: enough for
-// slabs to be collected in long pieces, which the export can use.
-const dying = 512
-
-// newRun makes a run. Slabs of what a compile keeps and comes back to have 32 KiB
-// at least: smaller ones begin with a word of the runtime's, so that what has the
-// size of a cache line would lie in two.
-func newRun(p *program, in Input) *run {
-	return &run{
-		prog: p, ctx: context.Background(), indexes: map[tableOf]*indexTable{}, declared: map[*types.Index]*instancesByKey{}, limits: newLimits(in), seed: maphash.MakeSeed(),
-		slots: slab[variable]{
-			size:   1024,
-			onMore: in.OnHeap,
-		}, delayed: slab[delayed]{size: 512}, values: growing[types.Value]{slab: slab[types.Value]{size: 2048}}, book: &p.book,
-		frames: slab[*variable]{
-			size: dying,
-		}, waiters: again[waiters]{slab: slab[waiters]{size: dying}}, hooks: slab[attrHook]{size: dying}, sets: again[setUnit]{slab: slab[setUnit]{size: dying}},
-		results: slab[variable]{
-			size: dying,
-		}, known: again[knownUnit]{slab: slab[knownUnit]{size: dying}}, evals: again[evalUnit]{slab: slab[evalUnit]{size: dying}}, literals: slab[gatheredList]{size: dying}, assigns: again[assignUnit]{slab: slab[assignUnit]{size: dying}},
-		conditions: again[conditionUnit]{
-			slab: slab[conditionUnit]{size: dying},
-		}, branches: again[branchUnit]{slab: slab[branchUnit]{size: dying}}, lefts: again[lazyUnit]{slab: slab[lazyUnit]{size: dying}}, defined: again[definedHook]{slab: slab[definedHook]{size: dying}},
-		lookups: again[lookupUnit]{
-			slab: slab[lookupUnit]{size: dying},
-		}, attributes: again[setAttrUnit]{slab: slab[setAttrUnit]{size: dying}},
-		chosen: slab[implementUnit]{size: dying}, scopes: slab[scope]{size: dying}, made: slab[Instance]{size: 512},
-	}
-}
-
-// begin emits the top level of every file and runs until nothing moves.
-func (r *run) begin() *Error {
-	r.byEntity = make([]roll, len(r.prog.entities))
-	if err := r.startFiles(r.prog.order); err != nil {
+// runFiles starts the top level of every file and runs until nothing moves.
+func (r *run) runFiles() *Error {
+	r.extents = make([]extent, len(r.prog.Entities))
+	if err := r.startFiles(r.prog.Order); err != nil {
 		return err
 	}
 	if err := r.execute(); err != nil {
 		return err
 	}
-	r.settled = true
+	r.finished = true
 	return r.check()
 }
 
-func (r *run) startFiles(files []*namespace) *Error {
+func (r *run) startFiles(files []*program.Namespace) *Error {
 	for i, ns := range files {
-		if ns.body == nil {
+		if ns.Body == nil {
 			continue
 		}
-		if err := ns.body.start(r, ns.scope); err != nil {
-			r.leave(func(r *run) *Error { return r.startFiles(files[i+1:]) })
+		if err := r.startBlock(ns.Body, r.scopeOf(ns)); err != nil {
+			r.postpone(func(r *run) *Error { return r.startFiles(files[i+1:]) })
 			return err
 		}
 	}
 	return nil
 }
 
-// check reports what is missing in the end, all of it.
+// check reports everything that is missing in the end.
 func (r *run) check() *Error {
 	var errs []*Error
 	for _, t := range r.tables {
 		for _, k := range t.order {
 			for _, p := range t.waiting[k] {
-				e := notFound("No match in index on type %s with key %s", t.entity.Name, t.givenText(p.values))
+				e := program.NotFound("No match in index on type %s with key %s", t.entity.Name, t.givenText(p.values))
 				e.Hint = r.suggestInstance(t.entity)
-				errs = append(errs, e.in(p.n))
+				errs = append(errs, e.In(p.n))
 			}
 		}
 	}
 	for _, n := range r.notes {
-		errs = append(errs, n.wrong()...)
+		errs = append(errs, n.errors()...)
 	}
 	for _, i := range r.instances {
-		errs = append(errs, r.complete(i)...)
+		errs = append(errs, r.missingIn(i)...)
 	}
-	if err := together(errs); err != nil {
+	if err := program.Combine(errs); err != nil {
 		return err
 	}
-	return r.stuck()
+	return r.neverRan()
 }
 
 func cancelled(ctx context.Context) *Error {
 	return &Error{
 		Kind:    "CompilerException",
 		Message: "the compile was stopped: " + context.Cause(ctx).Error(),
-		bare:    true,
-		final:   true,
+		Bare:    true,
+		Final:   true,
 	}
 }
 
-func (r *run) fill(result *Result, err *Error) {
-	if r.prog.in.DataTrace {
-		r.traceData(err)
-	}
-	result.Err = err
-	result.Instances = r.instances
-	result.Entities = r.prog.entities
-	for _, t := range r.prog.typedefs {
-		result.Typedefs = append(result.Typedefs, t.t)
-	}
-	for _, info := range r.prog.impls {
-		result.Implementations = append(result.Implementations, info.told())
-	}
-	result.Files = r.prog.files()
-	result.CheckResult = checkedBy(r.prog.plugins)
-	result.Warnings = append(append(result.Warnings, r.prog.warnings...), r.warnings...)
-	result.Output = append(result.Output, r.prog.output...)
-	result.Rounds = r.rounds
-	all := 0
-	for _, ns := range r.prog.order {
-		all += len(ns.names)
-	}
-	result.Variables = make([]Variable, 0, all)
-	for _, ns := range r.prog.order {
-		if ns.scope == nil {
-			continue
+// Check reports what can be known to be wrong without running anything: it imports
+// the plug-ins' signatures and goes through the definition phase. It calls no
+// plug-in, and the result has no instances and no variables.
+func Check(ctx context.Context, in Input) *Result {
+	in.Static = true
+	result := &Result{}
+	loaded := &Loaded{}
+	if in.Host != nil {
+		got, err := in.Host.Load(in.Code())
+		result.Output = program.TakeOutput(in.Host)
+		if err != nil {
+			result.Err, result.Further = program.LoadErrors(err)
+			alsoWrong(ctx, in, result)
+			return result
 		}
-		for i, name := range ns.names {
-			v, _ := ns.scope.vars[i].peek()
-			result.Variables = append(
-				result.Variables,
-				Variable{Name: ns.name + "::" + name, Value: v, At: ns.first[i]},
-			)
-		}
+		loaded = got
+		result.Warnings = append(result.Warnings, loaded.Warnings...)
 	}
+	for _, f := range in.Files {
+		result.Warnings = append(result.Warnings, f.Warnings...)
+	}
+	se := newSession(ctx, in)
+	p := program.Define(in, loaded, se.holds)
+	if p.Wrong() {
+		se.fail(p, result)
+		return result
+	}
+	result.Warnings = append(result.Warnings, p.Warnings...)
+	result.Entities = p.Entities
+	return result
+}
+
+// CheckRest looks for more errors when some files could not be read, and leaves out
+// what depends on them.
+func CheckRest(ctx context.Context, in Input) *Result {
+	in.Unload()
+	result := &Result{}
+	guarded(func() { result = Check(ctx, in) })
+	return result
+}
+
+// alsoWrong adds the errors of a model whose plug-ins could not be imported.
+func alsoWrong(ctx context.Context, in Input, result *Result) {
+	in.Static = true
+	in.Unload()
+	guarded(func() {
+		p := program.Define(in, &Loaded{}, newSession(ctx, in).holds)
+		if !p.Wrong() {
+			return
+		}
+		result.Err, result.Further = p.BesideLoadErrors(result.Err, result.Further)
+	})
+}
+
+// guarded runs a search for more errors. It may panic over something that an error
+// left unfinished, and then there are fewer errors to report.
+func guarded(do func()) {
+	defer func() { _ = recover() }()
+	do()
+}
+
+// fail fills the result of a compile whose definition failed.
+func (se *session) fail(p *program.Program, result *Result) {
+	err, further, warnings := p.Failure()
+	result.Err, result.Further = err, further
+	result.Warnings = append(result.Warnings, warnings...)
+	result.Output = append(append(result.Output, p.Output...), se.output...)
 }

@@ -2,60 +2,54 @@ package eval
 
 import minheap "container/heap"
 
-// wanted is a variable that left the queues of what is to be frozen, because of
-// outstanding promises, and one of the units that wait for it.
-type wanted struct {
-	v    *variable
-	w    waiter
-	rank int   // of the relation, by the precedence rules
-	row  int32 // of w in the waiting list
-	spot int32 // of v in w's frame
-}
-
-// circles finds which variable to freeze when all that is left waits for what
-// waits for it: the one of lowest rank that is first in the frame of the first
-// unit that waits. Finding it costs no look at all units: there may be as many
-// circles as units.
+// circles finds the variable to freeze when everything that is left waits for
+// something that waits for it: the one of lowest rank that comes first in the frame
+// of the first unit that waits. It does not look at all units for that, since there
+// may be as many circles as units.
 //
 //	noted ──▶ heap ──▶ freeze
 //	           │  ▲
-//	           ▼  │ when another unit waits for it
-//	         parked: nobody counts as blocked by it
+//	           ▼  │ another unit waits for it
+//	         parked: no unit is blocked by it
 type circles struct {
-	noted []wanted // not in the heap yet: their units may have had no row
+	noted []wanted // not in the heap yet: their units may not have had a number
 	heap  wantedHeap
-	close int // how often the waiting list had been closed: rows are others then
 }
 
-// dropped notes a variable that leaves the queues.
-func (c *circles) dropped(v *variable) { c.note(v, nil) }
+// wanted is a variable that left the freeze queue because of promises, and the
+// first unit that waits for it.
+type wanted struct {
+	v    *variable
+	w    waiter
+	rank int // of the relation, by the precedence policy
+	unit int // the number of w in the waiting list
+	spot int // where v is in w's frame
+}
 
-// note says that a unit waits for a variable that left the queues; nil stands
-// for all that do.
+// note records that a unit waits for a variable that left the freeze queue. nil
+// stands for all units that wait for it.
 func (c *circles) note(v *variable, w waiter) {
 	c.noted = append(c.noted, wanted{v: v, w: w})
 }
 
-// first gives the variable to freeze, nil when there is none. It stays where
-// it is until it has its value.
-func (c *circles) first(waiting *waitingList) *variable {
-	c.renumber(waiting)
+// next returns the variable to freeze, nil when there is none. The variable
+// stays in the heap until it has its value.
+func (c *circles) next() *variable {
 	for _, w := range c.noted {
 		c.admit(w)
 	}
-	clear(c.noted)
-	c.noted = c.noted[:0]
+	c.noted = nil
 	var idle []wanted
 	var found *variable
 	for found == nil && len(c.heap) > 0 {
 		switch top := c.heap[0]; {
-		case !top.counts():
+		case !top.isDropped():
 			minheap.Pop(&c.heap)
-		case top.v.potential() <= 0:
-			top.v.more().parked = true
+		case top.v.blockedUnits() <= 0:
+			top.v.gathering.parked = true
 			minheap.Pop(&c.heap)
-		case top.v.more().promises <= 0:
-			idle = append(idle, minheap.Pop(&c.heap).(wanted)) // something may be promised yet
+		case top.v.gathering.promises <= 0:
+			idle = append(idle, minheap.Pop(&c.heap).(wanted)) // more may be promised later
 		default:
 			found = top.v
 		}
@@ -66,62 +60,40 @@ func (c *circles) first(waiting *waitingList) *variable {
 	return found
 }
 
-// counts tells that the variable is still out of the queues and without a
-// value, so that the unit still waits for it.
-func (w wanted) counts() bool { return !w.v.has && w.v.more().dropped }
+// isDropped reports whether the variable is still out of the freeze queue and
+// without a value, so that the unit still waits for it.
+func (w wanted) isDropped() bool { return !w.v.has && w.v.gathering.dropped }
 
-// admit puts what was noted into the heap: of all units that wait for a
-// variable the first.
+// admit puts a noted variable into the heap, with the first unit that waits for it.
 func (c *circles) admit(w wanted) {
-	if !w.counts() {
+	if !w.isDropped() || len(w.v.waiters()) == 0 {
 		return
 	}
-	d := w.v.more()
-	if d.waiters == nil {
-		return
-	}
-	if w.w == nil || d.parked {
-		d.parked = false
-		w.w = d.waiters.first
-		for _, other := range d.waiters.rest {
-			if other.base().row < w.w.base().row {
+	if w.w == nil || w.v.gathering.parked {
+		w.v.gathering.parked = false
+		waiters := w.v.waiters()
+		w.w = waiters[0]
+		for _, other := range waiters[1:] {
+			if other.base().number < w.w.base().number {
 				w.w = other
 			}
 		}
 	}
-	if w.place() {
+	if w.locate() {
 		minheap.Push(&c.heap, w)
 	}
 }
 
-// place looks up where the unit is in the waiting list, and the variable with it.
-func (w *wanted) place() bool {
+// locate finds the unit in the waiting list, and the variable in its frame.
+func (w *wanted) locate() bool {
 	u := w.w.base()
 	for spot, v := range u.frame {
 		if v != nil && v.target() == w.v {
-			w.rank, w.row, w.spot = rank(w.v), u.row, int32(spot)
-			return u.row > 0
+			w.rank, w.unit, w.spot = rank(w.v), u.number, spot
+			return u.number > 0
 		}
 	}
 	return false
-}
-
-// renumber gives what is in the heap the rows that its units have now. Their
-// order is the same, so the heap needs no other.
-func (c *circles) renumber(waiting *waitingList) {
-	if c.close == waiting.closed {
-		return
-	}
-	c.close = waiting.closed
-	kept := c.heap[:0]
-	for _, w := range c.heap {
-		if w.counts() && w.place() {
-			kept = append(kept, w)
-		}
-	}
-	clear(c.heap[len(kept):])
-	c.heap = kept
-	minheap.Init(&c.heap)
 }
 
 // wantedHeap has what to freeze first at its top.
@@ -135,16 +107,16 @@ func (h wantedHeap) Less(i, j int) bool {
 	switch {
 	case a.rank != b.rank:
 		return a.rank < b.rank
-	case a.row != b.row:
-		return a.row < b.row
+	case a.unit != b.unit:
+		return a.unit < b.unit
 	}
 	return a.spot < b.spot
 }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (h *wantedHeap) Push(x any) { *h = append(*h, x.(wanted)) }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (h *wantedHeap) Pop() any {
 	last := len(*h) - 1
 	w := (*h)[last]

@@ -7,13 +7,20 @@ import (
 
 	"sync"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
-// maxFlow bounds how many variables a value is followed through.
+// maxFlow is how many variables a value is followed through at most.
 const maxFlow = 12
 
-// traceData adds to errors of assigning where the values came from:
+// assignment is what an error of assigning is about.
+type assignment struct {
+	slot    *variable
+	refused *source // the source of a value that was rejected; nil when none was set
+}
+
+// traceData extends errors of assigning by where the values came from:
 //
 //	a.x: 1, written at main.cf:9   a.x = y
 //	  y: 1, written at main.cf:7   y = z + 1
@@ -25,28 +32,26 @@ func (r *run) traceData(e *Error) {
 	for _, cause := range e.Causes {
 		r.traceData(cause)
 	}
-	if e.slot == nil {
+	about, is := e.Subject.(assignment)
+	if !is {
 		return
 	}
 	var b strings.Builder
 	b.WriteString("data trace:")
-	if v := e.slot.target(); v.has {
-		r.flow(&b, r.label(v), v.content(), r.book.sourceOf(v), 1)
+	if v := about.slot.target(); v.has {
+		r.flow(&b, r.label(v), v.value, v.source(), 1)
 	}
-	if e.refused != nil {
-		r.flow(&b, r.label(e.slot), nil, *e.refused, 1)
-	} else if i := e.slot.owner; i != nil {
-		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(e.slot))
-		if d := e.slot.more(); d != nil {
-			var from source
-			var n number
-			for _, item := range d.list.Items {
-				from, n = r.book.follow(&d.sources, n)
-				r.flow(&b, "element", item, from, 2)
+	if about.refused != nil {
+		r.flow(&b, r.label(about.slot), nil, *about.refused, 1)
+	} else if i := about.slot.owner; i != nil {
+		fmt.Fprintf(&b, "\n  %s: nothing was assigned", r.label(about.slot))
+		if d := about.slot.gathering; d != nil {
+			for n, item := range d.list.Items {
+				r.flow(&b, "element", item, d.sources[n], 2)
 			}
 		}
 		for _, at := range i.Made() {
-			fmt.Fprintf(&b, "\n  %s made at %s%s", i.entity.Short(), short(at), lineOf(at))
+			fmt.Fprintf(&b, "\n  %s made at %s%s", i.entity.Short(), program.Short(at), lineOf(at))
 		}
 		r.origins(&b, i.made, "    ")
 	}
@@ -58,8 +63,8 @@ func (r *run) traceData(e *Error) {
 
 // label names a slot or variable.
 func (r *run) label(v *variable) string {
-	if v.attr() != nil {
-		return v.owner.Text() + "." + v.attr().Name
+	if v.attr != nil {
+		return v.owner.Text() + "." + v.attr.Name
 	}
 	return "variable"
 }
@@ -82,44 +87,44 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 	if from.implied {
 		how = "from the other side of the relation, written at"
 	}
-	fmt.Fprintf(b, ", %s %s%s", how, short(at), lineOf(at))
+	fmt.Fprintf(b, ", %s %s%s", how, program.Short(at), lineOf(at))
 	r.origins(b, from.by, indent+"  ")
 	if v, mention := r.mentioned(from.at, from.by); v != nil && v.target().has {
 		v = v.target()
-		r.flow(b, mention, v.content(), r.book.sourceOf(v), depth+1)
+		r.flow(b, mention, v.value, v.source(), depth+1)
 	}
 }
 
-// origins writes which implementations were at work, the innermost first.
+// origins writes which implementations were running, the innermost first.
 func (r *run) origins(b *strings.Builder, by *origin, indent string) {
 	for n := 0; by != nil && n < maxFlow; n++ {
 		fmt.Fprintf(
 			b,
 			"\n%sin implementation %s of %s, chosen at %s",
 			indent,
-			by.impl.name,
+			by.impl.Name,
 			by.instance.Text(),
-			short(by.selected.where()),
+			program.Short(by.selected.Where()),
 		)
 		by = by.instance.made
 	}
 }
 
-// lineOf is the source line of a place, set apart.
-func lineOf(at *place) string {
+// lineOf returns the source line of a place, with space before it.
+func lineOf(at *program.Place) string {
 	if at == nil || at.File == nil || at.Start.Line < 1 || int(at.Start.Line) > len(at.File.Lines) {
 		return ""
 	}
 	return "   " + strings.TrimSpace(at.File.Lines[at.Start.Line-1])
 }
 
-// mention matches an expression that only names something: a, a::b, a.b.c.
+// mention matches an expression that is only a name: a, a::b, a.b.c.
 var mention = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z_][A-Za-z0-9_]*(::[a-z_][A-Za-z0-9_]*)*(\.[a-z_][A-Za-z0-9_]*)*$`)
 })
 
-// mentioned finds the variable that the expression at a place is a name of.
-func (r *run) mentioned(at *place, by *origin) (*variable, string) {
+// mentioned finds the variable that the expression at a place names.
+func (r *run) mentioned(at *program.Place, by *origin) (*variable, string) {
 	if at.File == nil || at.Start.Line != at.End.Line || int(at.Start.Line) > len(at.File.Lines) || at.Start.Line < 1 {
 		return nil, ""
 	}
@@ -145,35 +150,35 @@ func (r *run) mentioned(at *place, by *origin) (*variable, string) {
 		}
 		v = i.variable(name)
 	}
-	if v != nil && r.book.sourceOf(v.target()).at == at {
-		return nil, "" // its own place
+	if v != nil && v.target().at == at {
+		return nil, "" // the place of the variable itself
 	}
 	return v, text
 }
 
-// named finds an attribute of the instance that an implementation runs for, or
-// a variable of a module. Variables of blocks are gone by then.
+// named finds an attribute of the instance that an implementation runs for, or a
+// variable at module level. Variables of blocks no longer exist.
 func (r *run) named(name, namespace string, by *origin) *variable {
-	space := r.prog.spaces[namespace]
-	if ns, last, qualified := cutLast(name); qualified {
+	space := r.prog.Namespaces[namespace]
+	if ns, last, qualified := program.CutName(name); qualified {
 		if space == nil {
 			return nil
 		}
-		name, by, space = last, nil, space.visible(ns)
+		name, by, space = last, nil, space.Visible(ns)
 	}
 	if by != nil {
 		if name == "self" {
-			return by.instance.self()
+			return &by.instance.self
 		}
 		if v := by.instance.variable(name); v != nil {
 			return v
 		}
 	}
-	if space == nil || space.scope == nil {
+	if space == nil {
 		return nil
 	}
-	if i, ok := space.vars[name]; ok {
-		return &space.scope.vars[i]
+	if i, ok := space.Vars[name]; ok {
+		return &r.scopeOf(space).vars[i]
 	}
 	return nil
 }

@@ -9,9 +9,8 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// whatHelps compiles a model with the data trace and gives all that is said to
-// help with what is wrong with it.
-func whatHelps(t *testing.T, model string, trace bool) string {
+// hintsOf compiles a model with the data trace and returns the hints of its errors.
+func hintsOf(t *testing.T, model string, trace bool) string {
 	t.Helper()
 	file, err := syntax.Parse(syntax.FileInfo{Path: "main.cf", Namespace: "__config__"}, []byte(model))
 	if err != nil {
@@ -28,8 +27,8 @@ func whatHelps(t *testing.T, model string, trace bool) string {
 	return b.String()
 }
 
-// Two implementations disagree about a port. The trace follows each value
-// through the variables that it was handed on by, and tells who was at work.
+// Two implementations disagree about a port. The trace follows each value through
+// the variables that passed it on, and names the implementations that ran.
 func TestDataTraceFollowsVariables(t *testing.T) {
 	const model = `entity Host:
     int port
@@ -45,7 +44,7 @@ a = Host()
 a.port = wanted
 `
 	const host = "__config__::Host (instantiated at main.cf:11)"
-	text := whatHelps(t, model, true)
+	text := hintsOf(t, model, true)
 	at := 0
 	for _, want := range []string{
 		host + ".port = 9090, written at main.cf:12   a.port = wanted",
@@ -61,14 +60,14 @@ a.port = wanted
 		}
 		at += i + len(want)
 	}
-	if plain := whatHelps(t, model, false); strings.Contains(plain, "data trace") {
+	if plain := hintsOf(t, model, false); strings.Contains(plain, "data trace") {
 		t.Errorf("a trace that nobody asked for:\n%s", plain)
 	}
 }
 
-// Nobody gave a file its owner: the trace tells who made the file.
-func TestDataTraceOfWhatIsUnset(t *testing.T) {
-	text := whatHelps(t, `entity Host:
+// A file has no owner: the trace shows where the file was made.
+func TestDataTraceOfAnUnsetAttribute(t *testing.T) {
+	text := hintsOf(t, `entity Host:
 end
 entity File:
     string owner
@@ -93,10 +92,10 @@ a = Host()
 	}
 }
 
-// The same key in two indexes leads to two instances: both are named, with
-// what found them.
+// The same key in two indexes leads to two instances. The error names both, and the
+// indexes that found them.
 func TestIndexCollisionIsExplained(t *testing.T) {
-	text := whatHelps(t, `entity Host:
+	text := hintsOf(t, `entity Host:
     string name
     int port
 end

@@ -4,51 +4,49 @@ import (
 	"fmt"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
-// freezeForReader freezes a list because somebody waits for it, and notes who.
+// freezeForReader freezes a list that a unit waits for, and notes which.
 func (r *run) freezeForReader(v *variable) {
-	if at := v.blocked(); at != nil {
-		v.more().rarely().reader = at
+	if at := v.firstBlocked(); at != nil {
+		v.gathering.reader = at
 	}
 	v.freeze(r)
 }
 
-// blocked is the place of the first waiter that needs the whole value.
-func (v *variable) blocked() *place {
-	waiting := v.waiting()
-	if waiting == nil {
-		return nil
-	}
-	for _, w := range append([]waiter{waiting.first}, waiting.rest...) {
-		if c, ok := w.(collector); ok && c.pure() {
+// firstBlocked returns the place of the first waiter that needs the whole value.
+func (v *variable) firstBlocked() *program.Place {
+	for _, w := range v.waiters() {
+		if c, ok := w.(collector); ok && c.passive() {
 			continue
 		}
-		return w.by().where()
+		return w.node().Where()
 	}
 	return nil
 }
 
-// explainFreeze tells why a list was complete although more was to come, and
-// what the author can do.
+// explainFreeze explains why a list was complete although more was to come, and what
+// the author can do.
 func explainFreeze(v *variable, value types.Value) string {
-	name := v.attr().Entity.Name + "." + v.attr().Name
+	name := v.attr.Entity.Name + "." + v.attr.Name
 	what := "The list"
 	if v.kind == option {
 		what = "The optional relation"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s `%s` of %s had to be read before the model could go on", what, v.attr().Name, v.owner.Text())
-	if d := v.more(); d != nil && d.rare != nil && d.rare.reader != nil {
-		fmt.Fprintf(&b, " (%s)", short(d.rare.reader))
+	fmt.Fprintf(&b, "%s `%s` of %s had to be read before the model could go on", what, v.attr.Name, v.owner.Text())
+	if d := v.gathering; d.reader != nil {
+		fmt.Fprintf(&b, " (%s)", program.Short(d.reader))
 	}
-	fmt.Fprintf(&b, ", so it was taken as complete%s; then `%s` came too.\n", v.held(), types.Text(value))
+	fmt.Fprintf(&b, ", so it was taken as complete%s; then `%s` came too.\n", v.stateText(), types.Text(value))
 	b.WriteString(
 		"Nothing can be added to a relation once something was decided from the whole of it. One of these helps:\n",
 	)
 	b.WriteString(
-		"- read it where it does not decide about itself: a `for` loop and a relation take elements as they come, `if`, comparison, plug-ins and variables need them all;\n",
+		"- read it where it does not decide about itself: a `for` loop and a relation take elements as they " +
+			"come, `if`, comparison, plug-ins and variables need them all;\n",
 	)
 	b.WriteString("- when what was added depends on another relation, have that one completed first, in project.yml:\n")
 	fmt.Fprintf(&b, "    relation_precedence_policy:\n      - \"<Type>.<relation> before %s\"\n", name)
@@ -56,12 +54,12 @@ func explainFreeze(v *variable, value types.Value) string {
 	return b.String()
 }
 
-// held says what there was of a list.
-func (v *variable) held() string {
+// stateText describes what there was in a list when it was frozen.
+func (v *variable) stateText() string {
 	if v.kind == option {
 		return " without a value"
 	}
-	switch n := len(v.more().list.Items); {
+	switch n := len(v.gathering.list.Items); {
 	case n == 0:
 		return " and empty"
 	case n == 1:
@@ -71,7 +69,7 @@ func (v *variable) held() string {
 	}
 }
 
-// explainCollision tells which indexes disagree about a constructor call.
+// explainCollision explains which indexes disagree about a constructor call.
 func explainCollision(first, second *Instance, one, other *types.Index) string {
 	key := func(i *Instance, index *types.Index) string {
 		var parts []string

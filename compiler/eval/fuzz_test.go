@@ -13,8 +13,8 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// Whatever parses is compiled or refused, in bounded time and memory, without a
-// panic; and twice the same.
+// Whatever parses is compiled or rejected in bounded time and memory, without a
+// panic, and twice in the same way.
 func FuzzCompile(f *testing.F) {
 	stories, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(stories) == 0 {

@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/compiler/types"
 )
 
-// origin says in whose name statements run: an implementation of an instance.
-// It is nil at module level.
+// origin is an implementation that runs for an instance. It is nil at module
+// level.
 type origin struct {
 	instance *Instance
-	impl     *implementation
-	selected *implement // the statement that chose impl
-	depth    int32      // how many implementations stand above, this one included
-	number   number     // in the book
+	impl     *program.Implementation
+	selected *program.Implement // the statement that chose impl
+	depth    int                // how many implementations stand above, this one included
 }
 
-func (o *origin) deep() int32 {
+func (o *origin) level() int {
 	if o == nil {
 		return 0
 	}
@@ -28,86 +28,48 @@ func (o *origin) deep() int32 {
 // Instance is an instance of an entity.
 type Instance struct {
 	types.IsValue
-	slots  []variable
 	entity *types.Entity
-	made   *origin
 	id     uint64
-	own    *variable // see self
-	at     *place
-	book   *book
-	impls  []*implementation
-	rare   *rareOfInstance
-}
-
-// rareOfInstance is what few of them have.
-type rareOfInstance struct {
-	// converted: at is the call of the plug-in that returned the object.
+	slots  []variable     // one for each of entity.Attributes
+	self   variable       // the variable of that name
+	at     *program.Place // the constructor call that made it
+	made   *origin        // what that call ran for
+	impls  []*program.Implementation
+	// found are the constructor calls that found the instance in an index.
+	found []*program.Place
+	// converted is set where a plug-in returned an object that stands for the
+	// instance: at is the call of the plug-in then, and object the handle of the object.
 	converted bool
-	// again are the constructor calls that found the instance in an index.
-	again []*place
-	// object is the handle of the object that a plug-in returned; 0: there is none.
-	object uint64
+	object    uint64
 	// reference is set where the instance stands for a reference to a dataclass.
 	reference *types.Reference
 }
 
-func (i *Instance) rarely() *rareOfInstance {
-	if i.rare == nil {
-		i.rare = &rareOfInstance{}
-	}
-	return i.rare
-}
-
 // lastAt is the constructor call that made the instance, or found it last.
-func (i *Instance) lastAt() *place {
-	if i.rare == nil || len(i.rare.again) == 0 {
+func (i *Instance) lastAt() *program.Place {
+	if len(i.found) == 0 {
 		return i.at
 	}
-	return i.rare.again[len(i.rare.again)-1]
-}
-
-// self is the variable of that name. Most instances need none.
-func (i *Instance) self() *variable {
-	if i.own == nil {
-		i.own = &variable{value: i, has: true, owner: i}
-	}
-	return i.own
+	return i.found[len(i.found)-1]
 }
 
 // StandsFor implements types.Stand.
-func (i *Instance) StandsFor() *types.Reference {
-	if i.rare == nil {
-		return nil
-	}
-	return i.rare.reference
-}
+func (i *Instance) StandsFor() *types.Reference { return i.reference }
 
 // MadeOf implements types.Stand.
 func (i *Instance) MadeOf() uint64 {
-	switch {
-	case i.rare == nil:
-		return 0
-	case i.rare.reference != nil:
-		return i.rare.reference.Handle
+	if i.reference != nil {
+		return i.reference.Handle
 	}
-	return i.rare.object
+	return i.object
 }
 
 // Field implements types.Stand.
 func (i *Instance) Field(name string) (types.Value, bool) {
-	if v := i.kept(name); v != nil {
+	if v := i.variable(name); v != nil {
 		return v.peek()
 	}
-	return i, name == "self"
-}
-
-// kept is variable for who only reads, which several may do at once: it gives
-// nil for a self that was not needed so far.
-func (i *Instance) kept(name string) *variable {
-	if name == "self" {
-		return i.own
-	}
-	return i.variable(name)
+	return nil, false
 }
 
 // InstanceID implements types.Instance.
@@ -116,7 +78,7 @@ func (i *Instance) InstanceID() uint64 { return i.id }
 // Entity implements types.Instance.
 func (i *Instance) Entity() *types.Entity { return i.entity }
 
-// At gives the place where the instance was made.
+// At is the place of the constructor call that made the instance.
 func (i *Instance) At() syntax.Span { return *i.at }
 
 // Text is the long form: the type and where the instance was made.
@@ -124,9 +86,9 @@ func (i *Instance) Text() string {
 	made := i.Made()
 	places := make([]string, len(made))
 	for n, at := range made {
-		places[n] = short(at)
+		places[n] = program.Short(at)
 	}
-	if i.rare != nil && i.rare.converted {
+	if i.converted {
 		places[0] = i.at.String()
 	}
 	return fmt.Sprintf("%s (instantiated at %s)", i.entity.Name, strings.Join(places, ","))
@@ -142,7 +104,7 @@ func (i *Instance) String() string { return i.Text() }
 
 func (i *Instance) variable(name string) *variable {
 	if name == "self" {
-		return i.self()
+		return &i.self
 	}
 	if n := i.entity.Slot(name); n >= 0 {
 		return &i.slots[n]
@@ -150,32 +112,23 @@ func (i *Instance) variable(name string) *variable {
 	return nil
 }
 
-// slotNumber is the position of an attribute in slots; -1 for self, which
-// stands beside them.
-func slotNumber(e *types.Entity, name string) int32 {
-	if name == "self" {
-		return -1
-	}
-	return int32(e.Slot(name))
-}
-
-func (i *Instance) slot(number int32) *variable {
+func (i *Instance) slot(number int) *variable {
 	if number < 0 {
-		return i.self()
+		return &i.self
 	}
 	return &i.slots[number]
 }
 
-// end is the variable of a relation's end.
+// end is the variable of one end of a relation.
 func (i *Instance) end(a *types.Attribute) *variable {
 	if a.Name == "self" {
-		return i.self()
+		return &i.self
 	}
 	return &i.slots[i.entity.SlotOf(a)]
 }
 
-// Value reads an attribute: ok is false when it has no value. An optional
-// relation that is empty gives null.
+// Value returns the value of an attribute, if it has one. An optional relation
+// that is empty has the value null.
 func (i *Instance) Value(attribute *types.Attribute) (v types.Value, ok bool) {
 	return i.Field(attribute.Name)
 }

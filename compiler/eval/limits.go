@@ -4,13 +4,14 @@ import (
 	"runtime"
 	"runtime/metrics"
 
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
-// limits stop a model that does not end by itself. The language has two ways
-// to write one: an implementation that makes an instance which is implemented
-// the same way, and a list that feeds itself. The first is seen by its depth;
-// the second may stay flat, and only its memory tells.
+// limits stop a model that does not end by itself. The language has two ways to
+// write one: an implementation that makes an instance which is implemented the same
+// way, and a list that feeds itself. The first shows in its depth; the second may
+// stay flat and shows only in its memory.
 type limits struct {
 	iterations int
 	memoryMax  uint64
@@ -27,18 +28,23 @@ func newLimits(in Input) limits {
 	}
 }
 
-// memory is asked now and then while the model runs.
-func (l *limits) memory() *Error {
+// checkMemory is called now and then while the model runs.
+func (l *limits) checkMemory() *Error {
 	if l.memoryMax == 0 || l.used() < l.memoryMax {
 		return nil
 	}
-	runtime.GC() // what is dead does not count
+	runtime.GC() // garbage does not count
 	if l.used() < l.memoryMax {
 		return nil
 	}
-	e := fail("CompilerException", "The model needs more than %d MiB of memory and was stopped", l.memoryMax>>20)
-	e.bare, e.final = true, true
-	e.Hint = "look for a list that feeds itself, such as a loop over x.items that adds to x.items; raise the limit with --memory-max if the model is that large"
+	e := program.NewError(
+		"CompilerException",
+		"The model needs more than %d MiB of memory and was stopped",
+		l.memoryMax>>20,
+	)
+	e.Bare, e.Final = true, true
+	e.Hint = "look for a list that feeds itself, such as a loop over x.items that adds to x.items; raise the " +
+		"limit with --memory-max if the model is that large"
 	return e
 }
 
@@ -47,16 +53,16 @@ func (l *limits) used() uint64 {
 	return l.sample[0].Value.Uint64()
 }
 
-// tooDeep is for an instance with as many implementations above it as there
-// may be rounds.
+// tooDeep is the error for an instance with too many implementations above it.
 func (l *limits) tooDeep(e *types.Entity) *Error {
-	err := fail(
+	err := program.NewError(
 		"CompilerException",
 		"Could not complete model: %d implementations stand above this instance of %s",
 		l.iterations,
 		e.Name,
 	)
-	err.final = true
-	err.Hint = "an implementation that makes an instance which is implemented the same way never ends: make it conditional with `when`; raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep"
+	err.Final = true
+	err.Hint = "an implementation that makes an instance which is implemented the same way never ends: make it " +
+		"conditional with `when`; raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep"
 	return err
 }

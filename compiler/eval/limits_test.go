@@ -21,8 +21,8 @@ func parsed(t *testing.T, model string) eval.Input {
 	return eval.Input{Files: []*syntax.File{f}}
 }
 
-// An implementation that makes an instance which is implemented the same way
-// would go on for ever: it is stopped, at the constructor.
+// An implementation that makes an instance which is implemented the same way would
+// never end. It is stopped at the constructor.
 func TestEndlessImplementationIsStopped(t *testing.T) {
 	in := parsed(t, `entity A:
   int n
@@ -42,12 +42,12 @@ A(n=0)
 	if at := r.Err.Diagnostics()[0].Location.Line; at != 6 {
 		t.Error("line", at)
 	}
-	if n := len(r.Instances); n != 501 { // the first has none above it, the last one 500
+	if n := len(r.Instances); n != 501 { // the first one has none above it, the last one 500
 		t.Error("instances", n)
 	}
 }
 
-// A chain that ends is no endless one, up to the limit.
+// A chain of implementations that ends is allowed, up to the limit.
 func TestDeepImplementationsThatEnd(t *testing.T) {
 	in := parsed(t, `entity A:
   int n
@@ -67,7 +67,7 @@ A(n=0)
 	}
 }
 
-// A list that feeds itself stays flat: memory tells.
+// A list that feeds itself stays flat, so that only the memory shows it.
 func TestListThatFeedsItselfIsStopped(t *testing.T) {
 	in := parsed(t, `entity A:
   int n
@@ -92,8 +92,8 @@ end
 	}
 }
 
-// Blocks in blocks and parents of parents cost what their size costs, not its
-// square: ten thousand deep, each would take minutes and gigabytes.
+// Nested blocks and chains of parents cost as much as their size, not its square:
+// ten thousand levels of either would take minutes and gigabytes.
 func TestDepthCostsNoMoreThanSize(t *testing.T) {
 	const n = 10_000
 	var inherit strings.Builder
@@ -127,8 +127,8 @@ func TestDepthCostsNoMoreThanSize(t *testing.T) {
 	}
 }
 
-// Instances that wait for themselves, one promise for the other, are helped out
-// of it one by one. To find the next to help costs no look at all the others.
+// Instances that wait for themselves, each with a promise to the next, are freed one
+// by one. Finding the next one to free must not look at all the others.
 func TestManyCirclesOfPromises(t *testing.T) {
 	const n = 20_000
 	in := parsed(t, `entity A: end
@@ -158,14 +158,15 @@ implement B using none
 	}
 }
 
-// A regular expression that tries ways without end is given up, and shown: it is
-// what has to be mended. The error itself stays where the value is set.
+// A regular expression that backtracks without end is given up. The error shows the
+// expression, which has to be mended, and stays where the value is set.
 func TestARegularExpressionWithoutEndIsShown(t *testing.T) {
 	defer func(before time.Duration) { types.MatchLimit = before }(types.MatchLimit)
 	types.MatchLimit = 50 * time.Millisecond
-	_, result := told(
+	_, result := errorsOf(
 		t,
-		"typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat(
+		"typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using "+
+			"done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat(
 			"a",
 			60,
 		)+"b\")\n",

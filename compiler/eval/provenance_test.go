@@ -61,8 +61,8 @@ func settings(i *eval.Instance, attribute string) string {
 	return strings.Join(lines, "; ")
 }
 
-// Every way to give an attribute a value leaves a trace: who asks finds the
-// line, the implementation that ran and the statement that chose it.
+// Every way to set an attribute leaves a trace: the line, the implementation that
+// ran and the statement that chose it.
 func TestWhereValuesWereSet(t *testing.T) {
 	result := compile(t, map[string]string{"main.cf": provenanceModel}, []string{"main.cf"})
 	if result.Err != nil {

@@ -1,46 +1,45 @@
 package eval
 
 import (
-	"sort"
-
+	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
 )
 
-// After the first error the compile has failed; what follows only looks for
-// more to tell in the same run. It is careful not to tell of consequences:
+// After the first error the compile has failed. What follows looks for more
+// errors in the same run, and avoids those that only follow from the first:
 //
-//   - a unit that failed gives no value, so that whatever waits for it never runs;
-//   - no list is frozen any more: what is missing in it would be told as an error;
+//   - a unit that failed gives no value, so that the units that wait for it never run;
+//   - no list is frozen any more: what it lacks would be reported as an error;
 //   - no plug-in is called, since plug-ins have effects;
-//   - what an instance lacks in the end is not asked, nor what never ran.
+//   - it does not ask what instances lack in the end, nor what never ran.
 //
-// The amount is bounded by counts, not by time: the same input gives the same
-// errors.
+// The effort is bounded by counts, not by time, so that the same input gives the
+// same errors.
 const (
-	mostErrors  = 20      // different errors of a compile
 	mostSalvage = 20_000  // units that run after the first error
-	mostText    = 1 << 20 // bytes of a text that is made then
-	mostParts   = 1 << 16 // parts of a list or dict, and theirs
+	mostText    = 1 << 20 // bytes of a text that is made after it
+	mostParts   = 1 << 16 // values in a list or dict that is made after it, nested ones included
 )
 
-// overgrown refuses what is too large to go on with after the first error: a text
-// that holds one twice that was made like it is soon longer than any memory.
+// overgrown is an error for a text that is too large to go on with after the first
+// error. A text that has another one in it twice, which was made in the same way,
+// would soon fill the memory.
 func (r *run) overgrown(size int) *Error {
-	if r.ended && size > mostText {
-		return excused()
+	if r.failed && size > mostText {
+		return program.Excused()
 	}
 	return nil
 }
 
 // overgrownParts is overgrown for a list or dict.
 func (r *run) overgrownParts(v types.Value) *Error {
-	if r.ended && partsUpTo(v, mostParts) >= mostParts {
-		return excused()
+	if r.failed && partsUpTo(v, mostParts) >= mostParts {
+		return program.Excused()
 	}
 	return nil
 }
 
-// partsUpTo counts the values in a value, at most so many.
+// partsUpTo counts the values inside a value, up to a limit.
 func partsUpTo(v types.Value, most int) int {
 	n := 1
 	switch v := v.(type) {
@@ -62,140 +61,44 @@ func partsUpTo(v types.Value, most int) int {
 	return n
 }
 
-// rest is what a failed unit had still to do beside what failed.
-type rest func(r *run) *Error
-
-// leave notes what could go on without what failed.
-func (r *run) leave(more rest) {
-	if len(r.rests) < mostSalvage {
-		r.rests = append(r.rests, more)
+// postpone keeps what a failed unit had still to do, for the search for more
+// errors.
+func (r *run) postpone(work func(r *run) *Error) {
+	if len(r.postponed) < mostSalvage {
+		r.postponed = append(r.postponed, work)
 	}
 }
 
 // salvage looks for errors that do not depend on the first one.
 func (r *run) salvage(first *Error) []*Error {
-	if first.final || r.ctx.Err() != nil {
+	if first.Final || r.ctx.Err() != nil {
 		return nil
 	}
-	found := newCollected(first)
-	r.ended = true
-	warnings, output := len(r.warnings), len(r.prog.output)
-	defer func() { r.warnings, r.prog.output = r.warnings[:warnings], r.prog.output[:output] }()
+	found := program.NewCollected(first)
+	r.failed = true
+	warnings, output := len(r.warnings), len(r.output)
+	defer func() { r.warnings, r.output = r.warnings[:warnings], r.output[:output] }()
 	guarded(func() { r.salvageAll(found) })
-	return found.further()
+	return found.Further()
 }
 
-func (r *run) salvageAll(found *collected) {
+func (r *run) salvageAll(found *program.Collected) {
 	budget := mostSalvage
-	for !found.full() && budget > 0 {
+	for !found.Full() && budget > 0 {
 		switch {
 		case r.ready.len() > 0:
 			err := r.drainSome(&budget)
-			if err != nil && err.final {
+			if err != nil && err.Final {
 				return
 			}
-			found.add(err)
-		case len(r.rests) > 0:
-			next := r.rests[0]
-			r.rests = r.rests[1:]
+			found.Add(err)
+		case len(r.postponed) > 0:
+			next := r.postponed[0]
+			r.postponed = r.postponed[1:]
 			budget--
-			found.add(next(r))
+			found.Add(next(r))
 		default:
 			return
 		}
 	}
-}
-
-// guarded runs what may fall over something that an error left unfinished:
-// then there are fewer errors to tell, and that is all.
-func guarded(do func()) {
-	defer func() { _ = recover() }()
-	do()
-}
-
-// collected are errors without their repetitions.
-type collected struct {
-	list []*Error
-	seen map[topic]*Error
-	// definition: one name that is missing is one error, wherever it is used,
-	// and there are no instances yet to repeat one for.
-	definition bool
-}
-
-// topic is what makes an error another one: the same statement that fails in
-// the same way for another instance is a repetition.
-type topic struct {
-	kind  string
-	at    place
-	about string
-}
-
-func topicOf(e *Error) topic {
-	t := topic{kind: e.Kind, about: e.topic}
-	at := e.at
-	if at == nil {
-		at = e.about
-	}
-	if at != nil {
-		t.at = *at
-		t.at.Coarse, t.at.Number = false, 0
-	} else {
-		t.about += e.Message
-	}
-	return t
-}
-
-func samePlace(one, other place) bool {
-	one.Number, other.Number = 0, 0
-	return one == other
-}
-
-func newCollected(first *Error) *collected {
-	c := &collected{seen: map[topic]*Error{}}
-	c.add(first)
-	return c
-}
-
-// add keeps an error, unless it is a repetition or a mere consequence.
-func (c *collected) add(e *Error) {
-	if e == nil || e.excused || e.final && len(c.list) > 0 {
-		return
-	}
-	t := topicOf(e)
-	if c.definition && (e.Kind == "TypeNotFoundException" || e.Kind == "MissingImportException") {
-		if t.at = (place{}); e.topic == "" {
-			t.about = e.Message
-		}
-	}
-	if have := c.seen[t]; have != nil {
-		switch {
-		case have == e:
-		case !c.definition:
-			have.repeats++
-		case e.at != nil && !samePlace(*e.at, *have.at):
-			have.also = append(have.also, e.at)
-		}
-		return
-	}
-	e.repeats = 0
-	c.seen[t] = e
-	c.list = append(c.list, e)
-}
-
-func (c *collected) full() bool { return len(c.list) >= mostErrors }
-
-// further are the errors after the first, by place.
-func (c *collected) further() []*Error {
-	if len(c.list) < 2 {
-		return nil
-	}
-	more := c.list[1:]
-	sort.SliceStable(more, func(i, j int) bool {
-		a, b := more[i], more[j]
-		if x, y := a.fileOf(), b.fileOf(); x != y {
-			return x < y
-		}
-		return a.lineOf() < b.lineOf()
-	})
-	return more
 }

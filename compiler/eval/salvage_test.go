@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 )
 
-// told compiles a main file and lists the lines of its errors: the first one,
+// errorsOf compiles a main file and lists the lines of its errors: the first one,
 // then the further ones.
-func told(t *testing.T, text string) (lines []int, result *eval.Result) {
+func errorsOf(t *testing.T, text string) (lines []int, result *eval.Result) {
 	t.Helper()
 	result = compile(t, map[string]string{"main.cf": text}, []string{"main.cf"})
 	if result.Err == nil {
@@ -26,11 +26,11 @@ func told(t *testing.T, text string) (lines []int, result *eval.Result) {
 	return lines, result
 }
 
-// Two services fail for different reasons, and so does a variable that has
-// nothing to do with them: all three are told in one run. What only waits for
-// a value that failed is not.
-func TestIndependentErrorsAreToldTogether(t *testing.T) {
-	lines, _ := told(t, `entity A:
+// Two services fail for different reasons, and so does a variable that has nothing
+// to do with them: all three errors are reported in one compile, but none that only
+// follows from them.
+func TestIndependentErrorsAreReportedTogether(t *testing.T) {
+	lines, _ := errorsOf(t, `entity A:
     int x
 end
 implement A using done
@@ -48,8 +48,8 @@ e = A(x=d)
 	}
 }
 
-// A thousand instances that fail in the same statement are one error, which
-// says for how many more it holds.
+// A thousand instances that fail in the same statement are one error, which counts
+// the others.
 func TestRepetitionsAreCounted(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(
@@ -58,7 +58,7 @@ func TestRepetitionsAreCounted(t *testing.T) {
 	for range 1000 {
 		text.WriteString("A()\n")
 	}
-	lines, result := told(t, text.String())
+	lines, result := errorsOf(t, text.String())
 	if fmt.Sprint(lines) != "[6]" {
 		t.Fatalf("errors on lines %v, want one, on line 6", lines)
 	}
@@ -67,10 +67,10 @@ func TestRepetitionsAreCounted(t *testing.T) {
 	}
 }
 
-// After an error no plug-in is called: it could do what must not be done for a
-// model that is wrong.
+// After an error no plug-in is called: it might do something that must not be done
+// for a wrong model.
 func TestNoPluginRunsAfterAnError(t *testing.T) {
-	_, result := told(t, `import test
+	_, result := errorsOf(t, `import test
 test::print("before")
 x = int("no number")
 y = 1
@@ -85,9 +85,9 @@ z = test::print("after")
 	}
 }
 
-// A model that fails and never ends is left after a number of steps.
+// A model that fails and never ends is given up after a number of units.
 func TestAnEndlessModelStopsAfterItsFirstError(t *testing.T) {
-	told(t, `entity A:
+	errorsOf(t, `entity A:
 end
 implement A using more
 implementation more for A:
@@ -98,10 +98,11 @@ x = int("no number")
 `)
 }
 
-// The chain of an error leads from the statement to the top level: an instance,
-// the implementation that ran for it, who made it, and so on.
+// The chain of an error leads from the statement to the top level: an instance, the
+// implementation that ran for it, the instance that this one was made for, and so
+// on.
 func TestChainLeadsToTheTopLevel(t *testing.T) {
-	_, result := told(t, `entity Site:
+	_, result := errorsOf(t, `entity Site:
     string name
 end
 entity Service:
@@ -141,10 +142,10 @@ __config__::site of __config__::Site(name="main") at 19: Site(name="main")`
 	}
 }
 
-// What an instance lacks in the end is told with who made the instance. A very
-// deep chain is told by its ends.
+// The error for what an instance lacks in the end shows what made the instance. Of a
+// very deep chain it shows both ends.
 func TestChainOfWhatIsMissing(t *testing.T) {
-	_, result := told(t, `entity Link:
+	_, result := errorsOf(t, `entity Link:
     int n
     string text
 end
@@ -174,7 +175,7 @@ Maker()
 		d.Chain[1].Implementation != "__config__::make" {
 		t.Errorf("the chain is %+v", d.Chain)
 	}
-	_, result = told(t, `entity Link:
+	_, result = errorsOf(t, `entity Link:
     int n
 end
 implement Link using more
@@ -198,11 +199,11 @@ Link(n=100)
 	}
 }
 
-// The definition phase goes on after an error, statement by statement. What
-// only follows is not told: uses of a type that is named wrong, attributes of
-// an entity whose parent is unknown, an index on them.
+// The definition phase goes on after an error, statement by statement, and does not
+// report what only follows from it: uses of a type whose name is wrong, attributes
+// of an entity whose parent is unknown, an index on them.
 func TestDefinitionsAreAllChecked(t *testing.T) {
-	lines, result := told(t, `import test
+	lines, result := errorsOf(t, `import test
 typedef port as integer matching self > 0
 entity A extends Missing:
     strin name

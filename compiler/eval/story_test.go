@@ -50,8 +50,8 @@ func compile(t testing.TB, files map[string]string, order []string) *eval.Result
 	return eval.Compile(context.Background(), in)
 }
 
-// describe writes a result for a golden file: the error as people see it, or
-// what the model became.
+// describe writes a result for a golden file: the error as people see it, or the
+// model.
 func describe(r *eval.Result) string {
 	var b strings.Builder
 	for _, w := range r.Warnings {
@@ -74,7 +74,7 @@ func describe(r *eval.Result) string {
 		for _, attr := range i.Entity().Attributes {
 			v, ok := i.Value(attr)
 			if l, is := v.(*types.List); attr.End != nil && is && len(l.Items) == 0 {
-				continue // an empty relation says nothing
+				continue // empty relations are left out
 			}
 			if ok {
 				fmt.Fprintf(&b, "    %s = %s\n", attr.Name, types.Repr(v))
@@ -91,8 +91,8 @@ func describe(r *eval.Result) string {
 	return b.String()
 }
 
-// TestStories compiles every archive below testdata and compares what comes of
-// it with the file `want` in it. An error is written where it is caused too:
+// TestStories compiles every archive below testdata and compares the result with the
+// file `want` in it. An error is also written where it is caused:
 //
 //	a.x = 4 # ERROR "set twice"
 //
@@ -149,7 +149,8 @@ func TestStories(t *testing.T) {
 
 var errorComment = regexp.MustCompile(`# ERROR "([^"]*)"`)
 
-// checkErrors wants an error for each comment, on its line, and no other.
+// checkErrors checks that there is an error on the line of each such comment, and no
+// other.
 func checkErrors(t *testing.T, files map[string]string, order []string, failure *eval.Error) {
 	t.Helper()
 	type place struct {

@@ -4,7 +4,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// typeText is a type in words: a typedef with what it wants.
+// typeText describes a type in words, a typedef with its condition.
 func typeText(t types.Type) string {
 	switch t := t.(type) {
 	case *types.Typedef:
@@ -19,7 +19,7 @@ func typeText(t types.Type) string {
 	return article(t.String())
 }
 
-// valueText is a value with its type, in words.
+// valueText describes a value with its type, in words.
 func valueText(v types.Value) string {
 	switch v := v.(type) {
 	case types.Null:

@@ -7,20 +7,21 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// constraints tells which constraint on a module, by the module's name, cannot
-// be read. whose is who has them.
-func constraints(whose string, specs []string) error {
+// checkConstraints checks constraints on modules, given by module name. owner is the
+// file or module that has them.
+func checkConstraints(owner string, specs []string) error {
 	for _, spec := range specs {
 		if _, err := requirement(spec); err != nil {
-			return constraintError("requires of "+whose, err)
+			return constraintError("requires of "+owner, err)
 		}
 	}
 	return nil
 }
 
-// modulePackages does so for the packages that are modules. All hyphens behind
-// inmanta-module- count as the underscores of a module's name, as upstream.
-func modulePackages(whose string, packages []string) error {
+// checkPackages does the same for requirements on packages, as far as these are
+// modules. As in inmanta-core, each hyphen after inmanta-module- counts as an
+// underscore of the module's name.
+func checkPackages(owner string, packages []string) error {
 	for _, line := range packages {
 		spec, ok := strings.CutPrefix(line, distributionPrefix)
 		if !ok {
@@ -31,34 +32,33 @@ func modulePackages(whose string, packages []string) error {
 			_, err = requirement(strings.ReplaceAll(spec, "-", "_"))
 		}
 		if err != nil {
-			return constraintError("requirements of "+whose, err)
+			return constraintError("requirements of "+owner, err)
 		}
 	}
 	return nil
 }
 
-// packageNamed is the error of a constraint that names a Python package where a
-// module is meant, in the reference's words.
+// packageNamed is the error of a constraint that names a Python package in place of
+// a module.
 type packageNamed string
 
 func (e packageNamed) Error() string { return string(e) }
 
-// errNoModuleName is for inmanta-module- alone.
-const errNoModuleName = packageNamed("Invalid python package name: empty module name part.")
+const errNoModuleName = packageNamed(distributionPrefix + " is followed by no name of a module")
 
 // requirement reads a constraint on a module, by the module's name.
 func requirement(spec string) (pep440.Requirement, error) {
 	r, err := pep440.ParseRequirement(spec)
 	if err == nil && strings.HasPrefix(pep440.Normal(r.Name), distributionPrefix) {
 		err = packageNamed(
-			"InmantaModuleRequirement instances work with inmanta module names, not python package names. Problematic case: " + r.Canonical(),
+			r.Canonical() + " names a Python package in place of a module",
 		)
 	}
 	return r, err
 }
 
-// constraintError is the error of a constraint that cannot be read. where it
-// stands is for people.
+// constraintError is the error of a constraint that cannot be read. where says where
+// the constraint stands.
 func constraintError(where string, err error) *Error {
 	e := &Error{
 		Kind:    KindNoRequirement,

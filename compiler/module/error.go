@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// Kinds of errors: the reference's classes.
+// Kinds of errors are the classes of inmanta-core.
 const (
 	KindLoading         = "inmanta.module.ModuleLoadingException"
 	KindNotFound        = "inmanta.module.ModuleNotFoundException"
@@ -21,7 +21,7 @@ const (
 	KindNoDirectory     = "builtins.NotADirectoryError"
 	KindForbidden       = "builtins.PermissionError"
 	KindSystem          = "builtins.OSError"
-	// What the reference's own Python stumbles over: told by the same class.
+	// In these cases inmanta-core ends with an exception of Python or of a library.
 	KindNoMapping     = "builtins.TypeError"
 	KindNoSection     = "builtins.AttributeError"
 	KindNoKey         = "builtins.KeyError"
@@ -29,26 +29,26 @@ const (
 	KindNoText        = "builtins.UnicodeDecodeError"
 	KindTooDeep       = "builtins.RecursionError"
 	KindNoRequirement = "packaging.requirements.InvalidRequirement"
-	// KindConfiguration is of a warning.
+	// KindConfiguration is the kind of a warning.
 	KindConfiguration = "inmanta.module.ProjectConfigurationWarning"
 )
 
-// Error is why a project or a module could not be read. A file that does not
-// parse is a *syntax.Error instead.
+// Error says why a project or a module could not be read. Errors in the syntax of a
+// model are a *syntax.Error instead.
 type Error struct {
-	Kind    string // the reference's class
-	Like    string // the kind nearest to it, if Kind is one of Python's own; KindInvalidMetadata if empty
+	Kind    string // the class of inmanta-core
+	Like    string // the nearest other kind, if Kind is a class of Python; empty: KindInvalidMetadata
 	Message string
-	At      syntax.Span // zero: no place
-	// Statement is the text of the import that failed.
+	At      syntax.Span // zero: unknown
+	// Statement is the import that failed.
 	Statement string
 	Hint      string
 	Cause     error // *Error, or the system's
-	// Warnings are what was found on the way to it.
+	// Warnings were found before the error.
 	Warnings []string
 }
 
-// Error gives message, place and cause.
+// Error returns the message, the place and the cause.
 func (e *Error) Error() string {
 	s := e.Message
 	switch {
@@ -63,15 +63,16 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// foreign: no import is blamed for it.
+// foreign reports whether the error is of Python or a library in inmanta-core, which
+// then does not name the import that led to it.
 func (e *Error) foreign() bool {
 	return strings.HasPrefix(e.Kind, "builtins.") || e.Kind == KindNoRequirement
 }
 
-// at is a place in a file that is not a model file.
+// at returns a place in a file that is not a model. Column 0 means that it is unknown.
 func at(path string, line, col int) syntax.Span {
 	p := syntax.Pos{Line: int32(line), Col: int32(col)}
 	return syntax.Span{File: &syntax.File{Path: path}, Start: p, End: p, Coarse: col == 0}

@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// following is the state of a load between one import and the next.
+// following is the state of a load between two imports.
 type following struct {
 	*Loader
 	prog   *Program
@@ -17,8 +17,8 @@ type following struct {
 	order  []string                  // of the groups
 	done   map[string]bool           // namespaces
 	known  map[string]*Module
-	// judged is how many of project and modules have had their requires read.
-	judged int
+	// checked counts the project and its modules whose requirements have been checked.
+	checked int
 }
 
 // follow reads the module and the files that an import names.
@@ -41,7 +41,7 @@ func (f *following) follow(w wanted) {
 			f.prog.lack(namespace, w.failed(err))
 			var parse *syntax.Error
 			if errors.As(err, &parse) {
-				f.prog.also(parse)
+				f.prog.addFurther(parse)
 				f.stack = append(f.stack, f.imports(parse.At.File)...)
 			}
 			continue
@@ -54,16 +54,16 @@ func (f *following) follow(w wanted) {
 	}
 }
 
-// enter finds a module that is imported for the first time; nil when it cannot
-// be had.
+// enter finds a module that is imported for the first time. It returns nil if the
+// module cannot be loaded.
 func (f *following) enter(w wanted, parts []string) *Module {
 	if f.prog.Missing[parts[0]] {
 		f.prog.lack(w.name, nil)
-		return nil // told where it was wanted first
+		return nil // reported at its first import
 	}
-	f.judge()
+	f.checkRequirements()
 	m, err := f.module(parts[0])
-	if m != nil && f.prog.Errors == nil { // the reference stops at the first one
+	if m != nil && f.prog.Errors == nil { // inmanta-core stops at the first error
 		f.prog.Warnings = append(f.prog.Warnings, m.warnings()...)
 	}
 	if err != nil {
@@ -79,36 +79,35 @@ func (f *following) enter(w wanted, parts []string) *Module {
 	return m
 }
 
-// judge reads what the project and the modules that are there require of others,
-// before another one is looked for. What cannot be read is told with no place of
-// an import.
-func (f *following) judge() {
-	for ; f.judged <= len(f.prog.Modules); f.judged++ {
-		if err := f.requires(f.judged - 1); err != nil {
+// checkRequirements checks what the project and the modules loaded so far require,
+// before another module is looked for. Its errors name no import.
+func (f *following) checkRequirements() {
+	for ; f.checked <= len(f.prog.Modules); f.checked++ {
+		if err := f.requires(f.checked - 1); err != nil {
 			f.prog.Errors = append(f.prog.Errors, err)
 		}
 	}
 }
 
-// requires tells why the constraints of a module, or those of the project, -1,
-// cannot be read. Those of a module are judged after its packages, as upstream.
+// requires checks the requirements of a module, or with -1 those of the project. As
+// in inmanta-core, a module's packages come before its constraints on modules.
 func (f *following) requires(i int) error {
 	if i >= 0 {
 		m := f.prog.Modules[i]
 		if m.requirementsErr != nil {
 			return m.requirementsErr
 		}
-		if err := modulePackages("module "+m.Name, m.Requirements); err != nil {
+		if err := checkPackages("module "+m.Name, m.Requirements); err != nil {
 			return err
 		}
-		return constraints("module "+m.Name, m.Requires)
+		return checkConstraints("module "+m.Name, m.Requires)
 	}
-	if err := constraints("project.yml", f.project.Metadata.Requires); err != nil {
+	if err := checkConstraints("project.yml", f.project.Metadata.Requires); err != nil {
 		return err
 	}
 	packages, err := readRequirements(filepath.Join(f.project.Dir, "requirements.txt"))
 	if err != nil {
 		return err
 	}
-	return modulePackages("the project", packages)
+	return checkPackages("the project", packages)
 }

@@ -15,12 +15,12 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// TestLoad runs the stories in testdata/load. Each is a project on disk; its
-// comment tells the story and its last lines say what must come out:
+// TestLoad runs the stories in testdata/load. Each is a project on disk; its comment
+// says what it is about, and the lines that begin with > what the result must be:
 //
-//	> files    namespaces in order of emission
-//	> modules  name version generation, in order of loading
-//	> error    kinds from the outside in, then the place
+//	> files    the namespaces in order
+//	> modules  name version generation, in order
+//	> error    the kinds from the outside in, then the place
 //	> options  no-std, main=FILE
 func TestLoad(t *testing.T) {
 	stories, err := filepath.Glob("testdata/load/*.txtar")
@@ -100,7 +100,7 @@ func expectations(comment []byte) map[string]string {
 	return want
 }
 
-// describe gives the kinds from the outside in and the outermost place.
+// describe returns the kinds of an error from the outside in, and the outermost place.
 func describe(err error, dir string) string {
 	var kinds []string
 	place := ""

@@ -1,7 +1,6 @@
 package module
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,13 +25,14 @@ type Program struct {
 	AutoStd bool
 	// Warnings of all files, and of the loading itself.
 	Warnings []syntax.Warning
-	// Errors are why files and modules could not be read, in the order in which
-	// they are met, and Missing the namespaces that are not there for it.
+	// Errors lists why files and modules could not be read, in the order in which
+	// they were imported. Missing holds the namespaces that are lost by that.
 	Errors  []error
 	Missing map[string]bool
 }
 
-// lack notes what could not be read.
+// lack records a namespace that could not be read. err may be nil: the reason is
+// recorded already.
 func (p *Program) lack(namespace string, err error) {
 	if err != nil {
 		p.Errors = append(p.Errors, err)
@@ -43,10 +43,10 @@ func (p *Program) lack(namespace string, err error) {
 	p.Missing[namespace] = true
 }
 
-// also notes the errors of a file after its first one.
-func (p *Program) also(e *syntax.Error) {
-	for _, more := range e.Further {
-		p.Errors = append(p.Errors, more)
+// addFurther records the errors of a file after its first one.
+func (p *Program) addFurther(e *syntax.Error) {
+	for _, further := range e.Further {
+		p.Errors = append(p.Errors, further)
 	}
 }
 
@@ -55,7 +55,7 @@ type Loader struct {
 	project *Project
 	site    *site
 	autostd bool
-	slots   chan struct{} // how many files are read at once
+	slots   chan struct{} // limits how many files are read at once
 	reading sync.WaitGroup
 
 	mu      sync.Mutex
@@ -63,8 +63,8 @@ type Loader struct {
 	files   map[string]*fileRead // by namespace
 }
 
-// Reads ahead: what is asked for in order later is begun as soon as its name
-// is known. done is closed when the rest is filled in.
+// A module or file is read in the background as soon as its name is known. done is
+// closed when the other fields are set.
 type (
 	moduleRead struct {
 		done   chan struct{}
@@ -75,7 +75,7 @@ type (
 		done chan struct{}
 		file *syntax.File
 		err  error
-		// panicked is set when the parser failed for no fault of the file.
+		// panicked is the panic of the parser, with its stack; empty: there was none.
 		panicked string
 	}
 )
@@ -89,24 +89,23 @@ func NewLoader(p *Project) *Loader {
 	}
 }
 
-// wanted is an import that is still to be followed.
+// wanted is an import that has not been followed yet.
 type wanted struct {
 	name      string
 	at        syntax.Span
 	statement string
-	// guessed: found in a file that does not parse.
+	// guessed means that the import was found in a file that does not parse.
 	guessed bool
 }
 
-// Load reads the entry file and all that it imports. main is relative to the
-// project or absolute. autostd imports std in every file without being asked.
+// Load reads the entry file and everything that it imports. main is absolute or
+// relative to the project. autostd imports std in every file implicitly.
 //
-// The order of the files is the reference's: imports wait on a stack, the one
-// found last is followed first, and importing a::b loads a, then a::b.
+// The files are in inmanta-core's order: imports wait on a stack, the one found
+// last is followed first, and importing a::b loads a, then a::b.
 //
-// The error is the first one. What can be read in spite of it is read, so that
-// all errors can be told: they are in the program, which is nil only when there
-// is nothing to begin with.
+// Load returns the first error, and a program with all of them: it goes on reading
+// after an error. The program is nil only if the entry file cannot be read.
 func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	l.autostd = autostd
 	defer l.reading.Wait()
@@ -124,7 +123,7 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	var parse *syntax.Error
 	if errors.As(err, &parse) {
 		prog.lack("__config__", err)
-		prog.also(parse)
+		prog.addFurther(parse)
 		file = parse.At.File
 	} else if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +132,8 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 				Hint: "a project begins in main.cf beside project.yml; another file can be named with --main",
 			}
 		}
-		if e := systemError(l.show(main), err, "the entry file must be a file that can be read; another one can be named with --main"); e != nil {
+		if e := systemError(l.show(main), err, "the entry file must be a file that can be read; another one can "+
+			"be named with --main"); e != nil {
 			return nil, e
 		}
 		return nil, err
@@ -175,8 +175,8 @@ func (l *Loader) Load(main string, autostd bool) (*Program, error) {
 	return prog, nil
 }
 
-// failed says which import could not be followed. A module that is there but
-// does not parse speaks for itself. An import that was guessed may be none.
+// failed wraps an error in one that names the import. A syntax error is returned as
+// it is. For a guessed import, failed returns nil: it may not be an import at all.
 func (w wanted) failed(err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -194,7 +194,7 @@ func (w wanted) failed(err error) error {
 	}
 }
 
-// imports lists what a file imports, std first where it is implicit.
+// imports lists what a file imports, std first if it is imported implicitly.
 func (l *Loader) imports(file *syntax.File) []wanted {
 	var list []wanted
 	if l.autostd && file.Namespace != "std" && !strings.HasPrefix(file.Namespace, "std::") {
@@ -222,8 +222,8 @@ var importLine = sync.OnceValue(func() *regexp.Regexp {
 	)
 })
 
-// guesses are the imports of a file that does not parse, as its lines look:
-// what they lead to is read for its own errors.
+// guesses lists what the lines of a file that does not parse seem to import, so that
+// the errors of those modules are reported too.
 func guesses(file *syntax.File) []wanted {
 	var list []wanted
 	for _, line := range file.Lines {
@@ -234,13 +234,13 @@ func guesses(file *syntax.File) []wanted {
 	return list
 }
 
-// ahead begins to read what an import names.
+// ahead begins to read the module and the files that an import names.
 func (l *Loader) ahead(name string) {
 	parts := strings.Split(name, "::")
 	l.reading.Go(func() {
 		m, err := l.module(parts[0])
 		if err != nil {
-			return // told when the import is followed in order
+			return // reported when the import is followed in order
 		}
 		for i := range parts {
 			l.begin(m, strings.Join(parts[:i+1], "::"))
@@ -248,23 +248,7 @@ func (l *Loader) ahead(name string) {
 	})
 }
 
-// longFile is what takes so long to parse that its imports are looked for first.
-const longFile = 16 << 10
-
-// glimpse begins to read what the lines of a file import, by their looks. In
-// vain, where they stand in a text.
-func (l *Loader) glimpse(text []byte) {
-	for line := range bytes.Lines(text) {
-		if !bytes.HasPrefix(line, []byte("import ")) {
-			continue
-		}
-		if m := importLine().FindSubmatch(line); m != nil {
-			l.ahead(string(m[1]))
-		}
-	}
-}
-
-// module finds a top-level module, once.
+// module finds a top-level module. It looks only once for each.
 func (l *Loader) module(name string) (*Module, error) {
 	l.mu.Lock()
 	r, ok := l.modules[name]
@@ -281,7 +265,7 @@ func (l *Loader) module(name string) (*Module, error) {
 	return r.module, r.err
 }
 
-// begin starts to read the file of a namespace, once.
+// begin starts to read the file of a namespace, unless it has started already.
 func (l *Loader) begin(m *Module, namespace string) *fileRead {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -304,12 +288,12 @@ func (l *Loader) begin(m *Module, namespace string) *fileRead {
 	return r
 }
 
-// file gives the file of a namespace, waiting for it.
+// file waits for the file of a namespace and returns it.
 func (l *Loader) file(m *Module, namespace string) (*syntax.File, error) {
 	r := l.begin(m, namespace)
 	<-r.done
 	if r.panicked != "" {
-		panic(r.panicked) // where the compile can tell of it
+		panic(r.panicked) // here, where the compile recovers and reports it
 	}
 	if errors.Is(r.err, fs.ErrNotExist) {
 		return nil, &Error{
@@ -334,9 +318,6 @@ func (l *Loader) read(path, namespace string) (*syntax.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) >= longFile {
-		l.glimpse(text)
-	}
 	file, err := syntax.Parse(syntax.FileInfo{Path: l.show(path), Namespace: namespace}, text)
 	if err != nil {
 		return nil, err
@@ -347,7 +328,7 @@ func (l *Loader) read(path, namespace string) (*syntax.File, error) {
 	return file, nil
 }
 
-// show is a path as messages name it: relative inside the project.
+// show returns a path as messages show it: relative if it lies in the project.
 func (l *Loader) show(path string) string {
 	if rel, err := filepath.Rel(l.project.Dir, path); err == nil && rel != ".." &&
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -356,6 +337,7 @@ func (l *Loader) show(path string) string {
 	return path
 }
 
+// warnings returns what is to be said about a module when it is loaded.
 func (m *Module) warnings() []syntax.Warning {
 	var list []syntax.Warning
 	if m.Deprecated {
@@ -369,8 +351,9 @@ func (m *Module) warnings() []syntax.Warning {
 	}
 	if m.Generation == 1 {
 		list = append(list, syntax.Warning{
-			Kind:    "inmanta.warnings.InmantaWarning",
-			Message: "Loaded V1 module " + m.Name + ". The use of V1 modules is deprecated. Use the equivalent V2 module instead.",
+			Kind: "inmanta.warnings.InmantaWarning",
+			Message: "Loaded V1 module " + m.Name + ". The use of V1 modules is deprecated. Use the equivalent " +
+				"V2 module instead.",
 		})
 	}
 	return list

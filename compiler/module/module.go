@@ -13,49 +13,50 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// Module is one module as found on disk.
+// Module is a module on disk.
 type Module struct {
 	Name       string
 	Version    string
-	Path       string // its root: the folder with setup.cfg or module.yml
-	Generation int    // 1: a folder on the modulepath, 2: a Python package
-	Editable   bool   // a package that lies in its repository
+	Path       string // the folder with setup.cfg or module.yml
+	Generation int    // 1: a folder on the modulepath; 2: a Python package
+	Editable   bool   // a package that is installed from its repository
 	Deprecated bool
 
 	ModelDir     string
-	PluginDir    string // the Python package; empty when there is none
+	PluginDir    string // the Python package; empty: there is none
 	FilesDir     string
 	TemplatesDir string
 
-	// Requirements are those of setup.cfg or requirements.txt.
+	// Requirements are the Python packages that setup.cfg or requirements.txt names.
 	Requirements []string
 	// Requires are constraints on other modules, by module name.
 	Requires []string
-	// PythonFiles are the Python files of the package, absolute, each package's
-	// __init__.py before its other files.
+	// PythonFiles are the paths of the package's Python files, each __init__.py
+	// before the other files of its folder.
 	PythonFiles []string
-	// Dist is the Python distribution that holds it; empty for generation 1.
+	// Dist is the Python distribution that holds the module; empty for generation 1.
 	Dist string
-	// ShadowsV1: there is one of generation 1 too, which is not used.
+	// ShadowsV1 means that a module of generation 1 has the same name and is ignored.
 	ShadowsV1 bool
 
-	// pluginsErr is what is wrong with the Python package. It is told when all
+	// pluginsErr is what is wrong with the Python package. It is reported after all
 	// models have been read.
 	pluginsErr error
-	// requirementsErr is why requirements.txt could not be read: told when another
-	// module is looked for.
+	// requirementsErr is why requirements.txt could not be read. It is reported when
+	// the next module is looked for.
 	requirementsErr error
 }
 
-// findModule looks a top-level module up: first among the packages of the
-// virtual environment, then on the modulepath. A module that has warnings may be
-// given beside an error.
+// findModule looks for a top-level module among the packages of the virtual
+// environment, then on the modulepath. It may return a module beside an error, for
+// the module's warnings.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
 		_, err := pep440.ParseRequirement(name)
 		return nil, &Error{
 			Kind: KindNoRequirement, Like: KindNotFound, Message: err.Error(),
-			Hint: "there can be no module " + name + ": the name of one begins with a letter; what the project defines itself needs no import",
+			Hint: "no module can be called " + name + ": names of modules begin with a letter; what the project " +
+				"itself defines needs no import",
 		}
 	}
 	first := ""
@@ -79,7 +80,8 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	return nil, p.notFound(s, name)
 }
 
-// notFound says where a module was looked for, and what may help.
+// notFound is the error of a missing module. Its hint says where findModule looked
+// and what may help.
 func (p *Project) notFound(s *site, name string) *Error {
 	where := "there is no virtual environment (.env) in the project"
 	if len(p.SitePackages) > 0 {
@@ -98,13 +100,14 @@ func (p *Project) notFound(s *site, name string) *Error {
 		how = key + "; " + how
 	}
 	return &Error{
-		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 requirements with `inmanta module add --v2` and " +
+		Kind: KindNotFound, Message: "Could not find module " + name + ". Please make sure to add any module v2 " +
+			"requirements with `inmanta module add --v2` and " +
 			"to install all the project's dependencies with `inmanta project install`.",
 		Hint: where + ";\n" + how,
 	}
 }
 
-// moduleNames are the modules that are there, by the names of their folders.
+// moduleNames lists the names of all modules that are there.
 func (p *Project) moduleNames(s *site) []string {
 	var names []string
 	for _, root := range p.ModulePath {
@@ -116,6 +119,7 @@ func (p *Project) moduleNames(s *site) []string {
 	return names
 }
 
+// folders lists the folders of a folder, without hidden and private ones.
 func folders(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -130,8 +134,8 @@ func folders(dir string) []string {
 	return names
 }
 
-// openV2 reads a module of the second generation from the folder of its package.
-// Without a model it is given beside the error, for its warnings.
+// openV2 reads a module of the second generation from the folder of its package. If
+// the module has no model, it is returned beside the error, for its warnings.
 func openV2(s *site, name, pkg string) (*Module, error) {
 	if !isFile(filepath.Join(pkg, "__init__.py")) && !isFile(filepath.Join(pkg, "__init__.pyc")) {
 		return nil, &Error{
@@ -149,7 +153,8 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 		if !isFile(filepath.Join(m.Path, "setup.cfg")) {
 			return nil, &Error{
 				Kind: KindInvalid, Message: "Invalid module at " + pkg + ": there is a package but no setup.cfg.",
-				Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
+				Hint: "the package was built in a way that leaves out the model; install it as published, or as " +
+					"an editable package",
 			}
 		}
 	}
@@ -158,23 +163,23 @@ func openV2(s *site, name, pkg string) (*Module, error) {
 		return nil, notLoaded(name, err)
 	}
 	m.Name = strings.ReplaceAll(strings.TrimPrefix(cfg.Name, "inmanta-module-"), "-", "_")
-	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, cfg.Deprecated
+	m.Dist, m.Requirements, m.Deprecated = cfg.Name, cfg.InstallRequires, isTrue(cfg.Deprecated)
 	if m.Version = s.version(cfg.Name); m.Version == "" {
-		m.Version = cfg.Version
+		m.Version = cfg.Version()
 	}
 	m.folders()
 	if !isFile(filepath.Join(m.ModelDir, "_init.cf")) {
 		return m, &Error{
 			Kind: KindInvalid, Message: "The module at " + m.Path + " contains no _init.cf file.",
-			Hint: "the package was built in a way that leaves out the model; install it as published, or as an editable package",
+			Hint: "the package was built in a way that leaves out the model; install it as published, or as an " +
+				"editable package",
 		}
 	}
 	m.pluginsErr = m.python()
 	return m, nil
 }
 
-// notLoaded is about a module whose metadata cannot be read. What the reference's
-// own Python stumbles over is not told there, so that is for people.
+// notLoaded is the error of a module whose metadata cannot be read.
 func notLoaded(name string, err error) *Error {
 	out := &Error{Kind: KindInvalid, Message: "Could not load module " + name, Cause: err}
 	if e := (*Error)(nil); errors.As(err, &e) && e.foreign() {
@@ -184,8 +189,8 @@ func notLoaded(name string, err error) *Error {
 	return out
 }
 
-// openV1 reads a module of the first generation from its folder. One of the
-// second that lies there is given beside the error, for its warnings.
+// openV1 reads a module of the first generation from its folder. If a module of the
+// second generation lies there, it is returned beside the error, for its warnings.
 func openV1(path string) (*Module, error) {
 	yml := filepath.Join(path, "module.yml")
 	if isDir(yml) {
@@ -197,10 +202,12 @@ func openV1(path string) (*Module, error) {
 			if err != nil {
 				return nil, notLoaded(filepath.Base(path), err)
 			}
-			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: meta.Deprecated}
+			m := &Module{Generation: 2, Name: Name(meta.Name), Path: path, Deprecated: isTrue(meta.Deprecated)}
 			return m, &Error{
-				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a look at the documentation on how to use v2 modules.",
-				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only holds modules with a module.yml.\n" +
+				Kind: KindV2InV1Path, Message: "Module at " + path + " looks like a v2 module. Please have a " +
+					"look at the documentation on how to use v2 modules.",
+				Hint: "it has a setup.cfg and no module.yml, so it is a Python package; the modulepath only " +
+					"holds modules with a module.yml.\n" +
 					"Install it into the project's virtual environment instead: pip install -e " + path + "\n" +
 					"An installed module is found before one on the modulepath, whatever the modulepath says.",
 			}
@@ -220,11 +227,11 @@ func openV1(path string) (*Module, error) {
 	}
 	m := &Module{
 		Generation: 1,
-		Name:       meta.Name,
+		Name:       meta.name,
 		Version:    meta.Version,
-		Deprecated: meta.Deprecated,
+		Deprecated: isTrue(meta.Deprecated),
 		Path:       path,
-		Requires:   meta.Requires,
+		Requires:   meta.requires,
 	}
 	m.Requirements, m.requirementsErr = readRequirements(filepath.Join(path, "requirements.txt"))
 	if plugins := filepath.Join(path, "plugins"); exists(plugins) {
@@ -241,18 +248,19 @@ func (m *Module) folders() {
 	m.TemplatesDir = filepath.Join(m.Path, "templates")
 }
 
-// python lists the Python files.
+// python lists the Python files of the module.
 func (m *Module) python() error {
 	if m.PluginDir == "" {
 		return nil
 	}
 	if !isFile(filepath.Join(m.PluginDir, "__init__.py")) && !isFile(filepath.Join(m.PluginDir, "__init__.pyc")) {
 		return &Error{
-			Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a __init__.py file",
+			Kind: KindInvalid, Message: "Directory " + m.PluginDir + " should be a valid python package with a " +
+				"__init__.py file",
 			Hint: "add an empty file __init__.py to it",
 		}
 	}
-	// The separator makes a folder that is a link be entered.
+	// With the separator, WalkDir follows the path if it is a link.
 	root := m.PluginDir + string(filepath.Separator)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -260,7 +268,8 @@ func (m *Module) python() error {
 			return err
 		case d.IsDir() && d.Name() == "__pycache__":
 			return filepath.SkipDir
-		case d.IsDir() && path != root && filepath.Dir(path) == m.PluginDir && (d.Name() == "model" || d.Name() == "files" || d.Name() == "templates"):
+		case d.IsDir() && path != root && filepath.Dir(path) == m.PluginDir &&
+			slices.Contains([]string{"model", "files", "templates"}, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir():
 			return nil
@@ -289,7 +298,7 @@ func (m *Module) python() error {
 	return nil
 }
 
-// modelFile is where the model of a namespace of the module lies. A folder
+// modelFile returns the path of the model of one of the module's namespaces. A folder
 // wins over a file.
 func (m *Module) modelFile(namespace string) string {
 	parts := strings.Split(namespace, "::")[1:]

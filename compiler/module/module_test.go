@@ -24,28 +24,28 @@ func load(t *testing.T, dir string) *module.Program {
 	return prog
 }
 
-// What a module of each generation brings: folders, requirements, and its
-// Python files, packages before what lies in them, without caches and without
-// the folders that are not Python.
+// A module has folders, requirements and Python files: the __init__.py of a package
+// first, without caches and without the folders that hold no Python.
 func TestModuleContents(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml": "name: x\nmodulepath: libs\n",
 		"main.cf":     "import one\nimport two\n",
 
-		"libs/one/module.yml":                  "name: one\nversion: 1.2\nlicense: x\ndeprecated: true\n",
-		"libs/one/model/_init.cf":              "",
-		"libs/one/requirements.txt":            "jinja2\n",
-		"elsewhere/__init__.py":                "",
-		"elsewhere/resources.py":               "",
-		"elsewhere/__pycache__/resources.pyc":  "",
-		"elsewhere/sub/zeta.py":                "",
-		"elsewhere/sub/__init__.py":            "",
-		"elsewhere/sub/only.pyc":               "",
-		"elsewhere/sub/zeta.pyc":               "",
-		"elsewhere/notes.txt":                  "",
-		".env/lib/python3.9/site-packages/x":   "",
-		".env/lib/python3.13/site-packages/x":  "",
-		siteTwo + "/setup.cfg":                 "[metadata]\nname = inmanta-module-two\nversion = 3\nlicense = x\n[options]\ninstall_requires =\n  inmanta-module-std\n  pyyaml>=6 ; python_version > '3'\n",
+		"libs/one/module.yml":                 "name: one\nversion: 1.2\nlicense: x\ndeprecated: true\n",
+		"libs/one/model/_init.cf":             "",
+		"libs/one/requirements.txt":           "jinja2\n",
+		"elsewhere/__init__.py":               "",
+		"elsewhere/resources.py":              "",
+		"elsewhere/__pycache__/resources.pyc": "",
+		"elsewhere/sub/zeta.py":               "",
+		"elsewhere/sub/__init__.py":           "",
+		"elsewhere/sub/only.pyc":              "",
+		"elsewhere/sub/zeta.pyc":              "",
+		"elsewhere/notes.txt":                 "",
+		".env/lib/python3.9/site-packages/x":  "",
+		".env/lib/python3.13/site-packages/x": "",
+		siteTwo + "/setup.cfg": "[metadata]\nname = inmanta-module-two\nversion = 3\nlicense = " +
+			"x\n[options]\ninstall_requires =\n  inmanta-module-std\n  pyyaml>=6 ; python_version > '3'\n",
 		siteTwo + "/__init__.py":               "",
 		siteTwo + "/model/_init.cf":            "",
 		siteTwo + "/model/script.py":           "",
@@ -98,7 +98,7 @@ func TestModuleContents(t *testing.T) {
 
 const siteTwo = ".env/lib/python3.13/site-packages/inmanta_plugins/two"
 
-// Paths are shown as people know them: relative inside the project.
+// Paths inside the project are shown relative to it.
 func TestShownPaths(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":             "name: x\nmodulepath: libs\n",

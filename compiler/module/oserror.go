@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// pythonError is what Python raises for an error of the system.
+// pythonError is the exception of Python for an error of the operating system.
 type pythonError struct{ kind, text string }
 
 var pythonErrors = map[syscall.Errno]pythonError{
@@ -21,8 +21,8 @@ var pythonErrors = map[syscall.Errno]pythonError{
 	syscall.ENAMETOOLONG: {KindSystem, "File name too long"},
 }
 
-// systemError is an error of the system about a path, as Python tells it; nil for
-// others. hint is for people.
+// systemError turns an error of the operating system about a path into the exception
+// that Python raises for it. It returns nil for other errors.
 func systemError(path string, err error, hint string) *Error {
 	var number syscall.Errno
 	if !errors.As(err, &number) {

@@ -15,13 +15,14 @@ import (
 type Project struct {
 	Dir      string // absolute
 	Metadata ProjectMetadata
-	// ModulePath has the folders with modules of the first generation, absolute.
+	// ModulePath holds the absolute paths of the folders with modules of the first
+	// generation.
 	ModulePath []string
-	// SitePackages are the folders of the project's virtual environment that
-	// hold its packages, newest Python first; none when there is no environment.
+	// SitePackages are the package folders of the project's virtual environment, the
+	// newest Python first; empty: there is no environment.
 	SitePackages []string
-	// Applies judges the condition of a requirement, such as
-	// python_version < "3.11"; nil: nobody can, and none is taken to hold.
+	// Applies evaluates the condition of a requirement, such as
+	// python_version < "3.11". If it is nil, no condition holds.
 	Applies func(condition string) bool
 }
 
@@ -60,8 +61,7 @@ func OpenProject(dir string) (*Project, error) {
 	return p, p.downloadable()
 }
 
-// downloadable tells whether the folder for modules from Git is there, or could
-// be made in one that is.
+// downloadable checks that the folder for modules from Git exists, or could be made.
 func (p *Project) downloadable() error {
 	git := func(r Repo) bool { return r.Type == "git" }
 	if p.Metadata.DownloadPath == "" || !slices.ContainsFunc(p.Metadata.Repo, git) {
@@ -75,7 +75,7 @@ func (p *Project) downloadable() error {
 	info, err := os.Stat(up)
 	hint := "make the folder " + up + ", or name another one under downloadpath in project.yml"
 	if err == nil && !info.IsDir() {
-		err, hint = syscall.ENOTDIR, up+" is no folder: name another one under downloadpath in project.yml"
+		err, hint = syscall.ENOTDIR, up+" is not a folder: name another one under downloadpath in project.yml"
 	}
 	if e := systemError(path, err, hint); e != nil {
 		e.At = at(filepath.Join(p.Dir, "project.yml"), 1, 0)
@@ -84,7 +84,7 @@ func (p *Project) downloadable() error {
 	return nil
 }
 
-// PipConfig is the pip section, for whoever installs packages.
+// PipConfig returns the section pip, for installing packages.
 func (p *Project) PipConfig() intent.PipConfig {
 	pip := p.Metadata.Pip
 	return intent.PipConfig{
@@ -93,7 +93,7 @@ func (p *Project) PipConfig() intent.PipConfig {
 	}
 }
 
-// Requirements are the Python packages that the project needs: its
+// Requirements returns the Python packages that the project needs: those in its
 // requirements.txt, those of its modules of the first generation, and std.
 func (p *Project) Requirements() ([]string, error) {
 	all, err := readRequirements(filepath.Join(p.Dir, "requirements.txt"))
@@ -113,9 +113,8 @@ func (p *Project) Requirements() ([]string, error) {
 	return out, nil
 }
 
-// Constraints are the versions that `requires` of project.yml and of the
-// modules of the first generation allows, in the form that pip takes:
-// inmanta-module-std~=8.0. They install nothing.
+// Constraints returns what `requires` in project.yml and in the modules of the first
+// generation demands, as constraints for pip: inmanta-module-std~=8.0.
 func (p *Project) Constraints() []string {
 	specs := slices.Clone(p.Metadata.Requires)
 	for _, m := range p.localModules() {
@@ -124,7 +123,7 @@ func (p *Project) Constraints() []string {
 	var out []string
 	for _, spec := range specs {
 		r, err := requirement(spec)
-		if err != nil || r.URL == "" && len(r.Versions) == 0 { // one without a version constrains nothing
+		if err != nil || r.URL == "" && len(r.Versions) == 0 { // without a version there is nothing to constrain
 			continue
 		}
 		r.Name, r.Extras = Distribution(r.Name), ""
@@ -136,13 +135,13 @@ func (p *Project) Constraints() []string {
 	return out
 }
 
-// localModules reads the modules on the module path, imported or not. Those
-// that cannot be read are for the compile to tell of.
+// localModules reads all modules on the module path, imported or not. It skips those
+// that cannot be read: the compile reports them.
 func (p *Project) localModules() []*Module {
 	var all []*Module
 	seen := map[string]bool{}
 	for _, root := range p.ModulePath {
-		entries, _ := os.ReadDir(root) // a folder that is not there holds no modules
+		entries, _ := os.ReadDir(root) // a missing folder holds no modules
 		for _, e := range entries {
 			if path := filepath.Join(root, e.Name()); !seen[e.Name()] && isFile(filepath.Join(path, "module.yml")) {
 				seen[e.Name()] = true
@@ -155,8 +154,8 @@ func (p *Project) localModules() []*Module {
 	return all
 }
 
-// DownloadPath is the folder that modules of Git repositories are cloned to:
-// downloadpath, or else the first folder of the module path inside the project.
+// DownloadPath returns the folder that modules are cloned to from Git: downloadpath,
+// or else the first folder of the module path inside the project.
 func (p *Project) DownloadPath() string {
 	if d := p.Metadata.DownloadPath; d != "" {
 		if !filepath.IsAbs(d) {
@@ -172,14 +171,14 @@ func (p *Project) DownloadPath() string {
 	return filepath.Join(p.Dir, "libs")
 }
 
-// inside tells whether a path lies below a folder.
+// inside reports whether a path lies below a folder.
 func inside(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// readRequirements reads a requirements.txt: a line each, without comments;
-// a backslash joins lines. A file that is not there has none.
+// readRequirements returns the lines of a requirements.txt without comments. A
+// backslash joins lines. A missing file has none.
 func readRequirements(path string) ([]string, error) {
 	text, err := readText(path)
 	if os.IsNotExist(err) {

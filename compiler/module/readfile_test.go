@@ -12,8 +12,8 @@ import (
 	"ordain.dev/ordain/compiler/module"
 )
 
-// A pipe in place of a file would be waited for until somebody writes to it.
-func TestAPipeIsNoFile(t *testing.T) {
+// Reading a pipe would block until somebody writes to it.
+func TestPipesAreRefused(t *testing.T) {
 	dir := project(t, map[string]string{"project.yml": "name: p\n"})
 	if err := syscall.Mkfifo(filepath.Join(dir, "main.cf"), 0o600); err != nil {
 		t.Skip("no pipes here: ", err)
@@ -29,10 +29,10 @@ func TestAPipeIsNoFile(t *testing.T) {
 	}()
 	select {
 	case err := <-failed:
-		if err == nil || !strings.Contains(err.Error(), "it is no regular file") {
-			t.Errorf("reading a pipe gave %v", err)
+		if err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
+			t.Errorf("reading a pipe returns %v", err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("the pipe is being waited for")
+		t.Fatal("reading the pipe blocks")
 	}
 }

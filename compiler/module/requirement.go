@@ -6,20 +6,15 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// isVersion tells what Python packaging takes for a version.
-func isVersion(text string) bool {
-	_, err := pep440.Parse(text)
-	return err == nil
-}
-
 const distributionPrefix = "inmanta-module-"
 
-// Distribution is the name of the Python package that holds a module.
+// Distribution returns the name of the Python package that holds a module.
 func Distribution(module string) string {
 	return distributionPrefix + strings.ReplaceAll(module, "_", "-")
 }
 
-// Name is the module that a Python package holds; empty when it holds none.
+// Name returns the module that a Python package holds, or an empty name if it holds
+// none.
 func Name(distribution string) string {
 	name, ok := strings.CutPrefix(pep440.Normal(distribution), distributionPrefix)
 	if !ok {

@@ -10,20 +10,20 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// Scan is what a project imports, as far as that can be followed: files that
-// do not parse and modules that are malformed are for the compile to tell of.
+// Scan is what a project imports, as far as that can be followed. Files that do not
+// parse and malformed modules are left to the compile, which reports them.
 type Scan struct {
 	Modules []*Module
 	Missing []Missing
 }
 
-// Missing is a module that is imported and is not there.
+// Missing is a module that is imported but not there.
 type Missing struct {
 	Name string
 	At   syntax.Span // the first import of it
 }
 
-// Scan follows the imports of a project, std's included.
+// Scan follows the imports of a project, including the implicit one of std.
 func (p *Project) Scan(main string) Scan {
 	l := NewLoader(p)
 	l.autostd = true
@@ -37,7 +37,7 @@ func (p *Project) Scan(main string) Scan {
 		return out
 	}
 	seen := map[string]bool{}     // namespaces
-	known := map[string]*Module{} // nil: not to be had
+	known := map[string]*Module{} // nil: cannot be loaded
 	stack := l.imports(file)
 	for len(stack) > 0 {
 		w := stack[len(stack)-1]
@@ -72,14 +72,14 @@ func (p *Project) Scan(main string) Scan {
 	return out
 }
 
-// Wish is a constraint on the version of a module, and whose it is.
+// Wish is a constraint on the version of a module.
 type Wish struct {
 	By       string // project.yml, requirements.txt or the name of a module
 	Versions pep440.Specifiers
 }
 
-// Wishes are the constraints that a project and these modules put on modules,
-// by module name.
+// Wishes returns the constraints that a project and some modules put on modules, by
+// module name.
 func (p *Project) Wishes(modules []*Module) map[string][]Wish {
 	out := map[string][]Wish{}
 	add := func(by, module string, versions pep440.Specifiers) {
@@ -112,14 +112,14 @@ func (p *Project) Wishes(modules []*Module) map[string][]Wish {
 	return out
 }
 
-// applies tells requirements whose condition holds; of those that cannot be
-// judged, none does.
+// applies reports whether the condition of a requirement holds. It does not if nobody
+// can evaluate it.
 func (p *Project) applies(r pep440.Requirement) bool {
 	return r.Marker == "" || p.Applies != nil && p.Applies(r.Marker)
 }
 
-// Broken are the wishes that a version does not satisfy. Versions before a
-// release satisfy as releases do: whoever has one installed wanted it.
+// Broken returns the wishes that a version does not satisfy. A pre-release counts as
+// a release does: it is installed because somebody wanted it.
 func Broken(wishes []Wish, version string) []Wish {
 	v, err := pep440.Parse(version)
 	if err != nil {
@@ -128,7 +128,7 @@ func Broken(wishes []Wish, version string) []Wish {
 	return slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return w.Versions.Contains(v, true) })
 }
 
-// Imports are the top-level modules that one file imports itself.
+// Imports lists the top-level modules that one file imports.
 func (p *Project) Imports(file string) []string {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(p.Dir, file)

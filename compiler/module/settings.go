@@ -2,63 +2,59 @@ package module
 
 import (
 	"errors"
-	"maps"
 	"path/filepath"
 
-	"ordain.dev/ordain/compiler/inifile"
+	"ordain.dev/ordain/internal/inifile"
 )
 
-// Settings are the options that the project keeps for its plug-ins, in .inmanta
-// and .inmanta.cfg: texts by section and name. The second file goes before the
-// first. Files outside of the project are not read: what holds for a machine,
-// the command line and the environment say.
+// Settings returns the options that the project keeps for its plug-ins, in
+// .inmanta and .inmanta.cfg, by section and name. The second file overrides the
+// first. Files outside of the project are not read: options of a machine come
+// from the command line and the environment.
 func (p *Project) Settings() (map[string]map[string]any, error) {
 	all := map[string]map[string]any{}
 	for _, name := range []string{".inmanta", ".inmanta.cfg"} {
-		path := filepath.Join(p.Dir, name)
-		if !isFile(path) {
-			continue
-		}
-		values, err := readSettings(path)
+		file, err := readSettings(filepath.Join(p.Dir, name))
 		if err != nil {
 			return nil, err
 		}
-		for section, options := range values {
+		for section, options := range file {
 			if all[section] == nil {
 				all[section] = map[string]any{}
 			}
 			for option, value := range options {
-				all[section][option] = value
+				all[section][option] = value.Text
 			}
 		}
 	}
-	everywhere := all["DEFAULT"]
-	delete(all, "DEFAULT")
-	for section, options := range all {
-		all[section] = maps.Clone(everywhere)
-		if all[section] == nil {
-			all[section] = map[string]any{}
+	everywhere := all[inifile.Default]
+	delete(all, inifile.Default)
+	for _, options := range all {
+		for option, value := range everywhere {
+			if _, ok := options[option]; !ok {
+				options[option] = value
+			}
 		}
-		maps.Copy(all[section], options)
 	}
 	return all, nil
 }
 
-func readSettings(path string) (map[string]map[string]string, error) {
+// readSettings reads one file. A file that is not there, or that may not be read,
+// has no settings, as in inmanta-core.
+func readSettings(path string) (inifile.File, error) {
+	if !isFile(path) {
+		return nil, nil
+	}
 	text, err := readText(path)
 	if forbidden := (*Error)(nil); errors.As(err, &forbidden) && forbidden.Kind == KindForbidden {
-		return nil, nil // as upstream
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	file, err := inifile.Parse(string(text))
-	if err != nil {
-		return nil, badINI(
-			path,
-			err,
-			"a file of settings has sections, such as [config], and in them lines `key = value`",
-		)
-	}
-	return file.Written(), nil
+	return parseINI(
+		path,
+		string(text),
+		"a file of settings has sections, such as [config], and in them lines `key = value`",
+	)
 }

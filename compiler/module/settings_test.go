@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The options of .inmanta.cfg go before those of .inmanta; [DEFAULT] is for all sections.
+// .inmanta.cfg overrides .inmanta; the options of [DEFAULT] are in all sections.
 func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -36,6 +36,6 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.Settings(); err == nil {
-		t.Error("a file without sections is no file of settings")
+		t.Error("a file without sections is accepted")
 	}
 }

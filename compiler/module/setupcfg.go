@@ -2,196 +2,164 @@ package module
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"ordain.dev/ordain/compiler/inifile"
-	"ordain.dev/ordain/compiler/module/pydantic"
+	"ordain.dev/ordain/internal/inifile"
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// setupCfg is what counts of a setup.cfg.
+// setupCfg is the metadata of a module of the second generation.
 type setupCfg struct {
-	Name, Version   string
-	InstallRequires []string
-	Deprecated      bool
+	Name             string
+	Description      *string
+	BaseVersion      string // as written
+	VersionTag       string // its ending, such as dev0
+	License          string
+	Deprecated       *bool
+	FreezeRecursive  bool
+	FreezeOperator   string
+	FourDigitVersion bool
+	InstallRequires  []string
+}
+
+// Version is the version with its ending.
+func (c *setupCfg) Version() string {
+	if full, err := tagged(c.BaseVersion, c.VersionTag); err == nil {
+		return full.String()
+	}
+	return c.BaseVersion
 }
 
 // readSetupCfg reads the sections metadata, options and egg_info.
 func readSetupCfg(path string) (*setupCfg, error) {
-	raw, err := openSetupCfg(path)
-	if err != nil {
-		return nil, err
-	}
-	return raw.check(path)
-}
-
-func openSetupCfg(path string) (*rawSetupCfg, error) {
 	text, err := readText(path)
 	if err != nil {
 		return nil, err
 	}
-	return rawMetadata(path, string(text))
-}
-
-// rawMetadata reads the values in the order in which the reference does, which
-// shows in the first error.
-func rawMetadata(path, text string) (*rawSetupCfg, error) {
-	fail := func(err error) error {
-		return badINI(
-			path,
-			err,
-			"setup.cfg has sections, such as [metadata], and in them lines `key = value`; a percent sign is written %%",
-		)
-	}
-	file, err := inifile.Parse(text)
+	file, err := parseINI(
+		path,
+		string(text),
+		"setup.cfg has sections, such as [metadata], and in them lines `key = value`",
+	)
 	if err != nil {
-		return nil, fail(err)
+		return nil, err
 	}
-	requires, _, err := file.Get("options", "install_requires")
-	if err != nil {
-		return nil, fail(err)
+	f := &cfgFile{problems: problems{path: path}, file: file}
+	c := &setupCfg{
+		Name:             f.required("name"),
+		BaseVersion:      f.required("version"),
+		License:          f.required("license"),
+		FreezeRecursive:  isTrue(f.truth("freeze_recursive")),
+		FourDigitVersion: isTrue(f.truth("four_digit_version")),
+		Deprecated:       f.truth("deprecated"),
+		FreezeOperator:   standardOperator,
 	}
-	tag, _, err := file.Get("egg_info", "tag_build")
-	if err != nil {
-		return nil, fail(err)
+	if v, ok := file.Get("metadata", "description"); ok {
+		c.Description = &v.Text
 	}
-	if !file.Has("metadata") {
-		return nil, &Error{
-			Kind: KindInvalidMetadata, Message: "Metadata file " + path + " doesn't have a metadata section.", At: at(path, 1, 0),
-			Hint: "it needs a section [metadata] with name, version and license",
+	if v, ok := file.Get("metadata", "freeze_operator"); ok {
+		if c.FreezeOperator = v.Text; !slices.Contains([]string{"==", "~=", ">="}, v.Text) {
+			f.wrong(v, fmt.Sprintf("freeze_operator must be ==, ~= or >=, not %q", v.Text), "write one of these")
 		}
 	}
-	raw := &rawSetupCfg{values: map[string]string{}}
-	for _, key := range file.Options("metadata") {
-		if raw.values[key], _, err = file.Get("metadata", key); err != nil {
-			return nil, fail(err)
-		}
-		raw.keys = append(raw.keys, key)
-	}
-	for line := range strings.SplitSeq(requires, "\n") {
+	requires, _ := file.Get("options", "install_requires")
+	for line := range strings.SplitSeq(requires.Text, "\n") {
 		if line != "" {
-			raw.requires = append(raw.requires, line)
+			c.InstallRequires = append(c.InstallRequires, line)
 		}
 	}
-	raw.tag = tag
-	return raw, nil
-}
-
-// badINI is the error of a file that is not written as configparser reads it.
-func badINI(path string, err error, hint string) *Error {
-	line := 1
-	if e := (*inifile.Error)(nil); errors.As(err, &e) {
-		line = max(1, e.Line)
+	tag, _ := file.Get("egg_info", "tag_build")
+	c.VersionTag = tag.Text
+	if _, err := tagged("1.0.0", tag.Text); err != nil {
+		f.wrong(tag, fmt.Sprintf("tag_build in [egg_info] is not the ending of a version: %q", tag.Text),
+			"write one such as dev0 or rc1")
 	}
-	return &Error{
-		Kind:    KindInvalidMetadata,
-		Message: "Invalid syntax in " + path + ":\n" + err.Error(),
-		At:      at(path, line, 0),
-		Hint:    hint,
-	}
-}
-
-// rawSetupCfg is what stands in the file: the section metadata, what the package
-// needs, and the ending of the version.
-type rawSetupCfg struct {
-	keys     []string
-	values   map[string]string
-	requires []string
-	tag      string
-}
-
-// check holds the values against the reference's model.
-func (r *rawSetupCfg) check(path string) (*setupCfg, error) {
-	data := r.data()
-	if wrong := releaseSchema().Check(data); wrong != nil {
-		return nil, &Error{
-			Kind: KindInvalidMetadata, Message: "Metadata defined in " + path + " is invalid:\n" + setIn(wrong.Error()), At: at(path, 1, 0),
-			Hint: "the section [metadata] needs a name, inmanta-module-<name> with hyphens, a version such as 1.2.3, whose ending goes to tag_build in [egg_info], and a license",
-		}
-	}
-	c := &setupCfg{Name: r.values["name"], Version: r.values["version"], InstallRequires: r.requires}
-	c.Deprecated, _ = pydantic.TruthOf(r.values["deprecated"])
-	if full, err := tagged(c.Version, r.tag); err == nil {
-		c.Version = full.String()
+	f.checkName(c.Name)
+	f.checkVersion(c.BaseVersion)
+	if err := f.err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-// data are the values as the model takes them. What other sections say comes over
-// what the section metadata says, in its place.
-func (r *rawSetupCfg) data() *pydantic.Dict {
-	requires := &pydantic.Items{Kind: pydantic.List}
-	for _, one := range r.requires {
-		requires.Of = append(requires.Of, one)
+// parseINI parses a file in which every wrong line is a problem. fix says what
+// such a file looks like.
+func parseINI(path, text, fix string) (inifile.File, error) {
+	file, err := inifile.Parse(text)
+	if err == nil {
+		return file, nil
 	}
-	data, more := &pydantic.Dict{}, []string{"install_requires", "version_tag"}
-	for _, key := range append(slices.Clone(r.keys), more...) {
-		if slices.Contains(data.Keys, any(key)) {
-			continue
-		}
-		data.Keys = append(data.Keys, key)
-		switch key {
-		case "install_requires":
-			data.Values = append(data.Values, requires)
-		case "version_tag":
-			data.Values = append(data.Values, r.tag)
-		default:
-			data.Values = append(data.Values, r.values[key])
-		}
+	wrong := problems{path: path}
+	var lines inifile.Error
+	errors.As(err, &lines)
+	for _, line := range lines {
+		wrong.add(problem{line: line.Line, text: line.Text, fix: fix})
 	}
-	return data
+	return nil, wrong.err()
 }
 
-// releaseSchema is what setup.cfg may hold.
-var releaseSchema = sync.OnceValue(func() *pydantic.Model {
-	return &pydantic.Model{Title: "ModuleV2Metadata", Fields: []pydantic.Field{
-		{Name: "name", Required: true, Is: pydantic.Text{Numbers: true, Then: packageName}},
-		{Name: "description", Is: optional},
-		{Name: "freeze_recursive", Is: pydantic.Truth{}},
-		freezeOperatorField(),
-		{Name: "version", Required: true, Is: pydantic.Text{Numbers: true, Then: baseVersion}},
-		{Name: "license", Required: true, Is: loose},
-		{Name: "deprecated", Is: pydantic.Optional{Is: pydantic.Truth{}}},
-		{Name: "install_requires", Required: true, Is: pydantic.ListOf{Each: loose}},
-		{Name: "version_tag", Is: pydantic.Text{Numbers: true, Then: versionTag}},
-		{Name: "four_digit_version", Is: pydantic.Truth{}},
-	}}
-})
-
-// versionTag tells what is wrong with the ending of a version.
-func versionTag(tag string) string {
-	if _, err := tagged("1.0.0", tag); err != nil {
-		return "Version tag " + tag + " is not PEP440 compliant"
-	}
-	return ""
+// cfgFile reads the section metadata and collects what is wrong with it.
+type cfgFile struct {
+	problems
+	file inifile.File
 }
 
-// packageName tells what is wrong with the name of a module's package.
-func packageName(name string) string {
-	if rest, ok := strings.CutPrefix(name, distributionPrefix); !ok || rest == "" {
-		return `The name field should follow the format "inmanta-module-<module-name>"`
-	}
-	if strings.Contains(name, "_") {
-		return "Module names should not contain underscores, use '-' instead."
-	}
-	return ""
+func (f *cfgFile) wrong(v inifile.Value, text, fix string) {
+	f.add(problem{line: max(1, v.Line), text: text, fix: fix})
 }
 
-// baseVersion tells what is wrong with a version that must be that of a release.
-func baseVersion(text string) string {
-	v, err := pep440.Parse(text)
-	if err != nil {
-		return noVersion(text)
+func (f *cfgFile) required(key string) string {
+	v, ok := f.file.Get("metadata", key)
+	if !ok {
+		f.wrong(v, key+" is missing in the section [metadata]", "add a line `"+key+" = …`")
 	}
-	if !v.Base() {
-		return "setup.cfg version should be a base version without tag. Use egg_info.tag_build to configure a tag"
-	}
-	return ""
+	return v.Text
 }
 
-// tagged is a version with the ending of one before or behind the release.
+func (f *cfgFile) truth(key string) *bool {
+	v, ok := f.file.Get("metadata", key)
+	if !ok {
+		return nil
+	}
+	yes, ok := truthOf(v.Text)
+	if !ok {
+		f.wrong(v, fmt.Sprintf("%s must be true or false, not %q", key, v.Text), "write true or false")
+	}
+	return &yes
+}
+
+// checkName checks the name of the package, which that of the module is part of.
+func (f *cfgFile) checkName(name string) {
+	v, ok := f.file.Get("metadata", "name")
+	rest, prefixed := strings.CutPrefix(name, distributionPrefix)
+	if ok && (!prefixed || rest == "" || strings.Contains(name, "_")) {
+		f.wrong(v, fmt.Sprintf("name is not that of a module's package: %q", name),
+			"write "+distributionPrefix+"<name of the module>, with hyphens in place of underscores")
+	}
+}
+
+// checkVersion checks the version, which must be one of a release.
+func (f *cfgFile) checkVersion(version string) {
+	v, ok := f.file.Get("metadata", "version")
+	if !ok {
+		return
+	}
+	parsed, err := pep440.Parse(version)
+	switch {
+	case err != nil:
+		f.wrong(v, fmt.Sprintf("version is not a version: %q", version), "write a version such as 1.2.3")
+	case !parsed.Base():
+		f.wrong(
+			v,
+			fmt.Sprintf("version has an ending: %q", version),
+			"write the ending as tag_build in the section [egg_info]",
+		)
+	}
+}
+
+// tagged returns a version with an ending, that of one before or after the release.
 func tagged(version, tag string) (pep440.Version, error) {
 	if tag == "" {
 		return pep440.Parse(version)

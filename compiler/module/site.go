@@ -24,24 +24,24 @@ func sitePackages(env string) []string {
 	return found
 }
 
-// site answers where Python finds inmanta_plugins.<name>. Packages may be
-// anywhere that an installer of editable packages says, in one of three ways:
+// site finds the package inmanta_plugins.<name> as Python does. Installers of
+// editable packages say in one of three ways where a package lies:
 //
-//	site-packages/x.pth                    a line is a folder to look in too
-//	site-packages/__editable___…_finder.py a table from package to folder
-//	x.dist-info/direct_url.json            the folder that was installed
+//	site-packages/x.pth                    each line is one more folder to look in
+//	site-packages/__editable___…_finder.py has a table from package to folder
+//	x.dist-info/direct_url.json            names the folder that was installed
 type site struct {
 	dirs []string
 	once sync.Once
-	// roots are further folders that play the part of inmanta_plugins, and
-	// packages the folder of single packages, in the order in which Python looks.
+	// roots are more folders like inmanta_plugins, in the order in which Python looks;
+	// packages holds the folders of single packages.
 	roots    []string
 	packages map[string]string
-	// versions are those of the installed packages, by normalised name.
+	// versions holds the versions of the installed packages, by normalised name.
 	versions map[string]string
 }
 
-// find gives the folder of a package; empty when there is none.
+// find returns the folder of a package, or an empty path.
 func (s *site) find(name string) string {
 	for _, dir := range s.dirs {
 		if path := filepath.Join(dir, "inmanta_plugins", name); isDir(path) {
@@ -57,7 +57,7 @@ func (s *site) find(name string) string {
 	return s.packages[name]
 }
 
-// version is that of an installed distribution; empty when it is not.
+// version returns the version of a distribution; empty: it is not installed.
 func (s *site) version(dist string) string {
 	s.once.Do(s.read)
 	return s.versions[normal(dist)]
@@ -96,7 +96,7 @@ func (s *site) read() {
 	s.roots = append(append(s.roots, fromFinders...), fromURLs...)
 }
 
-// pathFile reads a .pth file. Lines that Python would execute are skipped.
+// pathFile reads a .pth file. It skips lines that Python would execute.
 func pathFile(dir, path string) []string {
 	text, err := readFile(path)
 	if err != nil {
@@ -122,7 +122,7 @@ var finderEntry = sync.OnceValue(func() *regexp.Regexp {
 	)
 })
 
-// finder reads the tables of the module that setuptools writes.
+// finder reads the tables in the Python file that setuptools writes.
 func (s *site) finder(path string) []string {
 	text, err := readFile(path)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *site) finder(path string) []string {
 	return roots
 }
 
-// directURL gives the folder that an editable distribution was installed from.
+// directURL returns the folder from which an editable distribution was installed.
 func directURL(distInfo string) string {
 	text, err := readFile(filepath.Join(distInfo, "direct_url.json"))
 	if err != nil {

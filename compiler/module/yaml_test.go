@@ -1,189 +1,139 @@
 package module
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"math/big"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"ordain.dev/ordain/compiler/pyyaml"
-	"ordain.dev/ordain/compiler/pyyaml/yamltest"
-	"ordain.dev/ordain/internal/python/pytext"
+	"github.com/google/go-cmp/cmp"
 )
 
-// inWords writes a value as ask.py of yamltest does.
-func inWords(v value, lines *[]string) {
-	add := func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }
-	switch is := v.is.(type) {
-	case nil:
-		add("NoneType None")
-	case bool:
-		add("bool %s", map[bool]string{true: "True", false: "False"}[is])
-	case *big.Int:
-		add("int %x", is)
-	case float64:
-		add("float %s", pytext.Float(is))
-	case string:
-		add("str %x", is)
-	case []byte:
-		add("bytes %x", is)
-	case time.Time:
-		switch kindOf(is) {
-		case "date":
-			add("date %s", is.Format(time.DateOnly))
-		default:
-			layout := "2006-01-02T15:04:05"
-			if is.Nanosecond() > 0 {
-				layout += ".000000"
-			}
-			if kindOf(is) == "zone" {
-				layout += "-07:00"
-			}
-			add("datetime %s", is.Format(layout))
-		}
-	case []value:
-		add("list %d", len(is))
-		for _, e := range is {
-			inWords(e, lines)
-		}
-	case *mapping:
-		add("dict %d", len(is.keys))
-		for i, k := range is.keys {
-			inWords(k, lines)
-			inWords(is.values[i], lines)
-		}
-	case *tuple:
-		add("tuple 2")
-		inWords(is.key, lines)
-		inWords(is.value, lines)
-	case set:
-		add("set %d", len(is.keys))
-		var parts []string
-		for _, k := range is.keys {
-			var part []string
-			inWords(k, &part)
-			parts = append(parts, strings.Join(part, "\n"))
-		}
-		slices.Sort(parts)
-		*lines = append(*lines, parts...)
-	}
-}
-
-func valuesOf(text []byte) yamltest.Answer {
-	root, err := pyyaml.Parse("project.yml", text)
-	var v value
-	if err == nil && root != nil {
-		v, err = construct("project.yml", root)
-	}
-	var e *pyyaml.Error
-	if errors.As(err, &e) {
-		return yamltest.Answer{Class: e.Class, Message: e.Error()}
-	}
-	var lines []string
-	inWords(v, &lines)
-	return yamltest.Answer{Text: strings.Join(lines, "\n")}
-}
-
-// What is in itself is written otherwise.
-var values = yamltest.Comparison{
-	Args: []string{yamltest.Values}, Texts: yamltest.ValueTexts, Ours: valuesOf,
-	Incomparable: func(a yamltest.Answer) bool { return strings.Contains(a.Text, "loop") },
-}
-
-func TestValuesAgainstPyYAML(t *testing.T) { values.WithPyYAML(t) }
-
-// What PyYAML 6.0.4 made of texts in which values are in doubt.
-func TestRecordedValues(t *testing.T) { values.Recorded(t, "testdata/yaml.jsonl") }
-
-func read(t *testing.T, text string) (value, *Error) {
-	t.Helper()
-	v, err := readYAML("project.yml", []byte(text))
-	var e *Error
-	if err != nil && !errors.As(err, &e) {
-		t.Fatalf("%.40q: %v", text, err)
-	}
-	return v, e
-}
-
-// The message is the reference's, the place is that of the problem, and what to
-// do stands in the hint.
-func TestRefusedYAML(t *testing.T) {
-	for text, want := range map[string]Error{
-		"name: p\n\tx: y":       {Message: "while scanning for the next token\nfound character '\\t' that cannot start any token\n  in \"project.yml\", line 2, column 1", Hint: "put spaces"},
-		"name: p\n---\nname: q": {Message: "expected a single document in the stream\n  in \"project.yml\", line 1, column 1\nbut found another document\n  in \"project.yml\", line 2, column 1", Hint: "remove the line"},
-		"name: p\n{a: b}: c":    {Message: "while constructing a mapping\n  in \"project.yml\", line 1, column 1\nfound unhashable key\n  in \"project.yml\", line 2, column 1", Hint: "cannot be a key"},
-		"name: p\nx: !!int y":   {Kind: KindNoValue, Message: "invalid literal for int() with base 10: 'y'", Hint: "in quotes"},
-		"name: p\nx: !!bool y":  {Kind: KindNoKey, Message: "'y'", Hint: "in quotes"},
+// Words and numbers mean what they mean in YAML 1.1, with or without a tag.
+func TestScalars(t *testing.T) {
+	number := func(i int64) *big.Int { return big.NewInt(i) }
+	huge, _ := new(big.Int).SetString("123456789012345678901234567890", 10)
+	for text, want := range map[string]any{
+		"yes": true, "On": true, "TRUE": true, "no": false, "off": false, "False": false,
+		"y": "y", "n": "n", "yEs": "yEs", `"yes"`: "yes", "'no'": "no", "!!str yes": "yes",
+		"": nil, "~": nil, "null": nil, "Null": nil, "nULL": "nULL", "!!null x": nil,
+		"5": number(5), "-3": number(-3), "+7": number(7), "1_000": number(1000), "0": number(0),
+		"017": number(15), "0o17": "0o17", "08": "08", "0x1F": number(31), "0b101": number(5), "-0x10": number(-16),
+		"1:30": number(90), "-1:30:00": number(-5400), "1:60": "1:60", "123456789012345678901234567890": huge,
+		"1.5": 1.5, "1.": 1.0, ".5": 0.5, "1.0e+3": 1000.0, "1e3": "1e3", "1.0e3": "1.0e3", "-.inf": math.Inf(-1),
+		"1:30.5": 90.5, "1_0.5": 10.5, "!!float 5": 5.0, "!!int 017": number(15), "!!bool yes": true,
+		"2026-01-02": other("a date"), "2026-1-2 3:04:05": other("a date"), "2026-01-02T03:04:05.6Z": other("a date"),
+		"2026-1-2": "2026-1-2", "1.2.3": "1.2.3", "a b": "a b", "!!binary aGVsbG8=": "hello",
 	} {
-		_, e := read(t, text)
-		if want.Kind == "" {
-			want.Kind, want.Message = KindInvalidMetadata, "Invalid yaml syntax in project.yml:\n"+want.Message
+		f, err := parseYAML("project.yml", []byte("x: "+text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
 		}
-		if e == nil || e.Kind != want.Kind || e.Message != want.Message || e.At.Start.Line != 2 ||
-			!strings.Contains(e.Hint, want.Hint) {
-			t.Errorf("%q: %+v, want %+v", text, e, want)
+		if got := f.root.get("x").is; !cmp.Equal(
+			got,
+			want,
+			cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 }),
+		) {
+			t.Errorf("%s is %T %v, want %T %v", text, got, got, want, want)
+		}
+	}
+	f, err := parseYAML("project.yml", []byte("x: .nan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, ok := f.root.get("x").is.(float64); !ok || !math.IsNaN(is) {
+		t.Errorf(".nan is %v", f.root.get("x").is)
+	}
+}
+
+// sectionText writes a section as key=value.
+func sectionText(s *section) string {
+	var all []string
+	for i, k := range s.keys {
+		all = append(all, fmt.Sprintf("%v=%v", k.is, s.values[i].is))
+	}
+	return strings.Join(all, " ")
+}
+
+// Of a key that is there twice the last one counts; what << brings in gives way to
+// the keys of the section itself.
+func TestKeysTwiceAndMergedKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"x: {a: p, b: q, a: r}":                                 "a=r b=q",
+		"y: &y {a: p, b: q}\nx: {b: r, <<: *y}":                 "a=p b=r",
+		"x: {<<: [{a: p, b: p}, {b: q}], c: r}":                 "a=p b=q c=r",
+		"y: &y {a: p}\nz: &z {<<: *y, b: q}\nx: {<<: *z, c: r}": "a=p b=q c=r",
+		"x: {'<<': p}": "<<=p",
+	} {
+		f, err := parseYAML("project.yml", []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := sectionText(f.root.get("x").is.(*section)); got != want {
+			t.Errorf("%s holds %s, want %s", text, got, want)
 		}
 	}
 }
 
-// Aliases can ask for more than any computer has, for values without an end, and
-// for such that are deeper than the stack.
-func TestAliasesThatMultiply(t *testing.T) {
-	var chain, merges, deep strings.Builder
-	chain.WriteString("- &a0 [x]\n")
-	merges.WriteString("- &a0 {k0: x}\n")
-	for i := 1; i <= 30_000; i++ {
-		fmt.Fprintf(&chain, "- &a%d [*a%d]\n", i, i-1)
+// Files that would take all memory, or the whole stack, are refused.
+func TestHostileYAML(t *testing.T) {
+	var laughs, merges strings.Builder
+	laughs.WriteString("a0: &a0 [x, x]\n")
+	merges.WriteString("a0: &a0 {k0: x}\n")
+	for i := 1; i <= 1000; i++ {
+		fmt.Fprintf(&laughs, "a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
+		fmt.Fprintf(&merges, "a%d: &a%d {<<: *a%d, k%d: x}\n", i, i, i-1, i)
 	}
-	for i := 1; i <= 3000; i++ {
-		fmt.Fprintf(&merges, "- &a%d {<<: *a%d, k%d: x}\n", i, i-1, i)
+	if _, err := parseYAML("project.yml", []byte(laughs.String())); err != nil {
+		t.Errorf("aliases of aliases: %v", err) // nothing expands them
 	}
-	deep.WriteString("- [&a0 {k: x}")
-	for i := 1; i <= 3000; i++ {
-		fmt.Fprintf(&deep, ", &a%d {<<: *a%d}", i, i-1)
-	}
-	deep.WriteString("]\n- {<<: *a3000}\n")
-	if v, e := read(t, chain.String()); e != nil || len(v.is.([]value)) != 30_001 {
-		t.Errorf("a chain of aliases: %v", e)
-	} else if depth := depthOf(v); depth > deepestValue+2 {
-		t.Errorf("a value is %d deep", depth)
-	}
-	if _, e := read(t, merges.String()); e == nil || e.Kind != classMemory {
-		t.Errorf("merges of merges: %v, want %s", e, classMemory)
-	}
-	if _, e := read(t, deep.String()); e == nil || e.Kind != KindTooDeep {
-		t.Errorf("merges in each other: %v, want %s", e, KindTooDeep)
-	}
-	for _, text := range []string{"&a [*a]", "&a {x: *a}", "- &a {x: &b {<<: *a}}\n- *b", "&a [[*a], {y: *a}]", "- &a [&b [*a]]\n- *b"} {
-		if v, e := read(t, text); e != nil || depthOf(v) > 5 {
-			t.Errorf("%s: %v", text, e)
+	for name, c := range map[string]struct{ text, says string }{
+		"merges":        {merges.String(), "more than 100000 keys are merged"},
+		"deep":          {"x: " + strings.Repeat("[", 500) + strings.Repeat("]", 500), "too many lists and sections"},
+		"large":         {"x: " + strings.Repeat("y", maxYAMLSize), "larger than"},
+		"many problems": {"x: [" + strings.Repeat("!y z, ", 1000) + "]", "and 980 more"},
+	} {
+		f, err := parseYAML("project.yml", []byte(c.text))
+		if f != nil {
+			if wrong := f.err(); wrong != nil {
+				err = wrong
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), c.says) || len(err.Error()) > 10_000 {
+			t.Errorf("%s: %.100v, want %q", name, err, c.says)
 		}
 	}
 }
 
-func depthOf(v value) (depth int) {
-	_, slots := within(&v)
-	for _, s := range slots {
-		depth = max(depth, 1+depthOf(*s))
+func TestMailAddresses(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ann@example.com": true, " ann@example.com ": true, "Ann <ann@example.com>": true, "<ann@example.com>": true,
+		`"Ann, Esq." <ann@example.com>`: true, "Ann. B. O'Neil <ann.b+c@sub.example.com>": true, "Ünal " +
+			"<ü@exämple.com>": true,
+		"": false, "ann": false, "ann@": false, "@example.com": false, "ann@localhost": false, "a b@example.com": false,
+		"Ann <ann>": false, "Ann ann@example.com": false, "ann@example.com, bob@example.com": false, "ann@.com": false,
+		"a..b@example.com": false,
+	} {
+		if isAddress(text) != want {
+			t.Errorf("%q is an address: %t, want %t", text, !want, want)
+		}
 	}
-	return depth
 }
 
-// No values end the program.
+// No text ends the program, and every problem has a line.
 func FuzzReadYAML(f *testing.F) {
-	for text := range yamltest.ValueTexts(rand.New(rand.NewPCG(1, 1)), 300) {
-		f.Add(text)
-	}
+	f.Add([]byte("name: x\nrequires: [a, b]\n? c\n: !!set {d}\n"))
+	f.Add([]byte("x: &a {<<: [*a, {b: 1:30}], c: !!binary aGVsbG8=}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		v, err := readYAML("project.yml", text)
-		var e *Error
-		if err != nil && (!errors.As(err, &e) || e.At.Start.Line < 1) {
+		file, err := parseYAML("project.yml", text)
+		if err != nil && err.(*Error).At.Start.Line < 1 {
 			t.Errorf("%v has no place", err)
 		}
-		depthOf(v)
+		if file != nil {
+			file.common()
+		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Cast turns a value into one of a primitive type as `int(x)` and its like do.
+// Cast converts a value to one of a primitive type, as `int(x)` and the like do.
 func (p Primitive) Cast(v Value) (Value, error) {
 	if _, unknown := v.(Unknown); unknown {
 		return v, nil
@@ -40,8 +40,8 @@ func (p Primitive) Cast(v Value) (Value, error) {
 	return result, err
 }
 
-// castNumber makes a number of another or of a text. It gives nil for what
-// Python refuses with a ValueError, which Cast has its own words for.
+// castNumber converts a number or a text to a number. It returns nil for what Python
+// rejects with a ValueError, since Cast has its own words for that.
 func castNumber(p Primitive, v Value) (Value, error) {
 	switch v.(type) {
 	case Int, BigInt, Bool:
@@ -111,13 +111,13 @@ func castInt(v Value) (Value, error) {
 	return nil, nil
 }
 
-// plainDigits writes the decimal digits of other scripts as Python reads them.
+// plainDigits replaces the decimal digits of other scripts as Python reads them.
 func plainDigits(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 || !unicode.Is(unicode.Nd, r) {
 			return r
 		}
-		zero := r // of its script: ten digits in a row, after no other digit or ten more
+		zero := r // the zero of its script: ten digits in a row, after something else than a digit or after ten more
 		for unicode.Is(unicode.Nd, zero-1) {
 			zero--
 		}
@@ -153,7 +153,7 @@ func castFloat(v Value) (Value, error) {
 			return nil, nil
 		}
 		if (text[0] == '+' || text[0] == '-') && strings.EqualFold(text[1:], "nan") {
-			text = text[1:] // a nan does not show its sign
+			text = text[1:] // Python does not show the sign of a nan
 		}
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil && !math.IsInf(f, 0) {

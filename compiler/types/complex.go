@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// complexPow is x ** y where that is no real number: x is negative and y no
-// whole number. As in Python, only this makes a Complex.
+// complexPow is x ** y where the result is no real number: x is negative and y is
+// not whole. As in Python, nothing else makes a Complex.
 func complexPow(x, y float64) (Value, error) {
 	length := pow(-x, y)
 	if math.IsInf(length, 0) {
@@ -20,21 +20,20 @@ func complexPow(x, y float64) (Value, error) {
 }
 
 var halfPi = sync.OnceValue(func() *big.Float {
-	pi, _ := new(
-		big.Float,
-	).SetPrec(320).
-		SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+	const digits = "3.14159265358979323846264338327950288419716939937510" +
+		"582097494459230781640628620899862803482534211706798"
+	pi, _ := new(big.Float).SetPrec(320).SetString(digits)
 	return pi.Quo(pi, big.NewFloat(2))
 })
 
-// sincos is exact to the last bit, as the C library's nearly always are; those
-// of package math are not.
+// sincos is exact to the last bit, as those of the C library nearly always are and
+// those of package math are not.
 func sincos(x float64) (sine, cosine float64) {
 	number := func(f float64) *big.Float { return new(big.Float).SetPrec(320).SetFloat64(f) }
 	turns, _ := new(big.Float).Add(new(big.Float).Quo(number(math.Abs(x)), halfPi()), number(0.5)).Int(nil)
 	rest := number(math.Abs(x))
 	rest.Sub(rest, new(big.Float).Mul(new(big.Float).SetInt(turns), halfPi()))
-	// The terms of the series for e**(i·rest), of which every second is real.
+	// The terms of the series for e**(i·rest); every second one is real.
 	var sums [2]*big.Float
 	sums[0], sums[1] = number(1), number(0)
 	for n, term := 1, number(1); n < 60; n++ {
@@ -59,7 +58,7 @@ func complexText(c Complex) string {
 	return text
 }
 
-// complex writes both parts as floats, then brings the whole to its width.
+// complex writes both parts as floats and then pads the whole.
 func (sp spec) complex(c Complex) (string, error) {
 	switch {
 	case sp.verb != 0 && strings.IndexByte("eEfFgGn", sp.verb) < 0:
@@ -88,7 +87,7 @@ func (sp spec) complex(c Complex) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if part.verb == 0 { // unlike a float, a whole number has no fraction
+	if part.verb == 0 { // unlike in a float, a whole number has no fraction
 		re, im = strings.TrimSuffix(re, ".0"), strings.TrimSuffix(im, ".0")
 	}
 	text := re + im + "j"

@@ -2,7 +2,7 @@ package types
 
 import "testing"
 
-// What Python prints for x ** y.
+// TestPowersOfNegativeNumbersAreComplex compares with what Python prints for x ** y.
 func TestPowersOfNegativeNumbersAreComplex(t *testing.T) {
 	for _, c := range []struct {
 		x, y float64

@@ -9,26 +9,26 @@ import (
 )
 
 // Entity is the type of instances: a name with attributes, relations, parents,
-// indexes and implementations. The definition phase of package eval fills it.
+// indexes and implementations. The definition phase of package eval fills it in.
 type Entity struct {
 	Name    string // fully qualified, such as std::Host
 	Doc     string
-	At      syntax.Span // its name, where it is defined; none of std::Entity
-	Number  int         // dense, in order of definition
+	At      syntax.Span // the place of its name; none
+	Number  int         // from 0, in order of definition
 	Parents []*Entity
-	// Attributes are all attributes and relations, inherited ones first: an
-	// instance has a slot for each, at the attribute's position here.
+	// Attributes are all attributes and relations, inherited ones first. An instance
+	// has a slot for each, at the same position.
 	Attributes []*Attribute
-	// Indexes lists the attribute names of each index, inherited ones too.
+	// Indexes are the indexes, inherited ones included.
 	Indexes []*Index
-	// Source is its definition; nil for std::Entity, which stands in no file.
+	// Source is its definition; nil for std::Entity, which no file defines.
 	Source *syntax.Entity
 	// Twin are the fields of the Python dataclass that the entity is paired with.
 	Twin []Field
 
 	own       []*Attribute
 	slots     map[string]int
-	ancestors atomic.Pointer[map[*Entity]bool] // with itself; made when it is asked for
+	ancestors atomic.Pointer[map[*Entity]bool] // with itself; computed when
 	children  []*Entity
 }
 
@@ -56,14 +56,14 @@ type Attribute struct {
 	// End is set for relations.
 	End *End
 
-	position int // in its own entity, and mostly in the descendants too
+	position int // in its own entity, and usually
 }
 
-// Gathers reports whether the attribute may take its time to be complete: a
-// relation other than [1].
+// Gathers reports whether the attribute takes its value by being frozen: a relation
+// other than [1].
 func (a *Attribute) Gathers() bool { return a.End != nil && (a.End.Low != 1 || a.End.High != 1) }
 
-// End is what a relation adds to an attribute.
+// End is what a relation has besides an attribute.
 type End struct {
 	Target *Entity
 	// Low and High are the multiplicity; High may be syntax.Unlimited.
@@ -72,19 +72,19 @@ type End struct {
 	Inverse *Attribute
 	// Precedence is the place in the relation precedence policy; 0: in none.
 	Precedence int
-	// Leads is set when another relation is to be complete after this one.
+	// Leads is set when the policy has another relation completed after this one.
 	Leads bool
 }
 
-// Multi reports whether the end holds a list.
+// Multi reports whether the end is a list.
 func (e *End) Multi() bool { return e.High != 1 }
 
-// Optional reports whether the end holds at most one instance and may hold none.
+// Optional reports whether the end has at most one instance and may have none.
 func (e *End) Optional() bool { return e.High == 1 && e.Low == 0 }
 
-// Index is a set of attributes whose values name an instance.
+// Index is a set of attributes whose values identify an instance.
 type Index struct {
-	// Twice is an attribute that it names twice, which makes it of no use.
+	// Twice is an attribute that the index names twice, which makes it useless.
 	Twice      string
 	Entity     *Entity // where it is declared
 	Attributes []string
@@ -108,7 +108,7 @@ func (x *Index) Matches(names []string) bool {
 	return true
 }
 
-// Short is the name without its namespace.
+// Short returns the name without its namespace.
 func (e *Entity) Short() string {
 	if i := strings.LastIndex(e.Name, "::"); i >= 0 {
 		return e.Name[i+2:]
@@ -116,10 +116,10 @@ func (e *Entity) Short() string {
 	return e.Name
 }
 
-// Lay fixes the attributes of an entity whose parents are laid already: the
-// inherited, those of ancestors before those of their descendants and those of the
-// last parent first, and own ones. One that comes again takes the place of the one
-// before. It can be done again when there are more.
+// Lay sets the attributes of an entity whose parents are laid out already: the
+// inherited ones, those of ancestors before those of their descendants and those of
+// the last parent first, and then its own. An attribute that comes again replaces
+// the one before. Lay may be called again when there are more.
 func (e *Entity) Lay(own []*Attribute) {
 	if e.slots == nil {
 		for _, parent := range e.Parents {
@@ -128,7 +128,7 @@ func (e *Entity) Lay(own []*Attribute) {
 	}
 	e.slots, e.own = map[string]int{}, own
 	e.Attributes = nil
-	if len(e.Parents) == 1 { // the same as the walk, in time that does not grow with the depth
+	if len(e.Parents) == 1 { // the same as the loop below, in time
 		e.lay(e.Parents[0].Attributes)
 	} else {
 		for _, up := range e.Downwards() {
@@ -154,8 +154,9 @@ func (e *Entity) lay(attributes []*Attribute) {
 	}
 }
 
-// Downwards gives an entity and all above it, each once and after its parents, the
-// first of which comes last: what comes later goes before (LANGUAGE.md section 4).
+// Downwards returns an entity and all entities above it, each once and after its
+// parents, of which the first comes last: a later one takes precedence (LANGUAGE.md
+// section 4).
 func (e *Entity) Downwards() []*Entity {
 	var list []*Entity
 	seen := map[*Entity]bool{}
@@ -192,7 +193,7 @@ func (e *Entity) SlotOf(a *Attribute) int {
 	return e.Slot(a.Name)
 }
 
-// Slot gives the position of an attribute in Attributes, or -1.
+// Slot returns the position of an attribute in Attributes, or -1.
 func (e *Entity) Slot(name string) int {
 	if i, ok := e.slots[name]; ok {
 		return i
@@ -210,7 +211,7 @@ func (e *Entity) Attribute(name string) *Attribute {
 
 // IsSubclassOf reports whether e is other or one of its descendants.
 //
-// Most entities have one parent and few ancestors, so that walking up beats
+// Most entities have one parent and few ancestors, so that walking up is faster than
 // a table for each, which would also grow with the square of the depth.
 func (e *Entity) IsSubclassOf(other *Entity) bool {
 	for len(e.Parents) == 1 {
@@ -222,7 +223,7 @@ func (e *Entity) IsSubclassOf(other *Entity) bool {
 	return e == other || len(e.Parents) > 0 && e.above()[other]
 }
 
-// above gives an entity with several parents and all its ancestors.
+// above returns an entity with several parents, and all its ancestors.
 func (e *Entity) above() map[*Entity]bool {
 	if known := e.ancestors.Load(); known != nil {
 		return *known
@@ -240,8 +241,8 @@ func (e *Entity) above() map[*Entity]bool {
 	return found
 }
 
-// Children are the direct descendants in order of definition.
+// Children returns the direct descendants in order of definition.
 func (e *Entity) Children() []*Entity { return e.children }
 
-// String is the full name.
+// String returns the full name.
 func (e *Entity) String() string { return e.Name }

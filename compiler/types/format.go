@@ -20,10 +20,10 @@ type spec struct {
 	sign      byte
 	alternate bool
 	noNegZero bool
-	zeroed    bool // a 0 before the width asked for the alignment
+	zeroed    bool // a 0 before the width set
 	width     int
 	grouping  byte
-	precision int // -1: none
+	precision int // -1 means none
 	verb      byte
 }
 
@@ -32,14 +32,15 @@ type PythonError struct{ Class, Text string }
 
 func (e PythonError) Error() string { return e.Text }
 
-// Foreign tells that it is no answer about a value: nothing else is tried.
+// Foreign reports that the error says nothing about a value, so that no other type
+// is tried.
 func (e PythonError) Foreign() bool { return true }
 
-// maxWidth is more than anyone writes: Python runs out of memory somewhere.
+// maxWidth is more than anyone writes. Python runs out of memory at some width.
 const maxWidth = 1 << 28
 
-// Format writes a value as Python's format(value, spec) does. The error is
-// the text of Python's ValueError, or another PythonError.
+// Format formats a value as Python's format(value, spec) does. The error has the
+// text of Python's ValueError, or is another PythonError.
 func Format(v Value, specification string) (string, error) {
 	if o, ok := v.(*Object); ok {
 		if text, own, err := o.does("format", Str(specification)); own {
@@ -161,7 +162,7 @@ func parseSpec(s string) (spec, error) {
 	}
 	sp.verb = take("bcdeEfFgGnosxX%")
 	if len(s) == 1 && sp.verb == 0 {
-		sp.verb, s = s[0], "" // no such type: refused where the class is known
+		sp.verb, s = s[0], "" // there is no such type: rejected where
 	}
 	if huge {
 		return sp, errHuge
@@ -172,7 +173,7 @@ func parseSpec(s string) (spec, error) {
 	return sp, nil
 }
 
-// grouped refuses separators where the type of the field has no place for them.
+// grouped rejects separators where the type of the field allows none.
 func (sp spec) grouped() error {
 	allowed := "deEfFgG%"
 	if sp.grouping == '_' {
@@ -215,7 +216,7 @@ func (sp spec) text(s string) (string, error) {
 	return pad("", s, sp.fill, align, sp.width), nil
 }
 
-// pad brings text to a width; a sign stays in front of '=' padding.
+// pad pads text to a width; a sign stays in front of '=' padding.
 func pad(sign, s string, fill rune, align byte, width int) string {
 	missing := width - utf8.RuneCountInString(sign) - utf8.RuneCountInString(s)
 	if missing <= 0 {
@@ -295,7 +296,7 @@ func (sp spec) integer(n *big.Int, class string) (string, error) {
 	return sp.finish(sign, digits, "", size), nil
 }
 
-// finish groups the digits and brings the number to its width.
+// finish groups the digits and pads the number.
 func (sp spec) finish(sign, digits, rest string, size int) string {
 	align := sp.align
 	if align == 0 {
@@ -311,7 +312,7 @@ func (sp spec) finish(sign, digits, rest string, size int) string {
 	return pad(sign, digits+rest, sp.fill, align, sp.width)
 }
 
-// group puts separators between the digits, with zeros in front up to a width.
+// group inserts separators between the digits, with zeros in front up to a width.
 func group(digits string, separator byte, size, least int) string {
 	var parts []string
 	for len(digits) > size {
@@ -343,7 +344,7 @@ func (sp spec) float(f float64, class string) (string, error) {
 	}
 	var body string
 	switch {
-	case math.IsNaN(a) || math.IsInf(a, 0): // a percentage may be so, although f is not
+	case math.IsNaN(a) || math.IsInf(a, 0): // a percentage may be infinite although
 		body = "inf"
 		if math.IsNaN(a) {
 			body, negative = "nan", false
@@ -392,7 +393,7 @@ func (sp spec) float(f float64, class string) (string, error) {
 
 func lower(verb byte) byte { return verb | 0x20 }
 
-// general is %g; with keep, as Python's repr-like form, a whole number keeps
+// general is %g. With keep, which is Python's repr-like form, a whole number keeps
 // one digit after the point.
 func general(a float64, precision int, alternate, keep bool) string {
 	s := strconv.FormatFloat(a, 'e', precision-1, 64)
@@ -402,7 +403,7 @@ func general(a float64, precision int, alternate, keep bool) string {
 	if keep && precision > 0 {
 		limit = precision
 		if exponent == precision-1 {
-			limit = exponent // repr form turns to an exponent one earlier
+			limit = exponent // the repr form uses
 		}
 	}
 	if exponent < -4 || exponent >= limit {
@@ -427,7 +428,7 @@ func general(a float64, precision int, alternate, keep bool) string {
 	return s
 }
 
-// pointed gives a number its point, which the alternate form always has.
+// pointed adds the point that the alternate form always has.
 func pointed(s string) string {
 	if strings.Contains(s, ".") {
 		return s

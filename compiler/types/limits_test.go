@@ -11,8 +11,8 @@ func power(exponent int64) Value {
 	return NewInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil))
 }
 
-// An integer that no float comes near is refused wherever one is needed, and
-// only there.
+// An integer that is too large for a float is rejected wherever a float is needed,
+// and only there.
 func TestIntegersBeyondFloats(t *testing.T) {
 	huge := power(400)
 	const overflow = Overflow("int too large to convert to float")
@@ -37,8 +37,8 @@ func TestIntegersBeyondFloats(t *testing.T) {
 	}
 }
 
-// A number of 4300 digits has a text; one of more has none, but in a base that
-// is a power of two.
+// A number of 4300 digits has a text. One of more digits has none, except in a base
+// that is a power of two.
 func TestNumbersOfTooManyDigits(t *testing.T) {
 	most, err := Arithmetic("-", power(maxDigits), Int(1))
 	if err != nil {
@@ -58,8 +58,8 @@ func TestNumbersOfTooManyDigits(t *testing.T) {
 	}
 }
 
-// A nan in a list is the same as itself and as no other; alone it is not even
-// the same as itself.
+// A nan in a list equals itself and no other nan; by itself it does not even equal
+// itself.
 func TestNaNsAreToldApart(t *testing.T) {
 	nan := func() Value {
 		v, err := FloatT.Cast(Str("-nan"))
@@ -83,7 +83,12 @@ func TestNaNsAreToldApart(t *testing.T) {
 		{"in lists", list(a), list(a), true},
 		{"another", list(a), list(b), false},
 		{"one made of it", list(a), list(sum), false},
-		{"in dicts", &Dict{[]string{"k"}, map[string]Value{"k": a}}, &Dict{[]string{"k"}, map[string]Value{"k": a}}, true},
+		{
+			"in dicts",
+			&Dict{[]string{"k"}, map[string]Value{"k": a}},
+			&Dict{[]string{"k"}, map[string]Value{"k": a}},
+			true,
+		},
 	} {
 		if Equal(c.x, c.y) != c.want {
 			t.Errorf("%s: equal is %v", c.what, !c.want)
@@ -94,14 +99,16 @@ func TestNaNsAreToldApart(t *testing.T) {
 	}
 }
 
-// What Python's format gives at the edges of its little language.
+// Python's results of format at the edges of its format specifications.
 func TestFormatsAtTheEdges(t *testing.T) {
 	for _, c := range []struct {
 		v          Value
 		spec, want string
 	}{
-		{Int(65), "5c", "    A"}, {Int(65), "<5c", "A    "}, {Float(1e-05), "#", "1.e-05"}, {Float(1e22), "#", "1.e+22"},
-		{Float(1e307), ".1%", "inf%"}, {Float(math.Copysign(0, -1)), "ze", "0.000000e+00"}, {Float(math.Copysign(0, -1)), "z.1", "0e+00"},
+		{Int(65), "5c", "    A"}, {Int(65), "<5c", "A    "}, {Float(1e-05), "#", "1.e-05"},
+		{Float(1e22), "#", "1.e+22"},
+		{Float(1e307), ".1%", "inf%"},
+		{Float(math.Copysign(0, -1)), "ze", "0.000000e+00"}, {Float(math.Copysign(0, -1)), "z.1", "0e+00"},
 		{Float(-0.001), "z.1f", "0.0"}, {Float(-0.001), "z.2e", "-1.00e-03"},
 	} {
 		if got, err := Format(c.v, c.spec); got != c.want || err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// IsNumber reports whether Python would calculate with v: ints, floats, bools.
+// IsNumber reports whether Python would calculate with a value: ints, floats, bools.
 func IsNumber(v Value) bool {
 	switch v := v.(type) {
 	case Int, BigInt, Float, Bool:
@@ -32,8 +32,8 @@ func asBig(v Value) *big.Int {
 	return nil
 }
 
-// asFloat gives a number as a float. As in Python, an integer that no float
-// comes near is an Overflow.
+// asFloat converts a number to a float. As in Python, an integer that is too large
+// for a float is an Overflow.
 func asFloat(v Value) (float64, error) {
 	switch v := v.(type) {
 	case Float:
@@ -63,8 +63,8 @@ func floatToInt(f float64) Value {
 	return NewInt(n)
 }
 
-// Compare orders two numbers exactly, as Python does between ints and floats.
-// ok is false when one is not a number or is NaN.
+// Compare compares two numbers exactly, as Python does between ints and floats. ok
+// is false when one is not a number or is NaN.
 func Compare(a, b Value) (order int, ok bool) {
 	if !IsNumber(a) || !IsNumber(b) {
 		return 0, false
@@ -183,8 +183,8 @@ func Equal(a, b Value) bool {
 	return a == b
 }
 
-// same is how Python compares what two lists or dicts hold: an object is the
-// same as itself, even one that does not equal itself, such as a nan.
+// same compares elements of lists or dicts as Python does: an object is the same as
+// itself, even one that does not equal itself, such as a nan.
 func same(a, b Value) bool {
 	switch x := a.(type) {
 	case Float:
@@ -201,14 +201,14 @@ func same(a, b Value) bool {
 
 var nans atomic.Uint64
 
-// newNaN makes a nan. Each has a number of its own in the bits that a nan has
-// to spare, which tell it from others as Python's objects are told apart.
+// newNaN returns a new nan. Each has a number of its own in the spare bits of a nan,
+// which distinguishes it from others as Python distinguishes objects.
 func newNaN() Float {
 	const nan, spare = 0x7ff8_0000_0000_0000, 1<<51 - 1
 	return Float(math.Float64frombits(nan | (nans.Add(1)+1)&spare)) // 1 is what math.NaN has
 }
 
-// result is what an operation gives. A nan is a new one, also of a nan.
+// result is the result of an operation. A nan is always a new one.
 func result(f float64) Value {
 	if f != f {
 		return newNaN()
@@ -307,7 +307,7 @@ func divide(a, b Value) (Value, error) {
 	if x.Sign() == 0 {
 		return Float(math.Copysign(0, float64(y.Sign()))), nil
 	}
-	const exact = 53 // bits that a float holds
+	const exact = 53 // the bits of a float's mantissa
 	if x.BitLen() <= exact && y.BitLen() <= exact {
 		return Float(float64(x.Int64()) / float64(y.Int64())), nil
 	}

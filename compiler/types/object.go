@@ -2,21 +2,21 @@ package types
 
 import "strings"
 
-// Object is a Python object that is no other value. When it is a string or a
-// number of a class of its own, as the member of an enumeration may be, Base is
-// that, and it is one wherever a string or number is wanted, yet the same
-// Python object comes back to plug-ins.
+// Object is a Python object that is no other kind of value. When it is a string or a
+// number of a class of its own, as a member of an enumeration may be, Base is that
+// string or number. The object then counts as one wherever one is wanted, yet
+// plug-ins get the same Python object back.
 type Object struct {
 	Handle uint64
-	Class  string // with its module: decimal.Decimal
+	Class  string // with its module, such as decimal
 	Base   Value  // Str, Int, BigInt, Float or nil
-	// Shown are str and repr of it, where its class has its own.
+	// Shown are its str and its repr, where its class defines them.
 	Shown []string
 	// Number is "number" or "integral" where Python counts it as one.
 	Number string
-	// Own names what its class does in its own way: operations of Keeper.
+	// Own names the operations of Keeper that its class defines.
 	Own []string
-	// Keeper is whom to ask for what stands in Own.
+	// Keeper performs the operations in Own.
 	Keeper Keeper
 	// Dataclass is the entity that the object's class stands for, when it is a
 	// dataclass of a plug-in package; Fields are its values.
@@ -24,19 +24,19 @@ type Object struct {
 	Fields    []ReferenceArg
 }
 
-// Keeper is where Python's objects live. It is called from the engine's
-// goroutine only.
+// Keeper holds the objects of Python. It is called only from the goroutine that
+// evaluates.
 type Keeper interface {
-	// Do has an object's class do one of "==" (with another value), "int",
-	// "float", "bool", "str", "repr", "hash" and "format" (with a specification).
-	// A nil value means that there is no such cast; the error is a PythonError
-	// unless Python could not be asked.
+	// Do performs an operation of an object's class: "==" (with another value),
+	// "int", "float", "bool", "str", "repr", "hash" or "format" (with a
+	// specification). A nil value means that there is no such cast. The error is a
+	// PythonError unless Python could not be asked.
 	Do(o *Object, operation string, with Value) (Value, error)
 }
 
 func (*Object) value() {}
 
-// does has the object's class do something in its own way, if it has one.
+// does performs an operation if the object's class defines it.
 func (o *Object) does(operation string, with Value) (result Value, own bool, err error) {
 	for _, name := range o.Own {
 		if name == operation {
@@ -47,7 +47,7 @@ func (o *Object) does(operation string, with Value) (result Value, own bool, err
 	return nil, false, nil
 }
 
-// equals is == with any other value.
+// equals compares the object with any other value.
 func (o *Object) equals(other Value) bool {
 	if result, own, err := o.does("==", other); own {
 		return err == nil && result == Bool(true)
@@ -64,8 +64,8 @@ func (o *Object) equals(other Value) bool {
 	return o.Base != nil && Equal(o.Base, Plain(other))
 }
 
-// Plain is the string or number that a value is, where it is one in a class of
-// its own; otherwise the value.
+// Plain returns the string or number that a value is when it is one in a class of
+// its own; otherwise the value itself.
 func Plain(v Value) Value {
 	if o, ok := v.(*Object); ok && o.Base != nil {
 		return o.Base
@@ -73,7 +73,7 @@ func Plain(v Value) Value {
 	return v
 }
 
-// isA tells whether Python counts the object among a primitive type's values.
+// isA reports whether Python counts the object among the values of a primitive type.
 func (o *Object) isA(p Primitive) bool {
 	if o.Base != nil {
 		return p.has(o.Base)
@@ -89,7 +89,8 @@ func (o *Object) isA(p Primitive) bool {
 	return false
 }
 
-// cast is what int, float or bool makes of the object; nil when it cannot be.
+// cast converts the object as int, float or bool do; nil when it cannot be
+// converted.
 func (o *Object) cast(p Primitive) (Value, error) {
 	operation := string(p)
 	if p == Number {
@@ -107,7 +108,7 @@ func (o *Object) truth() bool {
 	return err != nil || result != Bool(false)
 }
 
-// shown is str (0) or repr (1) of the object.
+// shown returns the str (0) or repr (1) of the object.
 func (o *Object) shown(which int) string {
 	if len(o.Shown) > which {
 		return o.Shown[which]
@@ -126,11 +127,11 @@ func (o *Object) shown(which int) string {
 	return Repr(o.Base)
 }
 
-// Hash says why the object cannot be the key of a dict; nil when it can.
+// Hash returns an error when the object cannot be the key of a dict.
 func (o *Object) Hash() error {
 	_, _, err := o.does("hash", nil)
 	return err
 }
 
-// name is the class without its module.
+// name returns the class without its module.
 func (o *Object) name() string { return o.Class[strings.LastIndexByte(o.Class, '.')+1:] }

@@ -2,11 +2,10 @@ package types
 
 import "slices"
 
-// Types of parameters of plug-ins. An attribute of a model may always be given
-// a reference; a parameter only where its type names one, see Strict.
+// Types of the parameters of plug-ins. An attribute of a model always takes a
+// reference; a parameter takes one only where its type says so, see Strict.
 
-// AnyList is a list of anything: `list` of a plug-in, which does not look at
-// the elements.
+// AnyList is `list` of a plug-in: a list whose elements are not checked.
 type AnyList struct{}
 
 func (AnyList) String() string { return "list" }
@@ -40,7 +39,7 @@ func (t ReferenceTo) Validate(v Value) error {
 			return nil
 		}
 	case Instance:
-		// A reference to a dataclass stands in the model as an instance.
+		// A reference to a dataclass is an instance in the model.
 		if ref := standsFor(v); ref != nil {
 			e, ok := t.Of.(*Entity)
 			if t.Of == nil || t.Of == Any || (ok && v.Entity().IsSubclassOf(e)) {
@@ -51,18 +50,18 @@ func (t ReferenceTo) Validate(v Value) error {
 	return &Mismatch{Message: "Invalid value: " + Text(v) + " is not a subtype of " + t.String(), Typing: true}
 }
 
-// View is an entity whose instances a plug-in gets as they are, not as objects
+// View is an entity whose instances a plug-in gets as they are, and not as objects
 // of their Python dataclass.
 type View struct{ *Entity }
 
 // Stand is an instance that may stand for a reference to a dataclass.
 type Stand interface {
-	// StandsFor gives the reference; nil when the instance is one like others.
+	// StandsFor returns the reference; nil for an ordinary instance.
 	StandsFor() *Reference
-	// MadeOf gives the handle of the reference, or of the object of Python, that
-	// the instance was made of; 0 for others.
+	// MadeOf returns the handle of the reference, or of the Python object, that the
+	// instance was made of; 0 for others.
 	MadeOf() uint64
-	// Field gives the value of an attribute, when it is set.
+	// Field returns the value of an attribute, if it is set.
 	Field(name string) (Value, bool)
 }
 
@@ -73,7 +72,7 @@ func standsFor(i Instance) *Reference {
 	return nil
 }
 
-// Shown gives the value that a plug-in gets for one that the type accepted: the
+// Shown returns what a plug-in gets for a value that the type accepted: the
 // reference to a dataclass itself, where the type names one.
 func Shown(t Type, v Value) Value {
 	switch t := t.(type) {
@@ -151,8 +150,9 @@ func BecomesDataclass(t Type) bool {
 	return false
 }
 
-// isForeign tells an error of the condition of a typedef that is an exception of
-// Python upstream, and no answer: nothing else is tried.
+// isForeign reports whether an error of the condition of a typedef is an exception
+// of Python in the reference. It says nothing about the value, so that no other type
+// is tried.
 func isForeign(err error) bool {
 	own, is := err.(interface{ Foreign() bool })
 	return is && own.Foreign()
@@ -173,7 +173,7 @@ func (t OrReference) Validate(v Value) error {
 	return t.Of.Validate(v)
 }
 
-// MakeUnion joins alternatives as the reference does: null makes the whole
+// MakeUnion joins alternatives as the reference does: null makes the whole type
 // optional, and T with Reference[T] becomes one alternative.
 func MakeUnion(alternatives []Type) Type {
 	type half struct {
@@ -239,13 +239,13 @@ func MakeUnion(alternatives []Type) Type {
 	return out
 }
 
-// Strict validates what goes into a plug-in: references are refused but where
-// the type names them, and instances that become dataclasses have fields that
-// their class can have. A nil type is any.
+// Strict validates an argument of a plug-in. References are rejected unless the type
+// names them, and instances that become dataclasses must have fields that their
+// class can have. A nil type is any.
 func Strict(t Type, v Value) error { return strict(t, v, true) }
 
-// Returned validates what comes out of a plug-in, as Strict but for the fields
-// of instances.
+// Returned validates the result of a plug-in: like Strict, except for the fields of
+// instances.
 func Returned(t Type, v Value) error { return strict(t, v, false) }
 
 func strict(t Type, v Value, fields bool) error {
@@ -320,15 +320,16 @@ func strict(t Type, v Value, fields bool) error {
 	return t.Validate(v)
 }
 
-// strictFields validates what becomes a dataclass: its fields name where
-// references may be.
+// strictFields validates an instance that becomes a dataclass: the types of its
+// fields say where references may be.
 func strictFields(e *Entity, stand Stand) error {
 	for _, f := range e.Twin {
 		if v, set := stand.Field(f.Name); set {
 			if holdsUnknown(v) {
 				return &Mismatch{
-					Typing:  true,
-					Message: "Encountered unknown in field '" + f.Name + "'. Unknowns are not currently supported in dataclass instances in the Python domain.",
+					Typing: true,
+					Message: "Encountered unknown in field '" + f.Name + "'. Unknowns are not currently " +
+						"supported in dataclass instances in the Python domain.",
 				}
 			}
 			if err := Strict(f.Type, v); err != nil {
@@ -355,7 +356,7 @@ func holdsUnknown(v Value) bool {
 	return false
 }
 
-// TakesReferences reports whether a reference of some kind belongs to the type.
+// TakesReferences reports whether some kind of reference has the type.
 func TakesReferences(t Type) bool {
 	switch t := t.(type) {
 	case ReferenceTo, OrReference:
@@ -370,8 +371,11 @@ func undeclared(t Type) error {
 	if t == nil || t == Any {
 		return &Mismatch{
 			Unexpected: true,
-			Message: "References are not allowed for values of type `object`. While the `object` Python type is technically compatible with" +
-				" any value, references are considered special DSL values and are therefore guarded so that they don't accidentally show up where they are not expected. To work with references, explicitly declare support with a `object | Reference` annotation.",
+			Message: "References are not allowed for values of type `object`. While the `object` Python type is " +
+				"technically compatible with" +
+				" any value, references are considered special DSL values and are therefore guarded so that they " +
+				"don't accidentally show up where they are not expected. To work with references, explicitly " +
+				"declare support with a `object | Reference` annotation.",
 		}
 	}
 	return &Mismatch{Unexpected: true, Message: "References are not allowed for values of type `" + t.String() +

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// pow is x ** y to the last bit nearly always, as the C library's is, and so
-// Python's; math.Pow is a few bits off. It computes exp(y·log x) in numbers of
-// twice the precision.
+// pow is x ** y, nearly always to the last bit, as that of the C library and so
+// Python's; math.Pow is a few bits off. It computes exp(y·log x) with twice the
+// precision.
 func pow(x, y float64) float64 {
 	rough := math.Pow(x, y)
 	if x == 0 || math.Abs(x) == 1 || y == 0 || math.IsNaN(rough) || math.IsInf(x, 0) || math.IsInf(y, 0) {
@@ -19,7 +19,7 @@ func pow(x, y float64) float64 {
 	}
 	out, exponent := exponential(power)
 	result := math.Ldexp(out.high+out.low, exponent)
-	if result < smallestNormal { // fewer bits are left: what is rounded above must not be so again
+	if result < smallestNormal { // fewer bits are left, and what
 		exact := new(big.Float).SetPrec(200).SetFloat64(out.high)
 		exact.Add(exact, new(big.Float).SetFloat64(out.low))
 		result, _ = exact.SetMantExp(exact, exponent).Float64()
@@ -29,7 +29,7 @@ func pow(x, y float64) float64 {
 
 const smallestNormal = 0x1p-1022
 
-// double is high + low, where low is what high leaves over.
+// double is high + low, where low is the rounding error of high.
 type double struct{ high, low float64 }
 
 var ln2 = double{0.6931471805599453, 2.3190468138462996e-17}
@@ -70,8 +70,8 @@ func (a double) scaled(exponent int) double {
 	return double{math.Ldexp(a.high, exponent), math.Ldexp(a.low, exponent)}
 }
 
-// exponential takes whole powers of two off, sums the series of a small rest
-// and squares it up again. The result is to be scaled by the power of two.
+// exponential separates whole powers of two, sums the series of a small rest and
+// squares it up again. The result is to be scaled by the power of two.
 func exponential(a double) (result double, exponent int) {
 	const halvings = 8
 	whole := math.Round(a.high / ln2.high)

@@ -40,7 +40,7 @@ func (a answer) value(t *testing.T) Value {
 	return Str(s)
 }
 
-// unquote reads a Python string literal.
+// unquote parses a Python string literal.
 func unquote(s string) (string, error) {
 	body := s[1 : len(s)-1]
 	body = strings.ReplaceAll(strings.ReplaceAll(body, `\'`, `'`), `\x`, `\u00`)
@@ -51,8 +51,8 @@ func unquote(s string) (string, error) {
 	return strconv.Unquote(`"` + body + `"`)
 }
 
-// TestLikePython holds values against what Python 3 answered to the same
-// questions; testdata/python.json has the questions with the answers.
+// TestLikePython compares values with what Python 3 answered to the same questions;
+// testdata/python.json has the questions and the answers.
 func TestLikePython(t *testing.T) {
 	data, err := os.ReadFile("testdata/python.json")
 	if err != nil {
@@ -135,7 +135,9 @@ func checkOperator(t *testing.T, op string, a, b, want answer) {
 	switch op {
 	case "<", ">", "<=", ">=", "==":
 		order, ok := Compare(x, y)
-		truth := map[string]bool{"<": order < 0, ">": order > 0, "<=": order <= 0, ">=": order >= 0, "==": order == 0}[op]
+		truth := map[string]bool{
+			"<": order < 0, ">": order > 0, "<=": order <= 0, ">=": order >= 0, "==": order == 0,
+		}[op]
 		got = Bool(ok && truth)
 		if op == "==" && bool(got.(Bool)) != Equal(x, y) {
 			t.Errorf("Compare and Equal differ on %s and %s", a.V, b.V)

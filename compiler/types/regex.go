@@ -16,9 +16,8 @@ type Regex struct {
 	limit    time.Duration
 }
 
-// MatchLimit is how long a match may take; tests do not wait that long.
-// Repetitions inside of repetitions, such as (a+)+$, may need longer than
-// anybody lives.
+// MatchLimit is how long a match may take; tests set a shorter one. Nested
+// repetitions such as (a+)+$ may need longer than a lifetime.
 var MatchLimit = 20 * time.Second
 
 // NewRegex compiles a pattern.
@@ -32,8 +31,8 @@ func newRegex(pattern string, limit time.Duration) (*Regex, error) {
 	return &Regex{compiled, limit}, nil
 }
 
-// Match reports whether the text begins with what the pattern describes. It
-// gives an error when that is not known after a long time.
+// Match reports whether the text begins with a match of the pattern. It returns an
+// error when that takes too long to find out.
 func (r *Regex) Match(text string) (bool, error) {
 	ok, err := r.compiled.Match(text, r.limit)
 	if err != nil {

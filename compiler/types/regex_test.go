@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A pattern that would try for ever is stopped, and no answer is made up.
+// A pattern that would backtrack for ever is stopped with an error, and not with a
+// made-up answer.
 func TestAMatchThatTakesTooLong(t *testing.T) {
 	re, err := newRegex("(a+)+$", 50*time.Millisecond)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// Text gives the text of a value as Python's str does it.
+// Text returns the text of a value as Python's str does it.
 func Text(v Value) string {
 	if s, is := v.(Str); is {
 		return string(s)
@@ -21,8 +21,8 @@ func Text(v Value) string {
 	return b.String()
 }
 
-// Printed is Text, or Repr where it is quoted, for what a model may see: as in
-// Python, a whole number of too many digits has no text.
+// Printed returns Text, or Repr when quoted is set, for a value that a model can
+// see. As in Python, a whole number with too many digits has no text.
 func Printed(v Value, quoted bool) (string, error) {
 	if s, is := v.(Str); is && !quoted {
 		return string(s), nil
@@ -32,26 +32,27 @@ func Printed(v Value, quoted bool) (string, error) {
 	return b.String(), b.err
 }
 
-// maxDigits is how many digits Python converts between numbers and text.
+// maxDigits is how many digits of a number Python converts from or to text.
 const maxDigits = 4300
 
 var tooLong = sync.OnceValue(func() *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil) })
 
-// tooManyDigits is what Python raises when it should write a number of more
+// tooManyDigits is the error that Python raises for the text of a number with more
 // than maxDigits digits.
 func tooManyDigits(n *big.Int) error {
-	const fewer = 14284 // bits of 10**4300, less one
+	const fewer = 14284 // the bits of 10
 	if n.BitLen() <= fewer || n.CmpAbs(tooLong()) < 0 {
 		return nil
 	}
 	return PythonError{
 		"ValueError",
-		"Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit",
+		"Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to " +
+			"increase the limit",
 	}
 }
 
-// Interpolated gives the text of a value in a "{{ }}" field: as Printed, but a
-// float that is a whole number loses its fraction.
+// Interpolated returns the text of a value in a "{{ }}" field: as Printed, but a
+// float that is a whole number has no fraction.
 func Interpolated(v Value) (string, error) {
 	v, err := Whole(v)
 	if err != nil {
@@ -60,8 +61,9 @@ func Interpolated(v Value) (string, error) {
 	return Printed(v, false)
 }
 
-// Whole makes an integer of a float that is a whole number. It asks by making
-// one of every float, as Python's int does, so what is not finite is an error.
+// Whole converts a float that is a whole number to an integer. It finds out by
+// converting every float, as Python's int does, so that one that is not finite is an
+// error.
 func Whole(v Value) (Value, error) {
 	f, ok := Plain(v).(Float)
 	if !ok {
@@ -74,7 +76,7 @@ func Whole(v Value) (Value, error) {
 	return v, notFinite(float64(f))
 }
 
-// notFinite is what int raises for a float; nil for one that is finite.
+// notFinite is the error that int raises for a float; nil for a finite one.
 func notFinite(f float64) error {
 	switch {
 	case math.IsNaN(f):
@@ -85,14 +87,14 @@ func notFinite(f float64) error {
 	return nil
 }
 
-// Repr gives the text of a value as Python's repr does it.
+// Repr returns the text of a value as Python's repr does it.
 func Repr(v Value) string {
 	var b printer
 	b.repr(v, true)
 	return b.String()
 }
 
-// instanceText is what instances have to offer besides the interface.
+// instanceText is what instances have beside the interface Instance.
 type instanceText interface {
 	// Text is the long form, with where the instance was made.
 	Text() string
@@ -100,7 +102,7 @@ type instanceText interface {
 	ReprText() string
 }
 
-// printer writes values as Python does; err is set when Python would refuse.
+// printer writes values as Python does; err is set when Python would raise an error.
 type printer struct {
 	strings.Builder
 	err error
@@ -111,7 +113,7 @@ func (b *printer) repr(v Value, quoted bool) {
 	case nil, Null:
 		b.WriteString("null")
 	case Unknown:
-		// with what stands for an address: it tells one from another
+		// a stand-in for the address, which differs from those of others
 		fmt.Fprintf(&b.Builder, "<inmanta.execute.util.Unknown object at %#x>", 0x7f0000000000+16*v.Number)
 	case Bool:
 		if v {

@@ -7,21 +7,21 @@ import (
 
 // Type is a set of values.
 type Type interface {
-	// String is the type as the language writes it.
+	// String returns the type as the language writes it.
 	String() string
-	// Validate says why a value does not belong to the type; nil when it does.
-	// Unknown belongs to every type.
+	// Validate returns an error when a value does not have the type. Unknown has
+	// every type.
 	Validate(v Value) error
 }
 
-// Mismatch says that a value does not belong to a type.
+// Mismatch is the error for a value that does not have a type.
 type Mismatch struct {
 	Message string
-	// Typedef is set when a typedef's own condition refused the value.
+	// Typedef is set when the condition of a typedef rejected the value.
 	Typedef *Typedef
-	// Typing: the reference raises it as a TypingException.
+	// Typing means that the reference raises it as a TypingException.
 	Typing bool
-	// Unexpected: the value is a reference where none is declared.
+	// Unexpected means that the value is a reference where none is declared.
 	Unexpected bool
 }
 
@@ -31,12 +31,12 @@ func mismatch(v Value, t string) error {
 	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), t)}
 }
 
-// mistyped is a mismatch with a type that is made of others.
+// mistyped is a mismatch with a type that is composed of others.
 func mistyped(v Value, t string) error {
 	return &Mismatch{Message: fmt.Sprintf("Invalid value '%s', expected %s", Text(v), t), Typing: true}
 }
 
-// Primitive is one of the types that the language brings along.
+// Primitive is one of the types that are built into the language.
 type Primitive string
 
 // The primitives. Any is the type of what is not annotated.
@@ -53,7 +53,7 @@ const (
 	NullT   Primitive = "null"
 )
 
-// Primitives are the types that a model can name without an import.
+// primitives are the types that a model can name without an import.
 var primitives = map[string]Primitive{
 	"string": String, "int": IntType, "float": FloatT, "number": Number,
 	"bool": BoolT, "list": ListT, "dict": DictT,
@@ -145,7 +145,8 @@ type ListOf struct{ Of Type }
 
 func (t ListOf) String() string { return enclosed(t.Of) + "[]" }
 
-// enclosed is a type before a suffix: in parentheses when it is made of words.
+// enclosed is the text of a type before a suffix: in parentheses when it has several
+// words.
 func enclosed(t Type) string {
 	text := t.String()
 	if strings.Contains(text, " ") {
@@ -234,9 +235,8 @@ func (t Union) Validate(v Value) error {
 	return mistyped(v, t.String())
 }
 
-// Nominal is the name of something that is no type, an implementation or a
-// plug-in, where a type is expected. As upstream it takes all values but
-// references.
+// Nominal is the name of an implementation or a plug-in where a type is expected. As
+// in the reference, it has all values except references.
 type Nominal string
 
 func (t Nominal) String() string { return string(t) }
@@ -256,13 +256,13 @@ type Typedef struct {
 	Base Type
 	// Condition is the text of the restriction, for errors.
 	Condition string
-	// Holds evaluates the restriction; an error it returns stays as it is.
+	// Holds evaluates the restriction. Its error is returned as it is.
 	Holds func(v Value) (bool, error)
-	// Asks: the restriction, or that of its base, calls a plug-in.
+	// Asks is set when the restriction, or that of the base, calls a plug-in.
 	Asks bool
-	// Sound: its bases have been followed, and end.
+	// Sound is set when the chain of bases is known to end.
 	Sound bool
-	// At is where it is defined; opaque here.
+	// At is where the typedef is defined; it means nothing here.
 	At any
 }
 
@@ -274,7 +274,7 @@ func (t *Typedef) Validate(v Value) error {
 	case Unknown:
 		return nil
 	case *Reference:
-		return v.mismatch(t) // what it will give is not checked: only a reference of this very type will do
+		return v.mismatch(t) // the value to come is not
 	}
 	if err := t.Base.Validate(v); err != nil {
 		return err
@@ -292,7 +292,8 @@ func (t *Typedef) Validate(v Value) error {
 	return nil
 }
 
-// Validate implements Type for entities: instances of it and its descendants.
+// Validate implements Type: the values are the instances of the entity and its
+// descendants.
 func (e *Entity) Validate(v Value) error {
 	switch v := v.(type) {
 	case Unknown:
@@ -333,7 +334,7 @@ func PythonName(v Value) string {
 		return "dict"
 	case *Object:
 		return v.name()
-	case *Reference: // the name of its class
+	case *Reference: // its class
 		return v.Type[strings.LastIndexByte(v.Type, ':')+1:]
 	case Instance:
 		return "Instance"

@@ -8,32 +8,32 @@ import (
 )
 
 // Value is any value of the language. The concrete types are Null, Bool, Int,
-// *big.Int wrapped as BigInt, Float, Complex, Str, *List, *Dict, Instance, Unknown,
-// *Reference and *Object; nothing else.
+// BigInt, Float, Complex, Str, *List, *Dict, Instance, Unknown, *Reference and
+// *Object, and no others.
 type Value interface{ value() }
 
 // Null is the value null.
 type Null struct{}
 
-// Unknown stands for what only the outside knows and has not told yet. Two of
-// them are the same only when they have the same number.
+// Unknown is a value that is not known yet because it comes from outside of the
+// model. Two of them are the same only when they have the same number.
 type Unknown struct{ Number uint64 }
 
 // Bool is true or false.
 type Bool bool
 
-// Int is a whole number that fits 64 bits; others are BigInt. A number has
-// one form only: normalise with NewInt.
+// Int is a whole number that fits into 64 bits; others are BigInt. A number has only
+// one form: use NewInt.
 type Int int64
 
-// BigInt is a whole number that does not fit an Int.
+// BigInt is a whole number that does not fit into an Int.
 type BigInt struct{ *big.Int }
 
 // Float is a floating point number.
 type Float float64
 
-// Complex is a complex number: a power of a negative number may be one. No
-// operator takes it, but == and what turns it into text.
+// Complex is a complex number, which a power of a negative number may be. No
+// operator takes it except ==, and it can be turned into text.
 type Complex complex128
 
 // Str is a string.
@@ -53,23 +53,23 @@ type Instance interface {
 	Value
 	// InstanceID is unique in one compile and never 0.
 	InstanceID() uint64
-	// Entity is the type it was made with.
+	// Entity returns the type that it was made with.
 	Entity() *Entity
 }
 
-// Reference is a value that is only known when it is deployed. It lives in
-// Python; Handle names it there.
+// Reference is a value that is only known when it is deployed. It lives in Python,
+// under the name Handle.
 type Reference struct {
 	Handle uint64
 	Type   string // as registered: std::Environment
-	Of     string // the type of what it gives, as a model writes it: "string?", "int[]", an entity …
+	Of     string // the type of the value to come, as
 	Args   []ReferenceArg
 	// Fields is set for a reference to a dataclass: a reference to each of its
 	// fields (core::AttributeReference), for the instance that stands for it.
 	Fields []ReferenceArg
 }
 
-// gives tells whether what the reference stands for is always of type t.
+// gives reports whether the value to come always has type t.
 func (r *Reference) gives(t Type) bool {
 	switch t := t.(type) {
 	case DictOf:
@@ -91,7 +91,7 @@ func narrower(a, b string) bool {
 	return b == string(Number) && (a == string(IntType) || a == string(FloatT))
 }
 
-// mismatch says that the reference does not give a t; nil when it does.
+// mismatch returns an error when the value to come may not have type t.
 func (r *Reference) mismatch(t Type) error {
 	if r.gives(t) {
 		return nil
@@ -120,12 +120,12 @@ func (*List) value()      {}
 func (*Dict) value()      {}
 func (*Reference) value() {}
 
-// IsValue is what implementations of Instance outside this package embed.
+// IsValue is embedded by implementations of Instance outside of this package.
 type IsValue struct{}
 
 func (IsValue) value() {}
 
-// NewInt gives the one form of a whole number.
+// NewInt returns a whole number in its one form.
 func NewInt(n *big.Int) Value {
 	if n.IsInt64() {
 		return Int(n.Int64())

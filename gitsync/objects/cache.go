@@ -6,15 +6,15 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// cache remembers what was unpacked last, for the differences that are to it.
-// Its user holds a lock.
+// cache keeps the objects that were unpacked last, because deltas refer to them. It is
+// not safe for concurrent use.
 type cache struct {
 	byPlace map[place]*list.Element
 	order   list.List // newest first, of cached
 	used    int
 }
 
-// place is where an object is.
+// place is the place of an object in a pack.
 type place struct {
 	pack   *pack
 	offset int64
@@ -27,8 +27,8 @@ type cached struct {
 }
 
 const (
-	maxCache  = 16 << 20
-	maxCached = 1 << 20 // one that is larger is not remembered
+	maxCache  = 16 << 20 // bytes in all
+	maxCached = 1 << 20  // larger objects are not kept
 )
 
 func (c *cache) get(at place) (cached, bool) {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Crowded reports whether reading is slower than it need be, for there are
-// many packs or loose objects.
+// Crowded reports whether there are so many packs or loose objects that Compact would
+// make reading faster.
 func (s *Store) Crowded() bool {
 	s.mu.Lock()
 	packs := len(s.packs)
@@ -24,13 +24,13 @@ func (s *Store) Crowded() bool {
 	if packs > mostPacks {
 		return true
 	}
-	some, err := s.looseBelow(0x17) // hashes are spread evenly
+	some, err := s.looseWithByte(0x17) // as good as any byte: hashes are distributed evenly
 	return err == nil && len(some) > mostLoose/256
 }
 
-// Compact makes one pack of the loose objects and of the small packs. A pack
-// that has twice as many objects as all smaller ones together stays as it is,
-// so that the work is in proportion to what is new. Nobody else may write.
+// Compact combines the loose objects and the small packs into one pack. A pack with
+// twice as many objects as all smaller ones together stays as it is, so that the work
+// is proportional to what is new. Nobody else may write at the same time.
 func (s *Store) Compact(ctx context.Context) error {
 	if _, err := s.list(); err != nil {
 		return err
@@ -66,8 +66,9 @@ func (s *Store) Compact(ctx context.Context) error {
 	})
 }
 
-// Prune removes what none of the roots needs. The parents of commits that are
-// cut off are not there. Roots may be missing, but nothing that they need.
+// Prune removes the objects that no root needs, and returns how many. cut are the
+// commits whose parents are not in the store. Roots may be missing, but nothing that
+// they need. Nobody else may write at the same time.
 func (s *Store) Prune(ctx context.Context, roots []plumbing.Hash, cut map[plumbing.Hash]bool) (dropped int, err error) {
 	if _, err := s.list(); err != nil {
 		return 0, err
@@ -94,14 +95,15 @@ func (s *Store) Prune(ctx context.Context, roots []plumbing.Hash, cut map[plumbi
 	return dropped, s.rewrite(ctx, packs, loose, func(h plumbing.Hash) (bool, error) { return needed[h], nil })
 }
 
-// moved is an entry of a pack whose objects move to another.
+// moved is an entry of a pack whose objects move to a new pack.
 type moved struct {
 	offset int64
 	hash   plumbing.Hash
 	wanted bool
-	to     int64 // offset in the new pack; 0 while it has none
+	to     int64 // offset in the new pack; 0 until it is written
 }
 
+// entries returns the entries of a pack in the order of their offsets.
 func (p *pack) entries() ([]moved, error) {
 	all := make([]moved, 0, p.count())
 	err := p.each(0, func(i int64, h plumbing.Hash) (bool, error) {
@@ -113,8 +115,8 @@ func (p *pack) entries() ([]moved, error) {
 	return all, err
 }
 
-// rewrite makes one pack of packs and loose objects, of what is wanted of
-// them, and removes them.
+// rewrite writes the wanted objects of packs and loose files into one new pack, and then
+// removes the old ones.
 func (s *Store) rewrite(
 	ctx context.Context,
 	packs []*pack,
@@ -204,8 +206,8 @@ func (s *Store) rewrite(
 	return s.remove(packs, loose, filepath.Join(s.packDir(), "pack-"+checksum.String()+".pack"))
 }
 
-// move writes one entry of a pack to another: as it is compressed, where what
-// it is a difference to went there before.
+// move writes one entry to the new pack. It copies the compressed bytes, unless the entry
+// is a delta whose base is not in the new pack before it.
 func (s *Store) move(w *packWriter, p *pack, all []moved, i int) error {
 	e := &all[i]
 	if !e.wanted {
@@ -245,8 +247,8 @@ func (s *Store) move(w *packWriter, p *pack, all []moved, i int) error {
 	return w.copied(e.hash, head.kind, head.size, base, io.NewSectionReader(p.data, head.data, end-head.data))
 }
 
-// remove removes what is in a new pack now. The index goes first: no pack is
-// listed that is not there.
+// remove removes packs and loose objects, except for the pack at the path but. It removes
+// the index of a pack first, so that no pack is listed that is gone.
 func (s *Store) remove(packs []*pack, loose []plumbing.Hash, but string) error {
 	gone := func(path string) error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -259,7 +261,7 @@ func (s *Store) remove(packs []*pack, loose []plumbing.Hash, but string) error {
 			continue
 		}
 		base := p.path[:len(p.path)-len(".pack")]
-		// Other files that Git keeps beside a pack are of no use without it.
+		// git may have put other files beside the pack, which are of no use without it.
 		for _, suffix := range []string{".idx", ".pack", ".rev", ".bitmap", ".mtimes", ".keep"} {
 			if err := gone(base + suffix); err != nil {
 				return err

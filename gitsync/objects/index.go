@@ -13,20 +13,19 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// ErrDamaged marks what can only be a damaged repository.
+// ErrDamaged means that the repository is damaged.
 var ErrDamaged = errors.New("the object store is damaged")
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, fmt.Errorf(format, args...))
 }
 
-// index is the index of a pack, of version 2: the hashes sorted, then a
-// checksum and an offset for each. It stays on the disk but for the fan: how
-// many hashes begin with a byte or a smaller one.
+// index is the index of a pack, in version 2: the sorted hashes, then a checksum and an
+// offset for each. It stays on the disk, except for the fan-out table.
 type index struct {
 	file     *os.File
 	fan      [257]int64 // fan[b] hashes begin with less than b
-	large    int64      // offsets that need 64 bits
+	large    int64      // how many offsets need 64 bits
 	checksum plumbing.Hash
 }
 
@@ -62,12 +61,12 @@ func (x *index) readHead() error {
 		return damaged("%s is cut off: %w", info.Name(), err)
 	}
 	if !bytes.Equal(head[:8], indexMagic) {
-		return damaged("%s is no index of a pack", info.Name())
+		return damaged("%s is not the index of a pack", info.Name())
 	}
 	for b := range 256 {
 		x.fan[b+1] = int64(binary.BigEndian.Uint32(head[8+4*b:]))
 		if x.fan[b+1] < x.fan[b] {
-			return damaged("%s does not count its objects upwards", info.Name())
+			return damaged("the fan-out table of %s is not sorted", info.Name())
 		}
 	}
 	room := info.Size() - indexHead - indexTail - x.count()*indexEntry
@@ -81,11 +80,11 @@ func (x *index) readHead() error {
 func (x *index) count() int64 { return x.fan[256] }
 func (x *index) close()       { x.file.Close() }
 
-// window is how many hashes are read at once: so many that the place that a
-// hash should have, for hashes are spread evenly, is nearly always among them.
+// window is how many hashes are read at once. Hashes are distributed evenly, so we can
+// guess where one is; the window is so large that it is nearly always in it.
 const window = 128
 
-// find gives the offset of an object in the pack.
+// find returns the offset of an object in the pack.
 func (x *index) find(h plumbing.Hash) (offset int64, ok bool, err error) {
 	low, high := x.fan[h[0]], x.fan[int(h[0])+1]
 	guess := low + int64(uint64(binary.BigEndian.Uint32(h[1:5]))*uint64(high-low)>>32)
@@ -115,6 +114,7 @@ func (x *index) find(h plumbing.Hash) (offset int64, ok bool, err error) {
 	return 0, false, nil
 }
 
+// offset returns the offset of the i-th object.
 func (x *index) offset(i int64) (int64, error) {
 	var b [8]byte
 	if _, err := x.file.ReadAt(b[:4], indexHead+x.count()*(hashSize+4)+i*4); err != nil {
@@ -133,7 +133,7 @@ func (x *index) offset(i int64) (int64, error) {
 	return int64(binary.BigEndian.Uint64(b[:]) &^ (1 << 63)), nil
 }
 
-// each names all objects from the i-th on, by their hashes, until it is told to stop.
+// each calls visit with the hashes of all objects from the i-th on, until visit returns false.
 func (x *index) each(i int64, visit func(i int64, h plumbing.Hash) (more bool, err error)) error {
 	names := bufio.NewReaderSize(io.NewSectionReader(x.file, indexHead+i*hashSize, (x.count()-i)*hashSize), 32<<10)
 	for ; i < x.count(); i++ {
@@ -148,14 +148,14 @@ func (x *index) each(i int64, visit func(i int64, h plumbing.Hash) (more bool, e
 	return nil
 }
 
-// written is an object of a pack that is being made.
+// written is an object in a pack that is being made.
 type written struct {
 	hash   plumbing.Hash
 	offset int64
 	crc    uint32
 }
 
-// writeIndex writes the index of a pack; it sorts the objects.
+// writeIndex sorts the objects of a pack, and writes its index.
 func writeIndex(out io.Writer, all []written, checksum plumbing.Hash) error {
 	sort.Slice(all, func(i, j int) bool { return bytes.Compare(all[i].hash[:], all[j].hash[:]) < 0 })
 	sum := newSum()
@@ -163,7 +163,7 @@ func writeIndex(out io.Writer, all []written, checksum plumbing.Hash) error {
 	number := func(n uint32) {
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], n)
-		buffer.Write(b[:]) // the buffer remembers its first error
+		buffer.Write(b[:]) // Flush returns the first error
 	}
 	buffer.Write(indexMagic)
 	n := 0

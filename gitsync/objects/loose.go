@@ -20,7 +20,7 @@ func (s *Store) loosePath(h plumbing.Hash) string {
 	return filepath.Join(s.dir, name[:2], name[2:])
 }
 
-// looseHead reads the type and the size, which come before the content.
+// looseHead reads the type and the size of an object, which come before its content.
 func looseHead(f *os.File) (kind plumbing.ObjectType, size int64, in io.ReadCloser, err error) {
 	if in, err = newUnzip(f); err != nil {
 		return 0, 0, nil, damaged("%s: %w", f.Name(), noEOF(err))
@@ -46,10 +46,10 @@ func looseHead(f *os.File) (kind plumbing.ObjectType, size int64, in io.ReadClos
 	if err != nil {
 		return 0, 0, nil, damaged("%s: %w", f.Name(), noEOF(err))
 	}
-	return 0, 0, nil, damaged("%s is no object", f.Name())
+	return 0, 0, nil, damaged("%s is not an object", f.Name())
 }
 
-// loose reads an object that has a file of its own, and closes that.
+// loose reads a loose object from its open file, and closes the file.
 func (s *Store) loose(f *os.File, h plumbing.Hash) (*stored, error) {
 	defer f.Close()
 	kind, size, in, err := looseHead(f)
@@ -78,7 +78,7 @@ func (s *Store) loose(f *os.File, h plumbing.Hash) (*stored, error) {
 	return &stored{kind: kind, hash: h, size: size, content: content}, nil
 }
 
-// looseReader reads the content of a loose file piece by piece.
+// looseReader reads the content of a loose object, and closes its file.
 type looseReader struct {
 	io.ReadCloser
 	file *os.File
@@ -86,9 +86,10 @@ type looseReader struct {
 
 func (r looseReader) Close() error { return errors.Join(r.ReadCloser.Close(), r.file.Close()) }
 
+// openLoose opens the content of a large loose object.
 func (s *Store) openLoose(h plumbing.Hash) (io.ReadCloser, error) {
 	f, err := os.Open(s.loosePath(h))
-	if errors.Is(err, fs.ErrNotExist) { // compacted meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // it has been compacted
 		if _, err := s.list(); err != nil {
 			return nil, err
 		}
@@ -113,8 +114,8 @@ func (s *Store) openLoose(h plumbing.Hash) (io.ReadCloser, error) {
 	return looseReader{in, f}, nil
 }
 
-// looseBelow lists the loose objects whose hash begins with a byte.
-func (s *Store) looseBelow(b byte) ([]plumbing.Hash, error) {
+// looseWithByte lists the loose objects whose hash begins with a byte.
+func (s *Store) looseWithByte(b byte) ([]plumbing.Hash, error) {
 	fan := hex.EncodeToString([]byte{b})
 	entries, err := os.ReadDir(filepath.Join(s.dir, fan))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,10 +130,11 @@ func (s *Store) looseBelow(b byte) ([]plumbing.Hash, error) {
 	return all, nil
 }
 
+// looseNames lists all loose objects.
 func (s *Store) looseNames() ([]plumbing.Hash, error) {
 	var all []plumbing.Hash
 	for b := range 256 {
-		some, err := s.looseBelow(byte(b))
+		some, err := s.looseWithByte(byte(b))
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +143,7 @@ func (s *Store) looseNames() ([]plumbing.Hash, error) {
 	return all, nil
 }
 
-// Put stores one object in a file of its own.
+// Put stores one object in a loose file.
 func (s *Store) Put(o plumbing.EncodedObject) error {
 	path := s.loosePath(o.Hash())
 	if _, err := os.Lstat(path); err == nil {
@@ -191,10 +193,9 @@ func (s *Store) Put(o plumbing.EncodedObject) error {
 	return err
 }
 
-// Sweep removes what was being written when its writer was killed. Nobody may
-// be writing.
+// Sweep removes the temporary files of writers that were killed. Nobody may be writing.
 func (s *Store) Sweep() {
-	left, _ := filepath.Glob(filepath.Join(s.packDir(), "tmp_*")) // the pattern is right
+	left, _ := filepath.Glob(filepath.Join(s.packDir(), "tmp_*")) // the pattern is valid
 	for _, path := range left {
 		os.Remove(path)
 	}

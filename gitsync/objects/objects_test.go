@@ -169,9 +169,9 @@ func (r *repository) same(s *Store) {
 	}
 }
 
-// A pack that git made arrives, with deltas by offset or by name: the index is
-// the very one that git makes, and every object can be read.
-func TestAPackArrives(t *testing.T) {
+// For a pack that git made, with deltas by offset or by name, we write the same index as
+// git, and every object can be read.
+func TestReceive(t *testing.T) {
 	for _, how := range []string{"offsets", "names"} {
 		t.Run(how, func(t *testing.T) {
 			r := history(t, 60)
@@ -218,7 +218,7 @@ func packPath(t *testing.T, r *repository) string {
 	return found[0]
 }
 
-// A store that git itself wrote is read: packed, and loose.
+// A store that git wrote can be read, packed and loose.
 func TestWhatGitStored(t *testing.T) {
 	r := history(t, 25)
 	r.same(r.open())
@@ -238,9 +238,9 @@ func packPathOf(r *repository, pack []byte) string {
 	return filepath.Join(r.dir, "objects/pack", fmt.Sprintf("pack-%x.pack", pack[len(pack)-hashSize:]))
 }
 
-// Somebody reads all objects, again and again, while packs arrive and are made
-// into one, with the loose objects: nothing is ever missing, and in the end
-// there are few packs, which git finds in order.
+// While packs are received and compacted together with loose objects, a reader reads all
+// objects again and again, and none is ever missing. In the end there are few packs, which
+// git fsck accepts.
 func TestCompactingUnderAReader(t *testing.T) {
 	r := history(t, 30)
 	s := open(t, filepath.Join(t.TempDir(), "mirror", "objects"))
@@ -312,20 +312,24 @@ func TestCompactingUnderAReader(t *testing.T) {
 	r.fsck(s)
 }
 
-// fsck lets git judge a store.
+// fsck checks a store with git.
 func (r *repository) fsck(s *Store) {
 	r.t.Helper()
 	bare := filepath.Dir(s.dir)
 	head := []byte("ref: refs/heads/main\n")
-	if err := errors.Join(os.WriteFile(filepath.Join(bare, "HEAD"), head, 0o644), os.MkdirAll(filepath.Join(bare, "refs/heads"), 0o755),
-		os.WriteFile(filepath.Join(bare, "refs/heads/main"), []byte(r.git("rev-parse", "main")), 0o644)); err != nil {
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(bare, "HEAD"), head, 0o644),
+		os.MkdirAll(filepath.Join(bare, "refs/heads"), 0o755),
+		os.WriteFile(filepath.Join(bare, "refs/heads/main"), []byte(r.git("rev-parse", "main")), 0o644),
+	); err != nil {
 		r.t.Fatal(err)
 	}
 	(&repository{r.t, bare}).git("fsck", "--full", "--strict")
 }
 
-// Half of the history was thrown away: what only it needs goes, and what a
-// root needs stays, though it was stored as a difference to what goes.
+// When half of the history is no longer needed, Prune removes what only that half
+// needs. It keeps what a root needs, even if that is stored as a delta to a removed
+// object.
 func TestPruning(t *testing.T) {
 	r := history(t, 40)
 	pack, _ := r.packOf()
@@ -375,8 +379,8 @@ func TestPruning(t *testing.T) {
 	}
 }
 
-// Something befalls the files: opening or reading says that they are damaged,
-// whatever it is, and never gives another content.
+// When a file of the store is damaged in any way, opening or reading returns ErrDamaged,
+// and never wrong content.
 func TestDamage(t *testing.T) {
 	r := history(t, 12)
 	pack, idx := r.packOf()
@@ -399,17 +403,20 @@ func TestDamage(t *testing.T) {
 			}
 			return pack, bad
 		},
-		"pack lost":             func() ([]byte, []byte) { return nil, idx },
-		"pack cut":              func() ([]byte, []byte) { return pack[:len(pack)/2], idx },
-		"pack empty":            func() ([]byte, []byte) { return []byte{}, idx },
-		"zeros within the pack": func() ([]byte, []byte) { return zeroed(pack, packHead, len(pack)-packHead-hashSize), idx },
+		"pack lost":  func() ([]byte, []byte) { return nil, idx },
+		"pack cut":   func() ([]byte, []byte) { return pack[:len(pack)/2], idx },
+		"pack empty": func() ([]byte, []byte) { return []byte{}, idx },
+		"zeros within the pack": func() ([]byte, []byte) {
+			return zeroed(pack, packHead, len(pack)-packHead-hashSize), idx
+		},
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			pack, idx := damage()
 			dir := filepath.Join(t.TempDir(), "objects")
 			base := filepath.Join(dir, "pack", strings.TrimSuffix(filepath.Base(path), ".pack"))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(base), 0o755), os.WriteFile(base+".idx", idx, 0o644)); err != nil {
+			err := errors.Join(os.MkdirAll(filepath.Dir(base), 0o755), os.WriteFile(base+".idx", idx, 0o644))
+			if err != nil {
 				t.Fatal(err)
 			}
 			if pack != nil {
@@ -443,9 +450,8 @@ func zeroed(b []byte, from, n int) []byte {
 	return b
 }
 
-// The pack breaks off somewhere, or something in it is another: nothing of it
-// is kept, not even the file.
-func TestWhatArrivesDamagedIsNotKept(t *testing.T) {
+// When a pack breaks off or is changed anywhere, nothing of it is kept, not even the file.
+func TestDamagedPacksAreNotKept(t *testing.T) {
 	r := history(t, 9)
 	pack, _ := r.packOf()
 	s := open(t, filepath.Join(t.TempDir(), "objects"))
@@ -466,8 +472,8 @@ func TestWhatArrivesDamagedIsNotKept(t *testing.T) {
 	}
 }
 
-// A difference unfolds to more than memory has room for, another claims so,
-// and one is to itself.
+// Deltas that unfold to more than fits into memory, that only claim to, or that refer to
+// themselves are refused.
 func TestHostilePacks(t *testing.T) {
 	base := bytes.Repeat([]byte("x"), 1<<16)
 	bomb := []byte{0x80, 0x80, 4, 0x80, 0x80, 0x80, 0x80, 0x40} // from 64 KiB to 16 GiB
@@ -476,7 +482,9 @@ func TestHostilePacks(t *testing.T) {
 	}
 	short := []byte{0x80, 0x80, 4, 10, 0x80}
 	outside := []byte{0x80, 0x80, 4, 10, 0x9f, 0xff, 0xff, 0xff, 0xff, 10}
-	for name, delta := range map[string][]byte{"bomb": bomb, "longer than it says": short, "outside of its base": outside, "no delta": {1}, "empty": {}} {
+	for name, delta := range map[string][]byte{
+		"bomb": bomb, "longer than it says": short, "outside of its base": outside, "no delta": {1}, "empty": {},
+	} {
 		t.Run(name, func(t *testing.T) {
 			err := open(t, filepath.Join(t.TempDir(), "o")).Receive(bytes.NewReader(craft(t, base, delta, false)))
 			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrTooLarge) {
@@ -489,7 +497,7 @@ func TestHostilePacks(t *testing.T) {
 			t,
 			filepath.Join(t.TempDir(), "o"),
 		).Receive(bytes.NewReader(craft(t, base, []byte{0x80, 0x80, 4, 1, 1, 'x'}, true)))
-		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "did not arrive") {
+		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "not in it") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -539,7 +547,7 @@ func craft(t testing.TB, base, delta []byte, lost bool) []byte {
 	return out.Bytes()
 }
 
-// The names that somebody chose are not spread evenly: each is found still.
+// Hashes that somebody chose are not distributed evenly. They are found nevertheless.
 func TestAnIndexOfUnevenNames(t *testing.T) {
 	var all []written
 	for i := range 5000 {
@@ -572,7 +580,7 @@ func TestAnIndexOfUnevenNames(t *testing.T) {
 	}
 }
 
-// Whatever arrives: it is refused, or all of it can be read.
+// Whatever is received is either refused, or can be read completely.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00"))
 	for _, lost := range []bool{false, true} {

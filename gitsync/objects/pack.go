@@ -19,8 +19,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/hash"
 )
 
-// pack is a file of compressed objects, some of them as differences (deltas)
-// to another of the same pack.
+// pack is a file of compressed objects. Some of them are deltas to another object of the
+// same pack.
 type pack struct {
 	*index
 	path string // of the pack
@@ -33,7 +33,7 @@ type pack struct {
 
 const packHead = 12
 
-// open opens the pack when something of it is wanted first.
+// open opens the file of the pack, once.
 func (p *pack) open() error {
 	p.once.Do(func() { p.err = p.openData() })
 	return p.err
@@ -59,7 +59,7 @@ func (p *pack) openData() error {
 	case err != nil:
 		err = damaged("%s is cut off: %w", info.Name(), err)
 	case string(head[:4]) != "PACK" || int64(binary.BigEndian.Uint32(head[8:])) != p.count() || tail != p.checksum:
-		err = damaged("%s is not the pack of its index", info.Name())
+		err = damaged("%s does not fit to its index", info.Name())
 	}
 	if err != nil {
 		f.Close()
@@ -82,19 +82,19 @@ const (
 	referenceDelta = plumbing.REFDeltaObject
 )
 
-// entryHead is what comes before the compressed bytes of an entry.
+// entryHead is the header of an entry, before its compressed bytes.
 type entryHead struct {
 	kind plumbing.ObjectType
-	size int64 // of what is compressed
-	base int64 // of an offsetDelta: where the base is
+	size int64 // of the uncompressed bytes
+	base int64 // of an offsetDelta: the offset of its base
 	ref  plumbing.Hash
-	data int64 // where the compressed bytes begin
+	data int64 // offset of the compressed bytes
 }
 
-// errHead says that an entry begins with something else.
+// errHead means that the header of an entry is malformed.
 var errHead = errors.New("an entry of the pack is malformed")
 
-// readHead reads the head of the entry at an offset.
+// readHead reads the header of the entry at an offset.
 func readHead(in io.ByteReader, offset int64) (entryHead, error) {
 	h := entryHead{data: offset}
 	next := func() (byte, error) { h.data++; return in.ReadByte() }
@@ -140,9 +140,10 @@ func readHead(in io.ByteReader, offset int64) (entryHead, error) {
 	return h, nil
 }
 
-// maxHead is how long a head may be.
+// maxHead is the largest size of a header.
 const maxHead = 10 + hashSize
 
+// head returns the header of the entry at an offset.
 func (p *pack) head(offset int64) (entryHead, error) {
 	var buf [maxHead]byte
 	if offset < packHead || offset >= p.size {
@@ -159,12 +160,12 @@ func (p *pack) head(offset int64) (entryHead, error) {
 	return h, nil
 }
 
-// unzip reads the compressed bytes of an entry.
+// unzip returns a reader of the uncompressed bytes of an entry.
 func (p *pack) unzip(h entryHead) (io.ReadCloser, error) {
 	return newUnzip(io.NewSectionReader(p.data, h.data, p.size-h.data))
 }
 
-// inflate gives the uncompressed bytes of an entry.
+// inflate returns the uncompressed bytes of an entry.
 func (p *pack) inflate(h entryHead) ([]byte, error) {
 	in, err := p.unzip(h)
 	if err != nil {
@@ -178,7 +179,8 @@ func (p *pack) inflate(h entryHead) ([]byte, error) {
 	return content, err
 }
 
-// unzipper reads something compressed; what it needs for that is used again.
+// unzipper decompresses. It is reused, because each has a window of 32 KiB and a
+// checkout reads thousands of objects.
 type unzipper struct {
 	in *bufio.Reader
 	z  io.ReadCloser
@@ -201,7 +203,7 @@ func newUnzip(in io.Reader) (io.ReadCloser, error) {
 	return &unzipping{u}, nil
 }
 
-// unzipping has an unzipper until it is closed.
+// unzipping is a reader that returns its unzipper to the pool when it is closed.
 type unzipping struct{ u *unzipper }
 
 func (r *unzipping) Read(p []byte) (int, error) { return r.u.z.Read(p) }
@@ -215,15 +217,15 @@ func (r *unzipping) Close() error {
 	return nil
 }
 
-// MaxInMemory bounds what is read into memory at once. Files that are not
-// stored as differences are not: they are read piece by piece.
+// MaxInMemory is the largest object, in bytes, that is read into memory. Large files that
+// are not stored as deltas are streamed, and may be larger.
 const MaxInMemory = 256 << 20
 
-// ErrTooLarge says that an object does not fit into MaxInMemory.
+// ErrTooLarge means that an object is larger than MaxInMemory.
 var ErrTooLarge = fmt.Errorf("an object is larger than %d MiB", MaxInMemory>>20)
 
-// readExactly reads so many bytes, and makes sure that they are all. It takes
-// room as they come: the size is only what somebody said.
+// readExactly reads size bytes, and returns an error if there are more or fewer. Its buffer
+// grows with what is read, because the size comes from a stranger.
 func readExactly(in io.Reader, size int64) ([]byte, error) {
 	if size > MaxInMemory {
 		return nil, ErrTooLarge
@@ -242,7 +244,7 @@ func readExactly(in io.Reader, size int64) ([]byte, error) {
 	var more [1]byte
 	switch n, err := io.ReadFull(in, more[:]); {
 	case n > 0:
-		return nil, errors.New("it is longer than it says")
+		return nil, errors.New("it is longer than its header says")
 	case err != io.EOF:
 		return nil, err
 	}
@@ -256,9 +258,9 @@ func noEOF(err error) error {
 	return err
 }
 
-var errDelta = errors.New("a difference does not fit to its base")
+var errDelta = errors.New("a delta does not fit its base")
 
-// patch applies a delta: pieces of the base and bytes of its own.
+// patch applies a delta, which consists of pieces of the base and new bytes.
 func patch(base, delta []byte) ([]byte, error) {
 	from, n := binary.Uvarint(delta)
 	if n <= 0 || from != uint64(len(base)) {
@@ -309,7 +311,7 @@ func patch(base, delta []byte) ([]byte, error) {
 	return out, nil
 }
 
-// deltaSize gives how long what a delta makes is, from its first bytes.
+// deltaSize returns the size of the object that a delta makes, from the first bytes of the delta.
 func deltaSize(delta []byte) (int64, error) {
 	_, n := binary.Uvarint(delta)
 	if n <= 0 {
@@ -322,22 +324,22 @@ func deltaSize(delta []byte) (int64, error) {
 	return int64(size), nil
 }
 
-// newSum makes the hash that Git names things by: SHA-1, which notices known attacks.
+// newSum returns Git's hash: SHA-1 with detection of the known collision attacks.
 func newSum() stdhash.Hash { return hash.New(crypto.SHA1) }
 
-// prefix is what the name of an object also covers.
+// prefix returns what is hashed before the content of an object.
 func prefix(kind plumbing.ObjectType, size int64) string {
 	return kind.String() + " " + strconv.FormatInt(size, 10) + "\x00"
 }
 
-// nameOf computes the name of an object with a hash that may be used again.
+// nameOf computes the name of an object with sum, which it resets first.
 func nameOf(sum stdhash.Hash, kind plumbing.ObjectType, content []byte) (h plumbing.Hash) {
 	sum.Reset()
-	io.WriteString(sum, prefix(kind, int64(len(content)))) // a hash takes everything
+	io.WriteString(sum, prefix(kind, int64(len(content)))) // writing to a hash never fails
 	sum.Write(content)
 	sum.Sum(h[:0])
 	return h
 }
 
-// packName gives the name of a pack from that of its index.
+// packName returns the path of a pack from that of its index.
 func packName(index string) string { return strings.TrimSuffix(index, ".idx") + ".pack" }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// reach gives everything that some commits and tags need, themselves included.
+// reach returns everything that some commits and tags need, including themselves.
 func (s *Store) reach(
 	ctx context.Context,
 	roots []plumbing.Hash,
@@ -39,7 +39,7 @@ func (s *Store) reach(
 		found[h] = true
 		o, err := s.EncodedObject(plumbing.AnyObject, h)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			err = damaged("object %s is lost", h)
+			err = damaged("object %s is missing", h)
 		}
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func (s *Store) reach(
 			}
 			err = eachEntry(content, func(mode string, e plumbing.Hash) {
 				switch mode {
-				case "160000": // of another repository
+				case "160000": // a submodule
 				case "40000", "040000":
 					todo = append(todo, e)
 				default:
@@ -83,6 +83,7 @@ func (s *Store) reach(
 	return found, nil
 }
 
+// read returns the content of an object.
 func read(o plumbing.EncodedObject) ([]byte, error) {
 	in, err := o.Reader()
 	if err != nil {
@@ -94,7 +95,7 @@ func read(o plumbing.EncodedObject) ([]byte, error) {
 
 var errTree = errors.New("it is malformed")
 
-// eachEntry names the entries of a tree.
+// eachEntry calls visit with each entry of a tree.
 func eachEntry(tree []byte, visit func(mode string, h plumbing.Hash)) error {
 	for len(tree) > 0 {
 		head, rest, ok := bytes.Cut(tree, []byte{0})

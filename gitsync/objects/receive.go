@@ -17,8 +17,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Receive stores a pack that arrives. Every object is unpacked and named, and
-// none is to be found here before all are: the index is written last.
+// Receive stores a pack that is read from a remote. It unpacks every object and computes
+// its name. Readers find the objects only when all of them are stored, because the index
+// is written last.
 func (s *Store) Receive(in io.Reader) error {
 	out, err := s.newPack()
 	if err != nil {
@@ -40,30 +41,30 @@ func (s *Store) Receive(in io.Reader) error {
 	return out.keep(all, a.checksum)
 }
 
-// arrival is a pack that arrives. An entry takes 48 bytes of memory until the
-// pack is stored, and each difference another 8.
+// arrival is a pack that is being received. It needs 48 bytes of memory for each entry, and
+// 8 more for each delta.
 type arrival struct {
 	file     *os.File
-	sum      hash.Hash // of the object that is being named
-	entries  []arrived // by offset
-	deltas   []delta   // to a base by its offset; by base, then by entry
-	refs     map[plumbing.Hash][]int32
+	sum      hash.Hash                 // for names of objects
+	entries  []arrived                 // by offset
+	deltas   []delta                   // those that name their base by its offset; resolve sorts them by base and entry
+	refs     map[plumbing.Hash][]int32 // entries of deltas that name their base by its hash
 	checksum plumbing.Hash
 	size     int64
 }
 
 type arrived struct {
 	written
-	kind     plumbing.ObjectType // as it is stored; that of the object once it is named
-	resolved bool                // it is stored as a difference, and is named
+	kind     plumbing.ObjectType // of the entry, and once a delta is resolved, of its object
+	resolved bool                // it is a delta whose object has its name
 }
 
 type delta struct{ base, entry int32 }
 
-// ErrMalformed says that what arrived is no pack that can be stored.
+// ErrMalformed means that what was received is not a pack that can be stored.
 var ErrMalformed = errors.New("the pack is malformed")
 
-// ofPack tells what is wrong with a pack from what befell it on its way.
+// ofPack turns an error about the content of a received pack into ErrMalformed.
 func ofPack(err error) error {
 	var compressed flate.CorruptInputError
 	for _, wrong := range []error{errHead, errDelta, zlib.ErrHeader, zlib.ErrChecksum, zlib.ErrDictionary} {
@@ -77,7 +78,7 @@ func ofPack(err error) error {
 	return err
 }
 
-// take writes the pack to the disk as it comes, and names what is no difference.
+// take writes the pack to the disk while it reads it, and computes the names of the objects that are not deltas.
 func (a *arrival) take(in io.Reader) error {
 	w := &intake{in: in, out: bufio.NewWriterSize(a.file, 128<<10), sum: newSum()}
 	var head [packHead]byte
@@ -86,7 +87,7 @@ func (a *arrival) take(in io.Reader) error {
 	}
 	version, count := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint32(head[8:])
 	if string(head[:4]) != "PACK" || version != 2 && version != 3 {
-		return fmt.Errorf("%w: it does not begin as one", ErrMalformed)
+		return fmt.Errorf("%w: it does not begin like a pack", ErrMalformed)
 	}
 	if err := w.flush(); err != nil {
 		return err
@@ -158,15 +159,16 @@ func (a *arrival) take(in io.Reader) error {
 	return w.out.Flush()
 }
 
-// intake reads byte by byte what arrives, and passes on what was read: to the
-// disk, to the checksum of the pack, and to that of the entry.
+// intake reads from the remote, and passes on what was read: to the disk, to the checksum
+// of the pack, and to that of the entry. It implements io.ByteReader, so that zlib does not
+// read beyond the end of an entry.
 type intake struct {
 	in         io.Reader
 	out        *bufio.Writer
 	sum        hash.Hash
 	crc        uint32
 	buf        [64 << 10]byte
-	done, next int // passed on; read
+	done, next int // up to where buf is passed on, and read
 	end        int
 	passed     int64
 }
@@ -221,20 +223,20 @@ func (w *intake) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// maxPath bounds what is kept of the bases while differences to differences
-// are resolved; what is dropped is unpacked again.
+// maxPath is how many bytes of bases are kept while deltas to deltas are resolved. Bases
+// that are dropped are unpacked again.
 const maxPath = 32 << 20
 
-// onPath is a base on the way from an object that is no difference to one that
-// is, with the differences to it that are still to be resolved.
+// onPath is a base on the way from an object that is not a delta to the delta that is being
+// resolved.
 type onPath struct {
 	entry    int32
-	content  []byte // nil: dropped
-	children []int32
+	content  []byte  // nil when it was dropped
+	children []int32 // deltas to it that are not resolved yet
 }
 
-// resolve names the objects that are stored as differences: from each that is
-// not, down through all that build on it.
+// resolve computes the names of the objects that are stored as deltas. It starts at each
+// object that is not a delta, and goes through all deltas that build on it.
 func (a *arrival) resolve() error {
 	sort.Slice(a.deltas, func(i, j int) bool {
 		if a.deltas[i].base != a.deltas[j].base {
@@ -261,7 +263,7 @@ func (a *arrival) resolve() error {
 		left -= done
 	}
 	if left > 0 {
-		return fmt.Errorf("%w: %d of its objects are differences to others that did not arrive", ErrMalformed, left)
+		return fmt.Errorf("%w: %d of its objects are deltas to others that are not in it", ErrMalformed, left)
 	}
 	return nil
 }
@@ -278,7 +280,7 @@ func (a *arrival) firstDelta(base int32) int {
 	return sort.Search(len(a.deltas), func(n int) bool { return a.deltas[n].base >= base })
 }
 
-// children takes the differences to an object, of which each is resolved once.
+// children returns the deltas to an object. It is called once for each object.
 func (a *arrival) children(i int32) []int32 {
 	var all []int32
 	for n := a.firstDelta(i); n < len(a.deltas) && a.deltas[n].base == i; n++ {
@@ -291,7 +293,7 @@ func (a *arrival) children(i int32) []int32 {
 	return all
 }
 
-// below resolves everything that builds on an object that is named.
+// below resolves all deltas that build on an object whose name is known. It returns how many they are.
 func (a *arrival) below(p *pack, root int32) (done int, err error) {
 	kind := a.entries[root].kind
 	path := []onPath{{entry: root, children: a.children(root)}}
@@ -328,7 +330,7 @@ func (a *arrival) below(p *pack, root int32) (done int, err error) {
 	return done, nil
 }
 
-// content gives that of the last on the path, and unpacks it where it was dropped.
+// content returns the content of the last base on the path, and unpacks it again if it was dropped.
 func (a *arrival) content(p *pack, path []onPath, kept *int) ([]byte, error) {
 	top := len(path) - 1
 	if path[top].content != nil {
@@ -362,7 +364,7 @@ func (a *arrival) content(p *pack, path []onPath, kept *int) ([]byte, error) {
 	return content, nil
 }
 
-// apply unpacks a difference.
+// apply unpacks a delta.
 func (a *arrival) apply(p *pack, n int32, base []byte) ([]byte, error) {
 	h, err := p.head(a.entries[n].offset)
 	if err != nil {
@@ -375,7 +377,7 @@ func (a *arrival) apply(p *pack, n int32, base []byte) ([]byte, error) {
 	return patch(base, delta)
 }
 
-// newFile is a pack that is being made: it counts once it has its index.
+// newFile is a pack that is being made. It becomes part of the store when it gets its index.
 type newFile struct {
 	store *Store
 	file  *os.File
@@ -392,13 +394,13 @@ func (s *Store) newPack() (*newFile, error) {
 	return &newFile{s, f}, nil
 }
 
-// discard removes the file, unless it was kept.
+// discard removes the file, unless keep was called.
 func (n *newFile) discard() {
 	n.file.Close()
 	os.Remove(n.file.Name())
 }
 
-// keep gives the pack its name and its index.
+// keep writes the index of the pack, and gives both their names.
 func (n *newFile) keep(all []written, checksum plumbing.Hash) error {
 	if len(all) == 0 {
 		return nil

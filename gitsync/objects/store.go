@@ -23,15 +23,15 @@ type Store struct {
 
 	mu      sync.Mutex
 	packs   []*pack
-	retired []*pack // not listed any more, open until Close: somebody may be reading them
-	listed  time.Time
-	changed time.Time // of the folder of packs, when it was listed
+	retired []*pack   // gone from the disk, but open until Close, because somebody may be reading them
+	listed  time.Time // when the folder of packs was listed
+	changed time.Time // the modification time that the folder had then
 	cache   cache
 }
 
 var _ storer.EncodedObjectStorer = (*Store)(nil)
 
-// Open looks at the packs of a folder; it reads little more than their names.
+// Open opens the store in a folder. It reads little more than the names of the packs.
 func Open(dir string) (*Store, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Close closes all files; nothing that was given out can be read any more.
+// Close closes all files. Objects that are streamed cannot be read any more.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Store) Close() {
 
 func (s *Store) packDir() string { return filepath.Join(s.dir, "pack") }
 
-// list looks at the packs again, if there can be others than before.
+// list lists the packs again if the folder may have changed. It returns whether there are new ones.
 func (s *Store) list() (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Store) list() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// A change within the same tick of the clock leaves the time as it is.
+	// A change within the same clock tick does not change the modification time.
 	if info.ModTime().Equal(s.changed) && s.listed.Sub(s.changed) > time.Second {
 		return false, nil
 	}
@@ -95,7 +95,7 @@ func (s *Store) list() (changed bool, err error) {
 		}
 		p, err := openPack(filepath.Join(s.packDir(), e.Name()), path)
 		if err != nil {
-			s.packs = append(s.packs, packs...) // Close finds them there
+			s.packs = append(s.packs, packs...) // so that Close closes them
 			return false, err
 		}
 		if p != nil {
@@ -105,14 +105,14 @@ func (s *Store) list() (changed bool, err error) {
 	for _, p := range known {
 		s.retired = append(s.retired, p)
 	}
-	// Most is asked of the largest.
+	// The largest first: it has most objects.
 	slices.SortFunc(packs, func(a, b *pack) int { return int(b.count() - a.count()) })
 	s.packs = packs
 	return changed, nil
 }
 
-// openPack opens a pack that was listed. nil without an error says that it was
-// removed meanwhile: the index goes first.
+// openPack opens a pack that was listed. It returns nil without an error when the pack has
+// been removed since, which begins with the index.
 func openPack(indexPath, path string) (*pack, error) {
 	x, err := openIndex(indexPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,12 +126,12 @@ func openPack(indexPath, path string) (*pack, error) {
 		if _, there := os.Stat(indexPath); errors.Is(there, fs.ErrNotExist) {
 			return nil, nil
 		}
-		return nil, damaged("a pack is lost: %w", err)
+		return nil, damaged("a pack is missing: %w", err)
 	}
 	return &pack{index: x, path: path}, nil
 }
 
-// find gives the pack that has an object, opened.
+// find returns the open pack that has an object, and its offset in the pack.
 func (s *Store) find(h plumbing.Hash) (*pack, int64, error) {
 	s.mu.Lock()
 	packs := s.packs
@@ -146,7 +146,7 @@ func (s *Store) find(h plumbing.Hash) (*pack, int64, error) {
 		}
 		if err := p.open(); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // compacted into another; if not, it is not found
+				continue // it was compacted into another pack
 			}
 			return nil, 0, err
 		}
@@ -155,7 +155,7 @@ func (s *Store) find(h plumbing.Hash) (*pack, int64, error) {
 	return nil, 0, plumbing.ErrObjectNotFound
 }
 
-// lookUp finds an object in a pack or, with no pack, opens its loose file.
+// lookUp finds an object in a pack, or opens its loose file.
 func (s *Store) lookUp(h plumbing.Hash) (p *pack, offset int64, loose *os.File, err error) {
 	for range 2 {
 		if p, offset, err = s.find(h); !errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -188,9 +188,8 @@ func (s *Store) HasEncodedObject(h plumbing.Hash) error {
 	return err
 }
 
-// EncodedObject implements storer.EncodedObjectStorer. What is read into
-// memory is held against its name; large files are read piece by piece, and
-// are for the reader to check.
+// EncodedObject implements storer.EncodedObjectStorer. Objects that are read into memory are
+// checked against their hash. Large files are streamed, and the reader has to check them.
 func (s *Store) EncodedObject(kind plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
 	p, offset, loose, err := s.lookUp(h)
 	if err != nil {
@@ -242,10 +241,10 @@ func (s *Store) EncodedObjectSize(h plumbing.Hash) (int64, error) {
 	return deltaSize(start[:n])
 }
 
-// maxWhole is how large a file may be that is read at once.
+// maxWhole is the largest file, in bytes, that is read into memory rather than streamed.
 const maxWhole = 1 << 20
 
-// packed reads the object at a place.
+// packed reads the object at an offset of a pack.
 func (s *Store) packed(p *pack, offset int64, h plumbing.Hash) (*stored, error) {
 	head, err := p.head(offset)
 	if err != nil {
@@ -269,7 +268,7 @@ func (s *Store) packed(p *pack, offset int64, h plumbing.Hash) (*stored, error) 
 	return &stored{kind: kind, hash: h, size: int64(len(content)), content: content}, nil
 }
 
-// unpack reads an object through the chain of its deltas.
+// unpack reads an object by applying its chain of deltas.
 func (s *Store) unpack(p *pack, offset int64, head entryHead) (plumbing.ObjectType, []byte, error) {
 	type step struct {
 		offset int64
@@ -294,16 +293,17 @@ func (s *Store) unpack(p *pack, offset int64, head entryHead) (plumbing.ObjectTy
 			s.remember(at)
 			break
 		}
-		// A circle is longer than any chain.
+		// Only a cycle is longer than the pack.
 		if chain = append(chain, step{offset, head}); int64(len(chain)) > p.count() {
-			return 0, nil, damaged("at %d of %s: a circle of differences", offset, p.path)
+			return 0, nil, damaged("at %d of %s: a cycle of deltas", offset, p.path)
 		}
 		offset = head.base
 		if head.kind == referenceDelta {
 			var ok bool
 			var err error
 			if offset, ok, err = p.find(head.ref); err != nil || !ok {
-				return 0, nil, errors.Join(err, damaged("at %d of %s: the base %s is lost", offset, p.path, head.ref))
+				return 0, nil, errors.Join(err,
+					damaged("at %d of %s: the base %s is missing", offset, p.path, head.ref))
 			}
 		}
 		var err error
@@ -332,13 +332,13 @@ func (s *Store) remember(o cached) {
 	s.cache.put(o)
 }
 
-// stored is an object of a Store. Its content is not to be changed.
+// stored is an object of a Store. Its content must not be changed.
 type stored struct {
 	kind    plumbing.ObjectType
 	hash    plumbing.Hash
 	size    int64
 	content []byte
-	open    func() (io.ReadCloser, error) // instead of the content
+	open    func() (io.ReadCloser, error) // set instead of content when it is streamed
 }
 
 var _ plumbing.EncodedObject = (*stored)(nil)
@@ -359,7 +359,7 @@ func (o *stored) Reader() (io.ReadCloser, error) {
 	return whole{bytes.NewReader(o.content)}, nil
 }
 
-// whole reads what is in memory; readers look whether they can seek.
+// whole reads an object in memory. It can seek, which go-git makes use of.
 type whole struct{ *bytes.Reader }
 
 func (whole) Close() error { return nil }
@@ -393,10 +393,10 @@ func (s *Store) IterEncodedObjects(kind plumbing.ObjectType) (storer.EncodedObje
 	return storer.NewEncodedObjectLookupIter(s, kind, all), nil
 }
 
-// AddAlternate implements storer.EncodedObjectStorer: what others have is not looked for here.
+// AddAlternate implements storer.EncodedObjectStorer. A Store has no alternates.
 func (s *Store) AddAlternate(string) error { return errReadOnly }
 
-// each names every object once.
+// each calls visit with every object once.
 func (s *Store) each(visit func(plumbing.Hash) error) error {
 	loose, err := s.looseNames()
 	if err != nil {
@@ -426,7 +426,7 @@ func (s *Store) each(visit func(plumbing.Hash) error) error {
 	return nil
 }
 
-// WithPrefix gives the objects whose hash begins with some bytes.
+// WithPrefix returns the objects whose hash begins with some bytes.
 func (s *Store) WithPrefix(start []byte) ([]plumbing.Hash, error) {
 	var found []plumbing.Hash
 	if _, err := s.list(); err != nil || len(start) > hashSize {
@@ -441,7 +441,7 @@ func (s *Store) WithPrefix(start []byte) ([]plumbing.Hash, error) {
 			found = append(found, h)
 		}
 	}
-	loose, err := s.looseBelow(start[0])
+	loose, err := s.looseWithByte(start[0])
 	if err != nil {
 		return nil, err
 	}

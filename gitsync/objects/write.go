@@ -12,8 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Write stores objects as a pack, whole: looking for differences costs more
-// time than it saves room.
+// Write stores objects as a pack without deltas: looking for deltas would take more time
+// than the space is worth.
 func (s *Store) Write(all []plumbing.Hash, read func(plumbing.Hash) (plumbing.EncodedObject, error)) error {
 	if len(all) == 0 {
 		return nil
@@ -43,11 +43,11 @@ func (s *Store) Write(all []plumbing.Hash, read func(plumbing.Hash) (plumbing.En
 	return out.keep(w.all, checksum)
 }
 
-// packWriter writes a pack from its beginning to its end.
+// packWriter writes a pack.
 type packWriter struct {
 	out    *bufio.Writer
 	sum    hash.Hash
-	crc    uint32 // of the entry
+	crc    uint32 // of the current entry
 	offset int64
 	all    []written
 	zip    *zlib.Writer
@@ -73,7 +73,7 @@ func (w *packWriter) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// begin begins an entry.
+// begin writes the header of an entry.
 func (w *packWriter) begin(h plumbing.Hash, kind plumbing.ObjectType, size int64) error {
 	w.all = append(w.all, written{hash: h, offset: w.offset})
 	w.crc = 0
@@ -89,7 +89,7 @@ func (w *packWriter) begin(h plumbing.Hash, kind plumbing.ObjectType, size int64
 
 func (w *packWriter) end() { w.all[len(w.all)-1].crc = w.crc }
 
-// whole writes an object as it is.
+// whole writes an object without a delta.
 func (w *packWriter) whole(h plumbing.Hash, o plumbing.EncodedObject) error {
 	if err := w.begin(h, o.Type(), o.Size()); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (w *packWriter) whole(h plumbing.Hash, o plumbing.EncodedObject) error {
 	return nil
 }
 
-// copied writes the entry of another pack as it is compressed there. base is
-// where the base of a difference is in this one; 0 for what is none.
+// copied writes an entry with its compressed bytes from another pack. base is the offset of
+// a delta's base in this pack, and 0 for an object that is not a delta.
 func (w *packWriter) copied(h plumbing.Hash, kind plumbing.ObjectType, size, base int64, compressed io.Reader) error {
 	offset := w.offset
 	if base > 0 {
@@ -147,7 +147,7 @@ func (w *packWriter) copied(h plumbing.Hash, kind plumbing.ObjectType, size, bas
 	return nil
 }
 
-// finish writes the checksum, and gives it.
+// finish writes the checksum of the pack, and returns it.
 func (w *packWriter) finish() (checksum plumbing.Hash, err error) {
 	w.sum.Sum(checksum[:0])
 	if _, err := w.out.Write(checksum[:]); err != nil {

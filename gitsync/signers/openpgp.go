@@ -29,7 +29,7 @@ func (s *Set) addOpenPGP(block string) error {
 
 func (s *Set) verifyOpenPGP(payload []byte, text string) (signer Signer, err error) {
 	defer func() {
-		if recover() != nil { // the signature is what somebody pushed
+		if recover() != nil { // the signature comes from a stranger, and the library may panic on it
 			signer, err = Signer{}, fmt.Errorf("%w: the OpenPGP signature cannot be read", ErrBroken)
 		}
 	}()
@@ -58,6 +58,7 @@ func (s *Set) verifyOpenPGP(payload []byte, text string) (signer Signer, err err
 	return Signer{}, fmt.Errorf("%w: it was changed after it was signed, or signed with another key", ErrBroken)
 }
 
+// readSignature reads an armored signature.
 func readSignature(text string) (*packet.Signature, error) {
 	block, err := armor.Decode(strings.NewReader(text))
 	if err != nil {
@@ -74,6 +75,7 @@ func readSignature(text string) (*packet.Signature, error) {
 	return sig, nil
 }
 
+// issuer returns the fingerprint or the id of the key that made a signature.
 func issuer(sig *packet.Signature) string {
 	switch {
 	case len(sig.IssuerFingerprint) > 0:
@@ -84,7 +86,7 @@ func issuer(sig *packet.Signature) string {
 	return "without a name"
 }
 
-// identity names the owner of a key: the primary identity, or the first by name.
+// identity returns the owner of a key: its primary identity, or the first by name.
 func identity(key *openpgp.Entity) string {
 	if id := key.PrimaryIdentity(); id != nil {
 		return id.Name

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Set is who may sign. It is safe for concurrent use.
+// Set holds the keys that may sign. It is safe for concurrent use.
 type Set struct {
 	ssh     []line
 	openpgp openpgp.EntityList
 }
 
-// Signer is who signed, as the Set names them.
+// Signer is who signed, in the words of the Set.
 type Signer struct {
 	Name string // a principal of the SSH key, or the identity of the OpenPGP key
 	Key  string // fingerprint: SHA256:… of an SSH key, hexadecimal digits of an OpenPGP key
 }
 
-// Errors of Verify, for errors.Is; the error itself says more.
+// Errors of Verify, for errors.Is. The returned error wraps one of them and says more.
 var (
 	ErrUnsigned = errors.New("it is not signed")
 	ErrUnknown  = errors.New("the key that signed it is not among the allowed signers")
@@ -34,11 +34,11 @@ var (
 const (
 	beginKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 	endKey   = "-----END PGP PUBLIC KEY BLOCK-----"
-	// mostText bounds what is read: a few thousand keys.
+	// mostText is the largest text, in bytes: a few thousand keys.
 	mostText = 4 << 20
 )
 
-// Parse reads allowed signers. Errors name the line.
+// Parse reads a text of allowed signers. An error names the line.
 func Parse(text string) (*Set, error) {
 	if len(text) > mostText {
 		return nil, fmt.Errorf("the allowed signers are larger than %d MiB", mostText>>20)
@@ -76,11 +76,11 @@ func Parse(text string) (*Set, error) {
 	return s, nil
 }
 
-// Empty reports whether nobody may sign.
+// Empty reports whether the set has no keys.
 func (s *Set) Empty() bool { return len(s.ssh) == 0 && len(s.openpgp) == 0 }
 
-// Verify tells who signed a payload. at is when it was signed, as the payload
-// says: a key counts that was valid then, as Git has it.
+// Verify returns who signed a payload. at is the time at which it was signed, as the
+// payload says; like in Git, a key counts if it was valid then.
 func (s *Set) Verify(payload []byte, signature string, at time.Time) (Signer, error) {
 	switch {
 	case strings.TrimSpace(signature) == "":
@@ -99,13 +99,13 @@ func (s *Set) Verify(payload []byte, signature string, at time.Time) (Signer, er
 	return Signer{}, fmt.Errorf("%w: it is neither an SSH nor an OpenPGP signature", ErrBroken)
 }
 
-// Split takes the signature out of a raw commit object; what is left is what was
-// signed. A commit with two signatures has none that counts.
+// Split separates the signature of a raw commit object from the payload that was
+// signed. A commit with two signatures is an error.
 func Split(raw []byte) (payload []byte, signature string, err error) {
 	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
 	hasMessage := len(head) < len(raw)
 	var kept, signed []string
-	in := "" // header that the line goes on with
+	in := "" // the header that a continued line belongs to
 	for _, l := range strings.Split(string(head), "\n") {
 		name, value, _ := strings.Cut(l, " ")
 		if name != "" {
@@ -121,7 +121,7 @@ func Split(raw []byte) (payload []byte, signature string, err error) {
 		switch in {
 		case "gpgsig":
 			signed = append(signed, value)
-		case "gpgsig-sha256": // of the same commit in another object format
+		case "gpgsig-sha256": // the signature of the same commit in SHA-256 format
 		default:
 			kept = append(kept, l)
 		}
@@ -133,10 +133,13 @@ func Split(raw []byte) (payload []byte, signature string, err error) {
 	return payload, strings.Join(signed, "\n"), nil
 }
 
-// SplitTag does so for a raw tag object, whose signature ends its message.
+// SplitTag does the same for a raw tag object, whose signature is at the end of its message.
 func SplitTag(raw []byte) (payload []byte, signature string) {
 	at := -1
-	for _, begin := range []string{"-----BEGIN SSH SIGNATURE-----", "-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", "-----BEGIN SIGNED MESSAGE-----"} {
+	for _, begin := range []string{
+		"-----BEGIN SSH SIGNATURE-----", "-----BEGIN PGP SIGNATURE-----",
+		"-----BEGIN PGP MESSAGE-----", "-----BEGIN SIGNED MESSAGE-----",
+	} {
 		if i := bytes.LastIndex(raw, []byte("\n"+begin)); i >= 0 {
 			at = max(at, i+1)
 		}
@@ -147,5 +150,5 @@ func SplitTag(raw []byte) (payload []byte, signature string) {
 	return raw[:at], string(raw[at:])
 }
 
-// fingerprint is how people compare SSH keys.
+// fingerprint returns the form of an SSH key that people compare.
 func fingerprint(k ssh.PublicKey) string { return ssh.FingerprintSHA256(k) }

@@ -57,7 +57,9 @@ func newPerson(t *testing.T, name, kind string) *person {
 	p.line = name + " " + strings.TrimSpace(string(public))
 	repo := filepath.Join(p.dir, "repo")
 	run(t, p.dir, "git", "init", "-q", "-b", "main", repo)
-	for _, c := range [][]string{{"user.name", name}, {"user.email", name}, {"gpg.format", "ssh"}, {"user.signingkey", p.key}} {
+	for _, c := range [][]string{
+		{"user.name", name}, {"user.email", name}, {"gpg.format", "ssh"}, {"user.signingkey", p.key},
+	} {
 		run(t, repo, "git", "config", c[0], c[1])
 	}
 	p.dir = repo
@@ -151,8 +153,8 @@ func TestWhenAndForWhatAKeyMaySign(t *testing.T) {
 	}
 }
 
-// An authority lets those sign whom it gave a certificate, for the principals
-// that the line and the certificate both name.
+// A certificate authority allows those to sign to whom it gave a certificate, for the
+// principals that both the line and the certificate name.
 func TestCertificates(t *testing.T) {
 	ca, ada := newPerson(t, "ca", "ed25519"), newPerson(t, "ada@example.com", "ed25519")
 	run(t, ada.dir, "ssh-keygen", "-q", "-s", ca.key, "-I", "ada", "-n", "ada@example.com", "-V", "+1d", ada.key+".pub")
@@ -193,7 +195,9 @@ func TestCommitsSignedWithOpenPGP(t *testing.T) {
 	}
 	signed := func(key *openpgp.Entity, payload string, at time.Time) string {
 		var out bytes.Buffer
-		if err := openpgp.ArmoredDetachSign(&out, key, strings.NewReader(payload), &packet.Config{Time: func() time.Time { return at }}); err != nil {
+		if err := openpgp.ArmoredDetachSign(
+			&out, key, strings.NewReader(payload), &packet.Config{Time: func() time.Time { return at }},
+		); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -229,7 +233,7 @@ func TestCommitsSignedWithOpenPGP(t *testing.T) {
 	}
 }
 
-// What the real programs sign holds, and a key that expired since still counts.
+// Signatures of the real gpg are valid, and a key that has expired since still counts.
 func TestGnuPGSigns(t *testing.T) {
 	if _, err := exec.LookPath("gpg"); err != nil {
 		t.Skip("no gpg on this machine")
@@ -261,10 +265,14 @@ func TestGnuPGSigns(t *testing.T) {
 	)
 	public := run(t, ada.dir, "gpg", "--homedir", home, "--armor", "--export")
 	program := filepath.Join(ada.dir, "gpg.sh")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec gpg --homedir "+home+" --batch \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(
+		program, []byte("#!/bin/sh\nexec gpg --homedir "+home+" --batch \"$@\"\n"), 0o755,
+	); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][]string{{"gpg.format", "openpgp"}, {"gpg.program", program}, {"user.signingkey", "ada@example.com"}} {
+	for _, c := range [][]string{
+		{"gpg.format", "openpgp"}, {"gpg.program", program}, {"user.signingkey", "ada@example.com"},
+	} {
 		run(t, ada.dir, "git", "config", c[0], c[1])
 	}
 	set := parse(t, public)

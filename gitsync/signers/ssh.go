@@ -13,14 +13,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// namespace is what Git signs for.
+// namespace is the namespace of Git's signatures.
 const namespace = "git"
 
-// line is one line of allowed signers.
+// line is a line of allowed signers with an SSH key.
 type line struct {
-	principals []string // patterns; one that begins with ! excludes
+	principals []string // patterns; those that begin with ! exclude
 	authority  bool     // the key signs certificates, not commits
-	namespaces []string // patterns; none: all
+	namespaces []string // patterns; empty for all namespaces
 	after      time.Time
 	before     time.Time
 	key        ssh.PublicKey
@@ -59,7 +59,7 @@ func isKeyType(s string) bool {
 	return strings.HasPrefix(s, "ssh-") || strings.HasPrefix(s, "ecdsa-") || strings.HasPrefix(s, "sk-")
 }
 
-// field cuts a text at the first blank that is not inside of quotes.
+// field cuts a text at the first blank that is not inside quotes.
 func field(text string) (first, rest string) {
 	quoted := false
 	for i, r := range text {
@@ -73,6 +73,7 @@ func field(text string) (first, rest string) {
 	return text, ""
 }
 
+// options reads the options of a line.
 func (l *line) options(text string) error {
 	for text != "" {
 		option := text
@@ -127,7 +128,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time such as 20261231 or 202612312359Z", text)
 }
 
-// permits tells whether the line lets its key sign for Git at a time.
+// permits reports whether the line allows its key to sign for Git at a time.
 func (l line) permits(at time.Time) bool {
 	if !l.after.IsZero() && at.Before(l.after) || !l.before.IsZero() && !at.Before(l.before) {
 		return false
@@ -135,12 +136,12 @@ func (l line) permits(at time.Time) bool {
 	return len(l.namespaces) == 0 || matches(l.namespaces, namespace)
 }
 
-// matches holds a name against a list of patterns, as ssh_config(5) has them.
+// matches reports whether a name matches a list of patterns, as in ssh_config(5).
 func matches(patterns []string, name string) bool {
 	found := false
 	for _, p := range patterns {
 		p, excludes := strings.CutPrefix(strings.TrimSpace(p), "!")
-		// A principal is no path: / is a character like others.
+		// A principal is not a path: / is a character like any other.
 		ok, err := path.Match(strings.ReplaceAll(p, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 		if err != nil || !ok {
 			continue
@@ -153,6 +154,7 @@ func matches(patterns []string, name string) bool {
 	return found
 }
 
+// verifySSH verifies an SSH signature.
 func (s *Set) verifySSH(payload []byte, text string, at time.Time) (Signer, error) {
 	sig, err := sshsig.Unarmor([]byte(text))
 	if err != nil {
@@ -166,7 +168,7 @@ func (s *Set) verifySSH(payload []byte, text string, at time.Time) (Signer, erro
 		)
 	}
 	if f := sig.Signature.Format; f == ssh.KeyAlgoRSA || f == "ssh-dss" {
-		return Signer{}, fmt.Errorf("%w: it was signed with %s, which is broken by now", ErrBroken, f)
+		return Signer{}, fmt.Errorf("%w: it was signed with %s, which is no longer secure", ErrBroken, f)
 	}
 	if err := sshsig.Verify(bytes.NewReader(payload), sig, sig.PublicKey, sig.HashAlgorithm, namespace); err != nil {
 		return Signer{}, fmt.Errorf("%w: it was changed after it was signed, or signed with another key", ErrBroken)
@@ -196,8 +198,8 @@ func (s *Set) verifySSH(payload []byte, text string, at time.Time) (Signer, erro
 	return Signer{}, fmt.Errorf("%w: %s", ErrUnknown, fingerprint(sig.PublicKey))
 }
 
-// vouches gives the principal that an authority lets sign with a certificate;
-// empty when none.
+// vouches returns the principal that an authority allows to sign with a certificate,
+// or an empty text.
 func (l line) vouches(cert *ssh.Certificate, at time.Time) string {
 	if cert.CertType != ssh.UserCert || !bytes.Equal(cert.SignatureKey.Marshal(), l.key.Marshal()) {
 		return ""
@@ -213,7 +215,7 @@ func (l line) vouches(cert *ssh.Certificate, at time.Time) string {
 	return cert.ValidPrincipals[i]
 }
 
-// shorten keeps what a stranger sent short and on one line.
+// shorten makes a stranger's text one line of at most 60 characters.
 func shorten(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -87,7 +87,8 @@ func readKey(path string) ([]byte, error) {
 	raw, err := base64.StdEncoding.DecodeString(string(rest))
 	if !ok || err != nil || len(raw) != keySize {
 		return nil, fault.New("secret.OpenKey", fault.Invalid, path+" does not hold a key").
-			Hint("restore it from your backup; without it the stored credentials cannot be opened and must be set again")
+			Hint("restore it from your backup; " +
+				"without it the stored credentials cannot be opened and must be set again")
 	}
 	return raw, nil
 }

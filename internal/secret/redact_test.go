@@ -17,11 +17,12 @@ func TestRedactorMasksEncodedForms(t *testing.T) {
 	r := NewRedactor(token, "", "other-secret")
 	quoted, _ := json.Marshal(token)
 	for name, text := range map[string]string{
-		"plain":        "password " + token + " refused",
-		"twice":        token + token,
-		"query":        "https://h/?t=" + url.QueryEscape(token),
-		"path":         "https://u:" + url.PathEscape(token) + "@h/",
-		"lower path":   "https://u:" + strings.ToLower(url.PathEscape("gl/pat+7")) + "@h/" + url.QueryEscape("other-secret"),
+		"plain": "password " + token + " refused",
+		"twice": token + token,
+		"query": "https://h/?t=" + url.QueryEscape(token),
+		"path":  "https://u:" + url.PathEscape(token) + "@h/",
+		"lower path": "https://u:" + strings.ToLower(url.PathEscape("gl/pat+7")) + "@h/" +
+			url.QueryEscape("other-secret"),
 		"base64":       base64.StdEncoding.EncodeToString([]byte(token)),
 		"base64url":    base64.RawURLEncoding.EncodeToString([]byte(token)),
 		"basic auth 1": "Basic " + base64.StdEncoding.EncodeToString([]byte("u:"+token)),

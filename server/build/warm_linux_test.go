@@ -135,13 +135,15 @@ func TestALostTemplateIsNoTrouble(t *testing.T) {
 // What cannot be copied is not: the reason is told, and every compile begins cold.
 func TestWhatIsNeverWarm(t *testing.T) {
 	for name, code := range map[string]string{
-		"a thread runs":                  "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+		"a thread runs": "import threading\nthreading.Thread(target=threading.Event().wait, " +
+			"daemon=True).start()\n",
 		"files or connections are open":  "ends = os.pipe()\n",
 		"calls time when it is imported": "import time\nbegan = time.time()\n",
 		"calls urandom when it":          "import uuid\nsession = str(uuid.uuid4())\n",
 		"calls now when it":              "import datetime\ntoday = datetime.datetime.now()\n",
 		"calls stat when it":             "extra = os.path.exists('/etc/ordain-extra')\n",
-		"too much memory":                "ballast = bytearray(600 << 20)\nballast[::4096] = b'x' * len(ballast[::4096])\n",
+		"too much memory": "ballast = bytearray(600 << 20)\nballast[::4096] = b'x' * " +
+			"len(ballast[::4096])\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openShop(t, strings.Replace(printing, "pages = []\n", "pages = []\n"+code, 1))
@@ -177,7 +179,7 @@ func TestTemplatesEnd(t *testing.T) {
 
 	idle := openShop(t, printing, func(c *build.Config) { c.Warm.Idle = time.Millisecond })
 	idle.compile()
-	for c := idle.next(); c.why != "nobody used it for long"; c = idle.next() {
+	for c := idle.next(); c.why != "it was idle for too long"; c = idle.next() {
 	}
 }
 
@@ -193,7 +195,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 	s.furnish(printing)
 	s.compile()
-	if c := s.next(); c.why != "another environment needs its place" {
+	if c := s.next(); c.why != "another environment needs its room" {
 		t.Errorf("told %+v", c)
 	}
 	s.ready()

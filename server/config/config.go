@@ -1,7 +1,7 @@
-// Package config reads the server's options: an INI file with the section and
-// option names that Inmanta's operators know, overridden by environment
-// variables ORDAIN_<SECTION>_<OPTION>, overridden by flags. Every option is
-// declared once, in options.go, with its default and what it is for.
+// Package config reads the server's options from an INI file with the names of
+// sections and options that Inmanta's operators know. Environment variables
+// ORDAIN_<SECTION>_<OPTION> override the file, and flags override these. Every option
+// is declared once, in options.go, with its default and its purpose.
 package config
 
 import (
@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/ini.v1"
-
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/inifile"
 )
 
 // Config holds every option, checked.
@@ -97,30 +96,47 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 		c.FactRenew = c.FactExpire / 3
 	}
 	if c.FactRenew < time.Second || c.FactRenew >= c.FactExpire {
-		return Config{}, fault.New("config.Load", fault.Invalid, fmt.Sprintf("facts that expire after %s cannot be renewed after %s", c.FactExpire, c.FactRenew)).
+		return Config{}, fault.New("config.Load", fault.Invalid, fmt.Sprintf("facts that expire after %s cannot "+
+			"be renewed after %s", c.FactExpire, c.FactRenew)).
 			Hint("server.fact-renew must be at least a second, and less than server.fact-expire")
 	}
 	return c, nil
 }
 
-// readFiles reads the file and its drop-ins into values. Options that are not
-// ours are left alone: one file may serve both servers during a move.
+// readFiles reads the file and its drop-ins into values. Unknown options are left
+// alone: one file may serve both Ordain and an Inmanta server during a move.
 func readFiles(file string, values map[string]string) error {
 	files := []string{file}
-	more, _ := filepath.Glob(strings.TrimSuffix(file, filepath.Ext(file)) + ".d/*.cfg")
-	for _, name := range append(files, more...) {
-		parsed, err := ini.LoadSources(ini.LoadOptions{Insensitive: true, KeyValueDelimiters: "="}, name)
+	dropIns, _ := filepath.Glob(strings.TrimSuffix(file, filepath.Ext(file)) + ".d/*.cfg")
+	for _, name := range append(files, dropIns...) {
+		text, err := os.ReadFile(name)
+		var parsed inifile.File
+		if err == nil {
+			parsed, err = inifile.Parse(string(text))
+		}
 		if err != nil {
 			return fault.Wrap("config.Load", fault.Invalid, err).
 				Say("the configuration file " + name + " cannot be read")
 		}
-		for _, section := range parsed.Sections() {
-			for _, key := range section.Keys() {
-				values[strings.ToLower(section.Name())+"."+strings.ReplaceAll(key.Name(), "_", "-")] = key.Value()
+		for section, keys := range parsed {
+			for key, value := range keys {
+				values[strings.ToLower(section)+"."+strings.ReplaceAll(key, "_", "-")] = bare(value.Text)
 			}
 		}
 	}
 	return nil
+}
+
+// bare returns a value without the quotes around it, or else without a comment
+// behind it.
+func bare(value string) string {
+	if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		return value[1 : n-1]
+	}
+	for _, mark := range []string{" #", " ;"} {
+		value, _, _ = strings.Cut(value, mark)
+	}
+	return strings.TrimSpace(value)
 }
 
 func (o option) variable() string {

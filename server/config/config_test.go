@@ -28,7 +28,8 @@ func TestTheLastWordWins(t *testing.T) {
 	}
 	write(
 		file,
-		"[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nhandler-timeout=2\nexecutor-retention-time=5\n[server]\nbind-port=1000\n",
+		"[config]\nstate-dir=/srv/state\n[lsm]\nno-such-option=1\n[agent]\nhandler-timeout=2\n"+
+			"executor-retention-time=5\n[server]\nbind-port=1000\n",
 	)
 	write(filepath.Join(dir, "inmanta.d", "more.cfg"), "[agent]\nhandler_timeout = 7\n")
 	c, err := Load(
@@ -45,6 +46,22 @@ func TestTheLastWordWins(t *testing.T) {
 	}
 	if c.Python != "python3" {
 		t.Errorf("python is %q; the default was lost", c.Python)
+	}
+}
+
+// Values may stand in quotes, and comments behind them.
+func TestQuotesAndComments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ordain.cfg")
+	text := "[config]\nstate-dir = \"/srv/a # b\"\n[server]\nbind-port = 1000 ; ours\nlog-level=debug # for now\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(file, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.StateDir != "/srv/a # b" || c.BindPort != 1000 || c.LogLevel != "debug" {
+		t.Errorf("got %q, %d, %q", c.StateDir, c.BindPort, c.LogLevel)
 	}
 }
 

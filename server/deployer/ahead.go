@@ -8,48 +8,43 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Where handlers are quicker than commits, an agent that waits for a commit
-// before each task would mostly wait. So what comes next on a busy agent is
-// recorded together with what is recorded anyway: such a task is *prepared*, and
+// Where handlers are quicker than commits, an agent that waits for a commit before each task would mostly wait. So
+// what comes next on a busy agent is recorded together with what is recorded anyway: such a task is *prepared*, and
 // starts without a wait when its turn comes.
 //
 //	commit n   ─ a ends, b begins, c d e prepared ─▶  b ▸ c ▸ d ▸ e run one by one
 //	commit n+1 ─ b c d end, f g h prepared         ─▶  f ▸ …
 //
-// The order of things stays: that a resource is being deployed is durable before
-// its task runs, and an end before what depends on it begins. The record has it as
-// one list of resources and of the actions that they will be (Store.SetAhead), written
-// whole each time; a list keeps a task until its end is durable. The log gets the
-// entry of such a task when it ends, or when it turns out to take its time: then the
-// resource shows as deploying too. After a kill, what is in the list and has no entry was cut
-// off, or about to begin. How
-// many are prepared follows from how long commits and handlers take, so that a
-// task is prepared several commits before it runs; with handlers that are
-// slower than a commit nothing is. What was prepared and does not come to run (a
-// pause, a new version) is taken off the list.
+// The order stays the same: it is durable that a resource is being deployed before its task runs, and an end is
+// durable before what depends on it begins. The record has the prepared tasks as one list of resources and the
+// actions that they will be (Store.SetAhead), written as a whole each time; a task stays in the list until its end is
+// durable. The log gets its entry when it ends, or when it has been running for long, and then the resource shows as
+// deploying too. After a kill, a task that is in the list and has no entry was cut off, or about to begin. How many
+// are prepared follows from how long commits and handlers take, so that a task is prepared several commits before it
+// runs; with handlers slower than a commit none are. Prepared tasks that do not come to run (a pause, a new version)
+// are taken off the list.
 //
-// A commit costs much the same for one end as for fifty. So while ends come fast,
-// and none of them is waited for, they gather for a moment before they are
-// committed. Nobody waits as long as what comes next is prepared: what is not, or
-// depends on an end, asks for its own commit and takes the gathered ends along.
+// A commit costs much the same for one end as for fifty. So while ends come fast, and nothing waits for one of them,
+// they gather for a moment before they are committed. No agent waits for that as long as its next tasks are prepared:
+// a task that is not prepared, or that depends on an end, needs a commit at once and takes the gathered ends along.
 
 const (
 	mostPrepared = 256 // per agent
-	// reach is for how many usual commits what is prepared lasts: now and then one
-	// takes several times as long, and then every agent would wait for it.
+	// reach is for how many typical commits the prepared tasks last: now and then a commit takes several times as
+	// long, and then every agent would wait for it.
 	reach = 6
-	// gatherTime is how long ends may wait for others. A kill in it repeats them.
+	// gatherTime is how long ends may wait for others. A kill in that time repeats them.
 	gatherTime = 20 * time.Millisecond
-	// quickSuccession: ends that follow each other like this are worth gathering.
+	// quickSuccession is the time between ends below which they are worth gathering.
 	quickSuccession = 2 * time.Millisecond
 	mostGathered    = 512
-	// slowTask: where handlers take this long, the record is not what they wait for.
+	// slowTask is how long handlers take that do not wait for the record.
 	slowTask = 50 * time.Millisecond
-	// shownAfter: a prepared task that runs longer is worth an entry in the log while it runs.
+	// shownAfter is how long a prepared task runs before it gets an entry in the log.
 	shownAfter = time.Second
 )
 
-// average smooths durations: an eighth of each new one.
+// average is a running average of durations: an eighth of each new one.
 type average time.Duration
 
 func (a *average) add(d time.Duration) {
@@ -61,12 +56,12 @@ func (a *average) add(d time.Duration) {
 	*a = max(*a, 1)
 }
 
-// endsComeFast tells that ends come faster than they should be committed one by one.
+// endsComeFast reports whether ends come faster than they should be committed one by one.
 func (d *Deployer) endsComeFast() bool {
 	return d.endGap > 0 && time.Duration(d.endGap) < quickSuccession && time.Duration(d.taskTime) < slowTask
 }
 
-// prepareDepth is how many tasks to prepare for each busy agent.
+// prepareDepth returns how many tasks to prepare for each busy agent.
 func (d *Deployer) prepareDepth() int {
 	if d.stopping || d.loading || d.taskTime == 0 || d.commitTime == 0 || time.Duration(d.taskTime) > slowTask {
 		return 0
@@ -81,7 +76,7 @@ func (d *Deployer) prepareDepth() int {
 	return int(min(reach*pace/d.taskTime, mostPrepared))
 }
 
-// noteEndGap takes note of when a task ended, for the pace of the commits.
+// noteEndGap notes when a task ended, for the pace of commits.
 func (d *Deployer) noteEndGap(at time.Time) {
 	if !d.lastEnd.IsZero() {
 		d.endGap.add(min(at.Sub(d.lastEnd), slowTask))
@@ -89,7 +84,7 @@ func (d *Deployer) noteEndGap(at time.Time) {
 	d.lastEnd = at
 }
 
-// gathering tells that the batch should wait for more ends, and until when.
+// shouldGather reports whether the batch should wait for more ends, and sets until when.
 func (d *Deployer) shouldGather() bool {
 	d.gatherUntil = time.Time{}
 	b := &d.pending
@@ -107,7 +102,7 @@ func (d *Deployer) shouldGather() bool {
 	return true
 }
 
-// prepare adds to a batch what comes next.
+// prepare adds to a batch the tasks that come next.
 func (d *Deployer) prepare(b *batch) {
 	if d.sched == nil {
 		return
@@ -122,10 +117,10 @@ func (d *Deployer) prepare(b *batch) {
 	}
 }
 
-// begin puts a start into the next batch, or lets it run at once when it was prepared.
+// start puts a start into the next batch, or lets it run at once when it was prepared.
 func (d *Deployer) start(c scheduler.Start) {
 	r := d.prepared[c.Resource.ID]
-	if r != nil && (r.task.Action == executor.DryRun) != c.Report { // it was to be another thing
+	if r != nil && (r.task.Action == executor.DryRun) != c.Report { // it was prepared to do something else
 		d.dropPrepared(r)
 		r = nil
 	}
@@ -137,12 +132,12 @@ func (d *Deployer) start(c scheduler.Start) {
 	at := now()
 	r.describe(c, at)
 	for _, need := range c.Requires {
-		if d.unsaved[need.ID] > 0 { // what it needs must be durable first
+		if d.unsaved[need.ID] > 0 { // the end of what it needs must be durable first
 			d.pending.starts = append(d.pending.starts, r)
 			return
 		}
 	}
-	if !r.durable { // the batch that it is in is being committed
+	if !r.durable { // its batch is still being committed
 		d.pending.starts = append(d.pending.starts, r)
 		return
 	}
@@ -152,8 +147,7 @@ func (d *Deployer) start(c scheduler.Start) {
 	d.queueForExecutor(r)
 }
 
-// recallPrepared takes back what was prepared and is not going to run as prepared, also
-// what was sent behind another task; an empty agent means all.
+// recallPrepared drops prepared tasks, and recalls those sent behind another one; an empty agent means all.
 func (d *Deployer) recallPrepared(agent string) {
 	for id, r := range d.prepared {
 		if agent == "" || id.Agent == agent {
@@ -165,21 +159,21 @@ func (d *Deployer) recallPrepared(agent string) {
 	}
 }
 
-// show makes an entry in the log for a prepared task that takes its time.
+// show lets a prepared task have an entry in the log when it runs for long.
 func (d *Deployer) show(r *deployment) {
 	r.shown = time.AfterFunc(shownAfter, func() {
 		d.post(func() { d.pending.shown = append(d.pending.shown, r) })
 	})
 }
 
-// dropPrepared drops a task that was prepared.
+// dropPrepared drops a prepared task.
 func (d *Deployer) dropPrepared(r *deployment) {
 	delete(d.prepared, r.task.Resource.ID)
 	delete(d.ahead, r.task.ID)
 	d.pending.rewriteAhead = true
 }
 
-// save puts an end into the next batch.
+// queueEnd puts an end into the next batch.
 func (d *Deployer) queueEnd(f intent.FinishedAction) {
 	d.pending.finishes = append(d.pending.finishes, f)
 	d.unsaved[f.State.ID]++

@@ -82,8 +82,8 @@ func (s *stage) firstOfTwo() chan<- struct{} {
 	return gate
 }
 
-// What was recorded ahead and does not come to run says so: after a pause it
-// is no longer deploying, and the log has nothing of it.
+// A task that was recorded ahead and does not come to run shows that: after a pause its resource is no longer
+// deploying, and the log has no entry of it.
 func TestPreparedAndPaused(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := s.firstOfTwo()
@@ -102,8 +102,8 @@ func TestPreparedAndPaused(t *testing.T) {
 	})
 }
 
-// What is taken back is no longer recorded ahead, while what runs goes on.
-func TestTakenBackWhileAnotherRuns(t *testing.T) {
+// A prepared task that is dropped is no longer recorded ahead, while what is running goes on.
+func TestDroppedWhileAnotherRuns(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.ahead = make(chan int, 100)
 		gate := s.firstOfTwo()
@@ -129,8 +129,8 @@ func TestTakenBackWhileAnotherRuns(t *testing.T) {
 	})
 }
 
-// An end is recorded beside the list of what is ahead, not before it: the list keeps
-// it, so that it is not taken for one that never began, and loses it afterwards.
+// An end is recorded beside the list of what is ahead, not before it: the list keeps the task, so that it does not
+// look as if it never began, and loses it afterwards.
 func TestTheListKeepsEndsUntilTheyAreDurable(t *testing.T) {
 	d := &Deployer{unsaved: make(map[intent.ResourceID]int), ahead: make(map[intent.ActionID]intent.ResourceID)}
 	ended, next := newID(), newID()
@@ -148,7 +148,7 @@ func TestTheListKeepsEndsUntilTheyAreDurable(t *testing.T) {
 	}
 }
 
-// A newer version overtakes what was recorded ahead: b runs once, as the newer has it.
+// A newer version overtakes what was recorded ahead: b runs once, as the newer version has it.
 func TestPreparedAndOvertaken(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := make(chan struct{})
@@ -189,7 +189,7 @@ func TestNothingPreparedForSlow(t *testing.T) {
 	s.ran("x/a", "x/b")
 }
 
-// A prepared task that takes its time gets its entry while it runs.
+// A prepared task that runs for long gets its entry while it runs.
 func TestPreparedAndSlow(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		first, second := make(chan struct{}), make(chan struct{})
@@ -218,15 +218,16 @@ func TestPreparedAndSlow(t *testing.T) {
 	})
 }
 
-// Ends that come fast wait for each other, a moment and no longer; and not at
-// all where somebody waits for them, or nothing else is to come.
+// Ends that come fast wait for each other for a moment and no longer; and not at all where something waits for them,
+// or nothing else is to come.
 func TestEndsGather(t *testing.T) {
 	fresh := func() *Deployer {
 		return &Deployer{
 			taskTime: average(
 				time.Millisecond,
 			), commitTime: average(time.Millisecond), endGap: average(time.Millisecond / 5),
-			pending: batch{finishes: make([]intent.FinishedAction, 3)}, running: map[intent.ActionID]*deployment{newID(): {}},
+			pending: batch{finishes: make([]intent.FinishedAction, 3)},
+			running: map[intent.ActionID]*deployment{newID(): {}},
 		}
 	}
 	for name, c := range map[string]struct {
@@ -254,8 +255,8 @@ func TestEndsGather(t *testing.T) {
 	}
 }
 
-// What gathers is recorded: however ends follow each other, all are in the record
-// at the end, each once, by far fewer commits than it would take without a pause.
+// Gathered ends are recorded: however they follow each other, all are in the record at the end, each once, in far
+// fewer commits than without a pause.
 func TestManyEndsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)
@@ -297,8 +298,8 @@ func TestManyEndsGather(t *testing.T) {
 	})
 }
 
-// What gathers does not wait for something else to happen: it is recorded while
-// the one that it waited for still runs, and nothing is to begin.
+// Gathered ends do not wait for something else to happen: they are recorded while the task that they waited for is
+// still running, and nothing is to begin.
 func TestGatheredEndsWaitForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)

@@ -13,16 +13,14 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Store is what a deployer needs of the place of record. Each method is one
-// transaction, durable when it returns nil. A fault of kind Unavailable means
-// that the call may be repeated, also when it had taken effect: recording the
-// same action twice changes nothing. FinishActions records whole what never
-// began, and leaves alone what follows from an intent that is newer than the
-// one in the state.
+// Store is what a deployer needs of the place of record. Each method is one transaction, durable when it returns nil.
+// A fault of kind Unavailable means that the call may be repeated, even if it took effect: recording the same action
+// twice changes nothing. FinishActions also records actions that were never started, and leaves alone what follows
+// from an intent that is newer than the one in the state.
 type Store interface {
 	ActiveVersion(ctx context.Context, env intent.EnvironmentID) (*intent.Version, error) // nil: none yet
 	VersionResources(ctx context.Context, env intent.EnvironmentID, number int) ([]intent.Resource, error)
-	// VersionChanges gives, in no order, the resources of a version that another has not in
+	// VersionChanges returns, in no particular order, the resources of a version that version from does not have in
 	// the same way, those of purged that the version has, and how many resources it has in all.
 	VersionChanges(
 		ctx context.Context,
@@ -30,7 +28,7 @@ type Store interface {
 		from, number int,
 		purged []intent.ResourceID,
 	) ([]intent.Resource, int, error)
-	// GoneResources lists what one version has and another has not.
+	// GoneResources lists the resources that one version has and the other does not have.
 	GoneResources(ctx context.Context, env intent.EnvironmentID, from, to int) ([]intent.ResourceID, error)
 	VersionCode(
 		ctx context.Context,
@@ -40,11 +38,11 @@ type Store interface {
 	States(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceState, error)
 	Agents(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Agent], error)
 	StartActions(ctx context.Context, env intent.EnvironmentID, actions []intent.Action) error
-	// SetAhead records the whole list of what is about to run without another word; see control.ResourceStore.
+	// SetAhead records the whole list of tasks that may run without another record.
 	SetAhead(ctx context.Context, env intent.EnvironmentID, tasks []intent.Ahead) error
 	FinishActions(ctx context.Context, env intent.EnvironmentID, done []intent.FinishedAction) error
 	ResetDeploying(ctx context.Context, env intent.EnvironmentID, at time.Time, forget bool) (int, error)
-	// Unpark ends the parking of resources; it gives which were parked.
+	// Unpark ends the parking of resources, and returns which were parked.
 	Unpark(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) ([]intent.ResourceID, error)
 	DryRun(
 		ctx context.Context,
@@ -52,7 +50,7 @@ type Store interface {
 		id intent.ActionID,
 	) (intent.DryRun, []intent.ResourceDiff, error)
 	OpenDryRuns(ctx context.Context, env intent.EnvironmentID) ([]intent.DryRun, error)
-	// AddDryRunDiffs stores results, each resource's once; Conflict when the dry run ended.
+	// AddDryRunDiffs stores results, each resource's once; Conflict when the dry run has ended.
 	AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error
 	EndDryRun(
 		ctx context.Context,
@@ -63,28 +61,29 @@ type Store interface {
 		behind map[intent.ResourceID]intent.ResourceID,
 		at time.Time,
 	) error
-	// FactRequests are the resources that a person wants to be asked, until FactsAnswered.
+	// FactRequests lists the resources that a person wants to be asked for their facts, until FactsAnswered.
 	FactRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceID, error)
 	FactsAnswered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
 	FactsDue(ctx context.Context, env intent.EnvironmentID) ([]intent.FactsDue, error)
 }
 
-// Executor runs handlers. Run gives exactly one result per task and comes back
-// soon after ctx ends; it is called from many goroutines.
+// Executor runs handlers. Run returns exactly one result per task, soon after ctx ends at the latest; it is called
+// from many goroutines.
 type Executor interface {
 	Run(ctx context.Context, t executor.Task) executor.Result
-	// Begin is Run for many tasks, in this order, without waiting: each result goes to done, which does not wait either.
-	// Those that are Behind begin when the one before on their agent has ended, unless they end as withdrawn before.
+	// Begin is Run for many tasks, in this order, without waiting: each result goes to done, which does not wait
+	// either. Tasks that are Behind begin when the one before on their agent has ended, unless they end as withdrawn
+	// before that.
 	Begin(ctx context.Context, tasks []executor.Task, done func(executor.Result))
-	// Recall asks for such tasks back: what has not begun ends as withdrawn, soon. It does not wait.
+	// Recall asks for such tasks back, without waiting: those that have not begun soon end as withdrawn.
 	Recall(tasks []intent.ActionID)
 }
 
-// Event tells live pages that something moved; they read the store again.
+// Event tells live pages that something changed; they read the store again.
 type Event struct {
-	// Resource that moved; zero for several at once.
+	// Resource is what changed; zero for several at once.
 	Resource intent.ResourceID
-	// DryRun that got results; zero when resources moved. Ended: it is over.
+	// DryRun is the dry run that got results; zero when resources changed. Ended is set when it is over.
 	DryRun intent.ActionID
 	Ended  bool
 }
@@ -95,12 +94,12 @@ type Config struct {
 	Store       Store
 	Executor    Executor
 	Logger      *slog.Logger
-	// ActionLog gets one readable line per message of every deployment
-	// (resource-actions-<env>.log); nil for none. Writes are not concurrent.
+	// ActionLog gets one readable line per message of every deployment (resource-actions-<env>.log); nil for none.
+	// Writes are not concurrent.
 	ActionLog io.Writer
-	// OnChange is told what moved, after it is durable; it must not block. May be nil.
+	// OnChange is called with what changed, after it is durable; it must not block. May be nil.
 	OnChange func(Event)
-	// OnNotice is told of notices for people, after they are recorded; it must not block. May be nil.
+	// OnNotice is called with notices for people, after they are recorded; it must not block. May be nil.
 	OnNotice func(intent.Notice)
 	Limits   scheduler.Limits
 	// PythonVersion (major.minor) and Libc are those of the executors' interpreter.
@@ -108,13 +107,13 @@ type Config struct {
 	Libc          string
 	// Constraints are pip constraints for every blueprint.
 	Constraints []string
-	// Timeout of one handler; 0 leaves it to the executor.
+	// Timeout bounds one run of a handler; 0 leaves it to the executor.
 	Timeout time.Duration
-	// OnFacts is told that facts were recorded; it must not block. May be nil.
+	// OnFacts is called after facts were recorded; it must not block. May be nil.
 	OnFacts func()
-	// FactRenew is how long after it was learnt a fact is asked for again; 0 means 20 minutes.
+	// FactRenew is the age at which a fact is asked for again; 0 means 20 minutes.
 	FactRenew time.Duration
-	// Grace is how long Stop waits for running handlers to give up and for the record; 0 means 10 s.
+	// Grace is how long Stop waits for running handlers to give up and for the database; 0 means 10 s.
 	Grace time.Duration
 }
 
@@ -150,7 +149,7 @@ func (c *Config) check() error {
 	return err
 }
 
-// policyOf reads from an environment's settings when to stop trying.
+// policyOf reads from an environment's settings when the scheduler stops trying.
 func policyOf(e intent.Environment) scheduler.Policy {
 	return scheduler.Policy{
 		Protected:   intent.GuardOf(e).Protected,
@@ -164,16 +163,16 @@ func policyOf(e intent.Environment) scheduler.Policy {
 func rulesOf(e intent.Environment) (r scheduler.Rules, err error) {
 	const op = "deployer.rulesOf"
 	if r.Windows, err = e.Windows(); err != nil {
-		return r, fault.Wrap(op, fault.Invalid, err).Say("setting maintenance_windows")
+		return r, fault.Wrap(op, fault.Invalid, err).Say("the setting maintenance_windows is invalid")
 	}
 	if r.Agents, err = e.AgentLimits(); err != nil {
-		return r, fault.Wrap(op, fault.Invalid, err).Say("setting agent_limits")
+		return r, fault.Wrap(op, fault.Invalid, err).Say("the setting agent_limits is invalid")
 	}
 	r.Overrides, r.Concurrency = e.Overrides, e.Int("deploy_concurrency")
 	return r, nil
 }
 
-// rulesText is what rulesOf reads, to see whether it changed.
+// rulesText returns what rulesOf reads as a text, to see whether it changed.
 func rulesText(e intent.Environment) (string, error) {
 	text, err := json.Marshal(
 		[]any{e.Dict("maintenance_windows"), e.Dict("agent_limits"), e.Int("deploy_concurrency"), e.Overrides},
@@ -186,11 +185,13 @@ func timersOf(e intent.Environment) (scheduler.Timers, error) {
 	const op = "deployer.timersOf"
 	deploy, err := intent.ParseInterval(e.Text("autostart_agent_deploy_interval"))
 	if err != nil {
-		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("setting autostart_agent_deploy_interval")
+		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).
+			Say("the setting autostart_agent_deploy_interval is invalid")
 	}
 	repair, err := intent.ParseInterval(e.Text("autostart_agent_repair_interval"))
 	if err != nil {
-		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("setting autostart_agent_repair_interval")
+		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).
+			Say("the setting autostart_agent_repair_interval is invalid")
 	}
 	return scheduler.Timers{Deploy: deploy, Repair: repair}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Deployer drives one environment. Its verbs may be called from any goroutine
-// at any time; they return at once, and are carried out in order.
+// Deployer drives one environment. Its verbs may be called from any goroutine at any time; they return at once and
+// are carried out in order.
 type Deployer struct {
 	cfg Config
 	log *slog.Logger
@@ -23,38 +23,38 @@ type Deployer struct {
 	mu      sync.Mutex
 	inbox   []func()
 	started bool
-	ended   bool // the loop takes no more
+	ended   bool // the loop accepts nothing more
 	wakeup  chan struct{}
 	done    chan struct{} // closed when the loop ended
 
-	// Handlers stop when tasks ends, the record when records ends.
+	// Handlers stop when tasks ends, writes to the database when records ends.
 	tasks         context.Context
 	cancelTasks   context.CancelFunc
 	records       context.Context
 	cancelRecords context.CancelFunc
 
-	commits   sync.WaitGroup // writes to the record under way
-	logFailed bool           // the resource action log; owned by the commit under way
+	commits   sync.WaitGroup // writes to the database under way
+	logFailed bool           // for the resource action log; owned by the commit under way
 
 	// Owned by the loop.
-	sched          *scheduler.Scheduler // nil until the record was read
+	sched          *scheduler.Scheduler // nil until the record has been read
 	environ        intent.Environment
 	timers         [2]string // the settings that the scheduler has
 	policy         scheduler.Policy
 	rules          string // the settings and overrides that the scheduler has
 	version        *versionCode
 	resources      []intent.Resource // of the scheduler's version, sorted by id; not to be changed
-	newestReleased int               // newest released version that was heard of
+	newestReleased int               // newest released version that it was told of
 	loading        bool
-	deferred       []func() // outcomes that wait for a version to be loaded
-	beforeLoad     []func() // what was asked for before the record was read
+	deferred       []func() // outcomes that wait until a version is loaded
+	beforeLoad     []func() // verbs that came before the record was read
 	pending        batch
 	actionLines    bytes.Buffer // of the resource action log, to be written with the next batch
 	committing     bool
 	running        map[intent.ActionID]*deployment
-	prepared       map[intent.ResourceID]*deployment     // recorded ahead of their turn
-	ahead          map[intent.ActionID]intent.ResourceID // these, and those of them that ran and whose end is not durable
-	listedAhead    int                                   // how many of them were recorded last
+	prepared       map[intent.ResourceID]*deployment     // recorded ahead of their turn, not started
+	ahead          map[intent.ActionID]intent.ResourceID // these, and those that started and whose end is not durable
+	listedAhead    int                                   // the length of the list that was recorded last
 	unsaved        map[intent.ResourceID]int             // ends that are not durable yet
 	taskTime       average
 	commitTime     average
@@ -62,7 +62,7 @@ type Deployer struct {
 	lastEnd        time.Time
 	gatherSince    time.Time // when the batch began to wait for more ends; zero: it does not
 	gatherUntil    time.Time // when it will have waited long enough
-	inBackground   int       // what is under way beside deployments
+	inBackground   int       // how much else is under way
 	queues         executorQueues
 	dryRuns        map[intent.ActionID]*dryRun
 	facts          factState
@@ -90,8 +90,8 @@ func New(cfg Config) (*Deployer, error) {
 	return d, nil
 }
 
-// Start reads the record, takes up what was left undone, and goes on until ctx
-// ends or Stop is called. It does not wait for the database. It may be called once.
+// Start reads the record, takes up what was left undone, and goes on until ctx ends or Stop is called. It does not
+// wait for the database. It may be called once.
 func (d *Deployer) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,9 +106,8 @@ func (d *Deployer) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the deployer: handlers are cancelled, what they had finished is
-// recorded, what was cut off runs again at the next Start. It waits until all
-// is quiet, at most the grace time. It may be called more than once.
+// Stop ends the deployer: handlers are cancelled, what had finished is recorded, and what was cut off runs again at
+// the next Start. It waits until nothing is under way, at most for the grace time. It may be called more than once.
 func (d *Deployer) Stop() {
 	d.mu.Lock()
 	started := d.started
@@ -121,7 +120,7 @@ func (d *Deployer) Stop() {
 	<-d.done
 }
 
-// VersionReleased says that the record has a newer intent.
+// VersionReleased reports that the record has a newer intent.
 func (d *Deployer) VersionReleased(number int) {
 	d.post(func() {
 		d.newestReleased = max(d.newestReleased, number)
@@ -129,8 +128,7 @@ func (d *Deployer) VersionReleased(number int) {
 	})
 }
 
-// Deploy tries again what is not as intended, or with full everything. No
-// agents and no resources means all.
+// Deploy tries again what is not as intended, or with full everything. No agents and no resources means all.
 func (d *Deployer) Deploy(full bool, agents []string, resources []intent.ResourceID) {
 	kind := scheduler.UserDeploy
 	if full {
@@ -141,13 +139,12 @@ func (d *Deployer) Deploy(full bool, agents []string, resources []intent.Resourc
 	})
 }
 
-// Unpark frees resources that are parked, all of them when none is named.
+// Unpark frees parked resources, all of them when none is named.
 func (d *Deployer) Unpark(resources []intent.ResourceID) {
 	d.whenLoaded(func() { d.carryOut(d.sched.Unpark(resources, now())) })
 }
 
-// SetPaused pauses or unpauses an agent, every one when the name is empty:
-// what runs ends, nothing more starts.
+// SetPaused pauses or resumes an agent, every one when the name is empty: what is running ends, nothing more starts.
 func (d *Deployer) SetPaused(agent string, paused bool) {
 	d.whenLoaded(func() {
 		names := []string{agent}
@@ -165,7 +162,7 @@ func (d *Deployer) SetPaused(agent string, paused bool) {
 	})
 }
 
-// Changed tells that settings or the halted mark of the environment changed.
+// Changed reports that settings or the halted mark of the environment changed.
 func (d *Deployer) Changed(e intent.Environment) {
 	d.post(func() {
 		d.environ = e
@@ -175,8 +172,8 @@ func (d *Deployer) Changed(e intent.Environment) {
 	})
 }
 
-// Wait returns when nothing runs, nothing can start, and all is recorded; or
-// with the error of ctx. What waits for a paused agent does not count.
+// Wait returns when nothing is running, nothing can start, and all is recorded; or with the error of ctx. What waits
+// for a paused agent does not count.
 func (d *Deployer) Wait(ctx context.Context) error {
 	quiet := make(chan struct{})
 	d.post(func() { d.waiters = append(d.waiters, quiet) })
@@ -190,7 +187,7 @@ func (d *Deployer) Wait(ctx context.Context) error {
 	}
 }
 
-// Snapshot is what a deployer does at a moment.
+// Snapshot is what a deployer is doing at a moment.
 type Snapshot struct {
 	Loaded  bool // the record was read
 	Halted  bool
@@ -200,7 +197,7 @@ type Snapshot struct {
 	Waiting int              // how many there are
 }
 
-// Snapshot tells what runs and what waits for what. It is zero after Stop.
+// Snapshot returns what is running and what is waiting for what. It is zero after Stop.
 func (d *Deployer) Snapshot() Snapshot {
 	answer := make(chan Snapshot, 1)
 	d.post(func() {
@@ -219,7 +216,7 @@ func (d *Deployer) Snapshot() Snapshot {
 	}
 }
 
-// post hands f to the loop. After the end it does nothing.
+// post hands f to the loop. After the loop has ended it does nothing.
 func (d *Deployer) post(f func()) {
 	d.mu.Lock()
 	if !d.ended {
@@ -232,7 +229,7 @@ func (d *Deployer) post(f func()) {
 	}
 }
 
-// whenLoaded hands f to the loop, to be done once the record was read.
+// whenLoaded hands f to the loop, to be run once the record has been read.
 func (d *Deployer) whenLoaded(f func()) {
 	d.post(func() {
 		if d.sched == nil {
@@ -249,7 +246,7 @@ func (d *Deployer) loop(ctx context.Context) {
 		d.cancelTasks()
 		d.cancelRecords()
 		d.commits.Wait()
-		d.writeLines(d.takeLines()) // after the end nothing is recorded: another server may go on from here
+		d.writeLines(d.takeLines()) // nothing is recorded after the end, when another server may own the environment
 		close(d.done)
 	}()
 	d.load()
@@ -266,7 +263,7 @@ func (d *Deployer) loop(ctx context.Context) {
 		}
 		if d.sched != nil && !d.stopping {
 			if edge := d.sched.NextEdge(); !edge.IsZero() && !now().Before(edge) {
-				d.recallPrepared("") // what was to come next may be held now
+				d.recallPrepared("") // what was to come next may have to wait now
 			}
 			d.carryOut(d.sched.Tick(now()))
 			if !d.facts.next.IsZero() && !d.facts.next.After(time.Now()) {
@@ -303,7 +300,7 @@ func (d *Deployer) loop(ctx context.Context) {
 	}
 }
 
-// quiet tells that nothing is under way.
+// quiet reports whether nothing is under way.
 func (d *Deployer) quiet() bool {
 	if len(d.running) > 0 || d.committing || d.inBackground > 0 || !d.pending.empty() || len(d.deferred) > 0 {
 		return false
@@ -311,7 +308,7 @@ func (d *Deployer) quiet() bool {
 	return d.stopping && !d.loading || d.sched != nil && !d.loading && d.sched.Idle()
 }
 
-// end closes the inbox; false when something came in meanwhile.
+// end closes the inbox; it returns false when something came in meanwhile.
 func (d *Deployer) end() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -344,7 +341,7 @@ func (d *Deployer) beginStop() {
 		d.carryOut(d.sched.Halt())
 		d.recallPrepared("")
 	}
-	d.pending.starts = nil // not recorded, so not begun
+	d.pending.starts = nil // they were not recorded, so they have not begun
 	d.cancelTasks()
 	d.grace = time.AfterFunc(d.cfg.Grace, func() {
 		d.cancelRecords()
@@ -352,7 +349,7 @@ func (d *Deployer) beginStop() {
 	})
 }
 
-// applyRules brings windows, overrides and limits of agents in line.
+// applyRules passes windows, overrides and limits of agents on to the scheduler when they changed.
 func (d *Deployer) applyRules() {
 	text, err := rulesText(d.environ)
 	if err == nil && text == d.rules {
@@ -360,7 +357,7 @@ func (d *Deployer) applyRules() {
 	}
 	rules, err := rulesOf(d.environ)
 	if err != nil { // settings are checked when they are set
-		d.log.Error("windows or limits of agents cannot be read; those before stay", "error", err)
+		d.log.Error("the windows or agent limits are invalid; the previous ones stay in force", "error", err)
 		return
 	}
 	d.rules = text
@@ -368,7 +365,7 @@ func (d *Deployer) applyRules() {
 	d.carryOut(d.sched.SetRules(rules, now()))
 }
 
-// applyEnvironment brings halted mark and timers of the scheduler in line.
+// applyEnvironment passes the halted mark and all settings on to the scheduler.
 func (d *Deployer) applyEnvironment() {
 	texts := [2]string{
 		d.environ.Text("autostart_agent_deploy_interval"),
@@ -377,7 +374,7 @@ func (d *Deployer) applyEnvironment() {
 	if texts != d.timers {
 		timers, err := timersOf(d.environ)
 		if err != nil { // settings are checked when they are set
-			d.log.Error("a timer cannot be read; the one before stays", "error", err)
+			d.log.Error("a timer is invalid; the previous one stays in force", "error", err)
 		} else {
 			d.sched.SetTimers(timers, now())
 			d.timers = texts
@@ -398,5 +395,5 @@ func (d *Deployer) applyEnvironment() {
 	}
 }
 
-// now is the time as the record can hold it.
+// now is the time in the precision of the record.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -69,8 +69,8 @@ func TestActionLog(t *testing.T) {
 	}
 }
 
-// a fails: what needs it is skipped and says why, what does not need it is
-// deployed. A person mends the target and deploys again: a, then b, then c.
+// a fails: what needs it is skipped and says why, what does not need it is deployed. A person repairs the target and
+// deploys again: a, then b, then c.
 func TestFailureSkipsAndRecovers(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.exec.misbehave("x/a", fails)
@@ -104,8 +104,7 @@ func TestFailureSkipsAndRecovers(t *testing.T) {
 	})
 }
 
-// An executor that reports what no deployment can end as fails
-// that resource and nothing else.
+// An executor that reports an impossible end of a deployment fails that resource and nothing else.
 func TestExecutorMisbehaves(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.exec.misbehave("y/b", func(context.Context, executor.Task) executor.Result {
@@ -158,8 +157,7 @@ func TestKilledMidway(t *testing.T) {
 	})
 }
 
-// A repair of something that is as intended is cut off by a kill: nobody knows
-// what it left behind, so it runs again.
+// A repair of something that is as intended is cut off by a kill: what it left behind is unknown, so it runs again.
 func TestKilledWhileRepairing(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.start()
@@ -292,8 +290,8 @@ func TestRecordAwayAtStart(t *testing.T) {
 	s.ran("x/a")
 }
 
-// The record refuses one resource for good: this one does not run, says so in
-// its state as far as the record lets it, and does not hold up the others.
+// The record refuses one resource for good: this one does not run, shows that in its state as far as the record
+// allows it, and does not hold up the others.
 func TestRecordRefuses(t *testing.T) {
 	s := inMemory(t)
 	s.rec.(*memory).refuse = "bad"
@@ -308,8 +306,7 @@ func TestRecordRefuses(t *testing.T) {
 	s.status("x/bad", intent.StatusFailed)
 }
 
-// Requires in a circle are refused at the release; the version before goes on,
-// and a later version mends it.
+// Requirements in a circle are refused at the release; the version before goes on, and a later version corrects them.
 func TestCircle(t *testing.T) {
 	s := inMemory(t)
 	s.start()
@@ -330,8 +327,8 @@ func TestCircle(t *testing.T) {
 	s.ran("x/a", "x/b")
 }
 
-// Half a minute after a failure it is tried again, and only it; a day later the
-// repair timer verifies everything. Nobody waits that long.
+// Half a minute after a failure the resource is tried again, and only it; a day later the repair timer verifies
+// everything. The test does not take that long.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)
@@ -422,8 +419,8 @@ func TestStopRecordsWhatEnded(t *testing.T) {
 	})
 }
 
-// Facts that a handler learnt go to the record with the end of its run, and the
-// handler is told how its dependencies fared, with a blueprint of all that its agent needs.
+// Facts that a handler learnt are recorded with the end of its run, and the handler gets the status of its
+// dependencies and a blueprint of all that its agent needs.
 func TestTask(t *testing.T) {
 	s := inMemory(t)
 	s.start()

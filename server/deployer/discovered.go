@@ -11,8 +11,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// discovered reads what a handler found; what is no record of a resource is
-// left out, and said.
+// discovered reads what a handler discovered; what is not a record of a resource is left out and reported.
 func discovered(
 	by intent.ResourceID,
 	found map[string]json.RawMessage,

@@ -11,33 +11,31 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// A dry run finds what deploying a version would change, with the same
-// handlers stopped before they enforce. Its looks are jobs of the scheduler.
-// What is found is stored as it comes, and what is not stored is looked at
-// again by the next server:
+// A dry run finds out what deploying a version would change, with the same handlers stopped before they enforce. Its
+// looks are jobs of the scheduler. Results are stored as they come, and the next server looks again at what has none:
 //
 //	record ──read──▶ resources without a result ──▶ jobs ──▶ results ──stored──▶ … ──▶ the last one: ended
 //
-// A result that could not be stored yet delays nothing else.
+// A result that cannot be stored yet delays nothing else.
 
-// dryRun is one under way.
+// dryRun is a dry run that is under way.
 type dryRun struct {
 	id        intent.ActionID
-	resources map[intent.ResourceID]intent.Resource // that have no result
+	resources map[intent.ResourceID]intent.Resource // those without a result
 	code      *versionCode
 	requires  map[intent.ResourceID][]intent.ResourceID
-	created   map[intent.ResourceID]bool // would be made anew
-	unknown   []intent.ResourceID        // handlers could not tell
+	created   map[intent.ResourceID]bool // those that would be created
+	unknown   []intent.ResourceID        // those that handlers could not look at
 	found     []intent.ResourceDiff      // not stored yet
 	storing   bool
 	reading   bool
 	dropped   bool // cancelled, or gone from the record
 }
 
-// DryRun takes up a dry run that the record has. Doing so twice does no harm.
+// DryRun takes up a dry run that the record has. Repeating it is harmless.
 func (d *Deployer) DryRun(id intent.ActionID) { d.whenLoaded(func() { d.beginDryRun(id) }) }
 
-// CancelDryRun takes back what a dry run still has to do; the record knows that it ended.
+// CancelDryRun drops what a dry run still has to do; the record knows already that it has ended.
 func (d *Deployer) CancelDryRun(id intent.ActionID) {
 	d.whenLoaded(func() {
 		if run := d.dryRuns[id]; run != nil {
@@ -53,7 +51,7 @@ func (d *Deployer) dropDryRun(run *dryRun) {
 	d.carryOut(d.sched.CancelJobs(run.id, now()))
 }
 
-// takeUpDryRuns goes on with what another server left.
+// takeUpDryRuns goes on with dry runs that another server left.
 func (d *Deployer) takeUpDryRuns() {
 	d.background(func() func() {
 		var open []intent.DryRun
@@ -74,8 +72,7 @@ func (d *Deployer) takeUpDryRuns() {
 	})
 }
 
-// background does something outside of the loop, and what that gives in it.
-// Until then the deployer is not quiet.
+// background runs do outside of the loop, and what that returns in the loop. Until then the deployer is not quiet.
 func (d *Deployer) background(do func() func()) {
 	if d.stopping {
 		return
@@ -116,7 +113,7 @@ func (d *Deployer) beginDryRun(id intent.ActionID) {
 			switch {
 			case run.dropped:
 			case err != nil:
-				d.log.Error("a dry run cannot be done", "dryrun", id, "error", err)
+				d.log.Error("a dry run cannot be carried out", "dryrun", id, "error", err)
 				d.dropDryRun(run)
 			case record.Ended != nil:
 				delete(d.dryRuns, id)
@@ -127,7 +124,7 @@ func (d *Deployer) beginDryRun(id intent.ActionID) {
 	})
 }
 
-// lookAt hands the resources without a result to the scheduler.
+// enqueueLooks hands the resources without a result to the scheduler.
 func (d *Deployer) enqueueLooks(
 	run *dryRun,
 	record intent.DryRun,
@@ -160,7 +157,7 @@ func (d *Deployer) enqueueLooks(
 	d.storeDiffs(run)
 }
 
-// behindUndefined gives everything that requires something undefined, through any number of others.
+// behindUndefined returns everything that requires something undefined, through any number of others.
 func behindUndefined(resources []intent.Resource) map[intent.ResourceID]bool {
 	behind := make(map[intent.ResourceID]bool)
 	provides := make(map[intent.ResourceID][]intent.ResourceID)
@@ -193,7 +190,7 @@ func (run *dryRun) add(diff intent.ResourceDiff) {
 	run.found = append(run.found, diff)
 }
 
-// note remembers what the end of the dry run wants to know of a result.
+// note keeps what the end of the dry run needs to know about a result.
 func (run *dryRun) note(diff intent.ResourceDiff) {
 	switch diff.Kind {
 	case intent.DiffAdded:
@@ -203,7 +200,7 @@ func (run *dryRun) note(diff intent.ResourceDiff) {
 	}
 }
 
-// beginJob does what the scheduler says.
+// beginJob starts a job of the scheduler.
 func (d *Deployer) beginJob(j scheduler.Job) {
 	if j.Run == uuid.Nil {
 		d.askOne(j)
@@ -212,7 +209,7 @@ func (d *Deployer) beginJob(j scheduler.Job) {
 	d.lookAtOne(j)
 }
 
-// look does one job of a dry run.
+// lookAtOne does one job of a dry run.
 func (d *Deployer) lookAtOne(j scheduler.Job) {
 	run := d.dryRuns[j.Run]
 	if run == nil {
@@ -243,16 +240,16 @@ func (d *Deployer) lookAtOne(j scheduler.Job) {
 	}()
 }
 
-// endJob tells the scheduler that a job is done.
+// endJob reports the end of a job to the scheduler.
 func (d *Deployer) endJob(j scheduler.Job, result executor.Result) {
 	d.carryOut(d.sched.JobDone(j, result.Unreachable, now()))
 }
 
-// refused takes a job that is not going to be done.
+// refused handles a job that will not be done.
 func (d *Deployer) refused(c scheduler.RefuseJob) {
 	why := "its agent is paused"
 	if c.Why == scheduler.RefusedUnreachable {
-		why = "its target cannot be reached, as several tries before it showed"
+		why = "its target cannot be reached, as several attempts have shown"
 	}
 	if c.Job.Run == uuid.Nil {
 		d.factsRefused(c.Job.Resource, why)
@@ -264,7 +261,7 @@ func (d *Deployer) refused(c scheduler.RefuseJob) {
 	}
 }
 
-// diffOf reads what a handler found. What could not be told is not "no change".
+// diffOf converts what a handler found. A resource that it could not look at is not "no change".
 func diffOf(r intent.Resource, result executor.Result) intent.ResourceDiff {
 	diff := intent.ResourceDiff{ID: r.ID, Attributes: result.Changes}
 	was, purging := result.Changes["purged"]
@@ -288,7 +285,7 @@ func diffOf(r intent.Resource, result executor.Result) intent.ResourceDiff {
 	return diff
 }
 
-// mostReason bounds what is kept of why a resource could not be looked at.
+// mostReason bounds how much is kept of why a resource could not be looked at.
 const mostReason = 4000
 
 func lastError(result executor.Result) string {
@@ -300,8 +297,8 @@ func lastError(result executor.Result) string {
 	return "it ended as " + string(result.Status)
 }
 
-// storeDiffs stores what was found, as much at a time as came while the part
-// before was stored, and ends the dry run when that was all.
+// storeDiffs stores results, at a time as many as came while those before were being stored, and ends the dry run
+// with the last of them.
 func (d *Deployer) storeDiffs(run *dryRun) {
 	if run.storing || run.reading || run.dropped {
 		return
@@ -363,8 +360,8 @@ func (d *Deployer) storeFound(
 	return err
 }
 
-// behind finds, for what handlers could not tell about, the nearest thing that
-// it requires and that would be created first: there was nothing to look at yet.
+// behind returns, for resources that handlers could not look at, the nearest resource that it requires and that would
+// be created first: there was nothing to look at yet.
 func (run *dryRun) behind() map[intent.ResourceID]intent.ResourceID {
 	out := make(map[intent.ResourceID]intent.ResourceID)
 	for _, id := range run.unknown {

@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// looks gives a play for dry runs that finds these changes.
+// looks returns a play for dry runs that finds these changes.
 func looks(changes map[string]intent.AttributeChange) play {
 	return func(_ context.Context, task executor.Task) executor.Result {
 		if task.Action != executor.DryRun {
@@ -59,7 +59,7 @@ func (s *stage) dryRun(version, total int, f intent.DryRunFilter) intent.ActionI
 	return run.ID
 }
 
-// found gives the end of a dry run, and its results as "name kind".
+// found returns the end of a dry run, and its results as "name kind".
 func (s *stage) found(id intent.ActionID) (intent.DryRun, map[string]intent.ResourceDiff, []string) {
 	s.t.Helper()
 	run, diffs, err := s.rec.DryRun(s.t.Context(), s.env.ID, id)
@@ -76,8 +76,8 @@ func (s *stage) found(id intent.ActionID) (intent.DryRun, map[string]intent.Reso
 	return run, by, kinds
 }
 
-// A dry run of a version that is not released: what would be new, changed and
-// gone; what cannot be told is not "no change". Nothing is deployed.
+// A dry run of a version that is not released finds what would be new, changed and gone; what a handler cannot look
+// at is not "no change". Nothing is deployed.
 func TestDryRun(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.exec.misbehave("x/new", looks(map[string]intent.AttributeChange{"purged": {Current: true, Desired: false}}))
@@ -158,8 +158,8 @@ func TestDryRunOfSome(t *testing.T) {
 	}
 }
 
-// The server is stopped in the middle of a dry run. The next one looks at what
-// has no result, and at nothing twice; and knows of what was found before.
+// The server is stopped in the middle of a dry run. The next one looks at what has no result, at nothing twice, and
+// knows what was found before.
 func TestDryRunGoesOnAfterARestart(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.start()
@@ -198,8 +198,7 @@ func TestDryRunGoesOnAfterARestart(t *testing.T) {
 	})
 }
 
-// A person cancels: what runs ends, nothing more is looked at, and what the
-// running one finds is not recorded.
+// A person cancels: what is running ends, nothing more is looked at, and what the running look finds is not recorded.
 func TestDryRunIsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.start()

@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// came takes the result of a task that was sent.
+// taskEnded takes the result of a task that was sent.
 func (d *Deployer) taskEnded(result executor.Result) {
 	cutOff := d.tasks.Err() != nil && result.Status != intent.StatusDeployed
 	d.post(func() {
@@ -47,7 +47,7 @@ func (d *Deployer) call(t executor.Task) (result executor.Result) {
 		if p := recover(); p != nil {
 			d.log.Error("the executor panicked", "resource", t.Resource.ID.String(), "panic", p)
 			result = executor.Result{Status: intent.StatusFailed, Messages: []intent.LogLine{
-				line(now(), "ERROR", fmt.Sprintf("the executor gave up: %v", p)),
+				line(now(), "ERROR", fmt.Sprintf("the executor failed: %v", p)),
 			}}
 		}
 		if result.Started.IsZero() {
@@ -60,7 +60,7 @@ func (d *Deployer) call(t executor.Task) (result executor.Result) {
 	return d.cfg.Executor.Run(d.tasks, t)
 }
 
-// outcome is the status to record: handlers may report nonsense.
+// outcome returns the status to record: handlers may report anything.
 func outcome(s intent.Status, action executor.Action) intent.Status {
 	if s == intent.StatusDry && action == executor.DryRun {
 		return s
@@ -73,8 +73,8 @@ func outcome(s intent.Status, action executor.Action) intent.Status {
 	return intent.StatusFailed
 }
 
-// finished takes the outcome of a deployment. What Stop cut off is not
-// recorded: it stays marked as running, and runs again at the next Start.
+// finished takes the outcome of a deployment. What Stop cut off is not recorded: it stays marked as running, and runs
+// again at the next Start.
 func (d *Deployer) finished(r *deployment, result executor.Result, cutOff bool) {
 	if d.loading && !d.stopping {
 		d.deferred = append(d.deferred, func() { d.finished(r, result, cutOff) })
@@ -137,14 +137,14 @@ func (d *Deployer) finished(r *deployment, result executor.Result, cutOff bool) 
 	if !end.State.ID.IsZero() {
 		d.queueEnd(end)
 	}
-	if r.task.Behind { // it was not told that it begins, since it might not have
+	if r.task.Behind { // its beginning was not logged, since it might not have begun
 		d.logAction(action, action.Messages)
 	} else {
 		d.logAction(action, action.Messages[len(r.action.Messages):])
 	}
 	d.carryOut(commands)
 	if id := r.task.Resource.ID; d.facts.awaited[id] && status == intent.StatusDeployed {
-		d.ask([]intent.ResourceID{id}) // it may know now
+		d.ask([]intent.ResourceID{id}) // it may have the fact now
 	}
 }
 

@@ -11,23 +11,23 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Facts are asked for by jobs of the scheduler: those that a person asked for,
-// those that are about to expire, and those that the model waits for. When to
-// ask next follows from the record and from when this server last asked:
+// Facts are asked for by jobs of the scheduler: those that a person requests, those that are about to expire, and
+// those that the model waits for. The time of the next question follows from the record and from when this server
+// last asked:
 //
 //	learnt ──fact-renew──▶ asked again, long before it expires
 //	the model waits ──▶ asked with each new version, when its resource was deployed, and every fact-renew
 
-// factState is what a deployer knows of facts.
+// factState is what a deployer knows about facts.
 type factState struct {
 	asked     map[intent.ResourceID]time.Time
-	awaited   map[intent.ResourceID]bool // the model waits for a fact of it
+	awaited   map[intent.ResourceID]bool // the model waits for a fact of this resource
 	next      time.Time                  // when to look again; zero: nothing is due
 	reading   bool
 	readAgain bool // something changed while the record was read
 }
 
-// RefreshFacts asks resources for their facts, as the record says that a person wants.
+// RefreshFacts asks resources for their facts. The record has the requests already.
 func (d *Deployer) RefreshFacts(ids []intent.ResourceID) {
 	d.whenLoaded(func() { d.ask(ids) })
 }
@@ -40,8 +40,8 @@ func (d *Deployer) ask(ids []intent.ResourceID) {
 	d.carryOut(d.sched.Enqueue(jobs, now()))
 }
 
-// lookAtFacts reads what is due. fresh says that the intent is new: what it
-// waits for is asked at once.
+// lookAtFacts reads which facts are due. fresh means that the intent is new: what that waits for is asked for at
+// once.
 func (d *Deployer) lookAtFacts(fresh bool) {
 	if fresh {
 		for id := range d.facts.awaited {
@@ -74,7 +74,7 @@ func (d *Deployer) lookAtFacts(fresh bool) {
 	})
 }
 
-// askDue asks what is due, and sets when the next is.
+// askDue asks for what is due, and sets when to look next.
 func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 	at := now()
 	clear(d.facts.awaited)
@@ -97,7 +97,7 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 		}
 		wanted = append(wanted, f.Resource)
 	}
-	// What is asked now is due again after the same time, whatever it answers.
+	// What is asked for now is due again after the same time, whatever the answer is.
 	if again := at.Add(d.cfg.FactRenew); len(wanted) > 0 && (d.facts.next.IsZero() || again.Before(d.facts.next)) {
 		d.facts.next = again
 	}
@@ -107,13 +107,13 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 	d.ask(wanted)
 }
 
-// inquire does one job.
+// askOne does one job.
 func (d *Deployer) askOne(j scheduler.Job) {
 	r, ok := d.sched.Resource(j.Resource)
 	if !ok || len(r.Undefined) > 0 || d.version == nil {
 		d.factsRefused(
 			j.Resource,
-			"the version that is deployed does not have it, or has it with values that are not known",
+			"the deployed version does not have it, or has it with unknown values",
 		)
 		d.endJob(j, executor.Result{})
 		return
@@ -141,7 +141,7 @@ func (d *Deployer) askOne(j scheduler.Job) {
 	}()
 }
 
-// answered records what a resource told.
+// recordAnswer records the facts that a resource reported.
 func (d *Deployer) recordAnswer(t executor.Task, began time.Time, result executor.Result) {
 	at := now()
 	status := result.Status
@@ -160,7 +160,7 @@ func (d *Deployer) recordAnswer(t executor.Task, began time.Time, result executo
 	d.recordInquiry(end)
 }
 
-// factsRefused notes that a resource was not asked.
+// factsRefused records that a resource was not asked.
 func (d *Deployer) factsRefused(id intent.ResourceID, why string) {
 	at := now()
 	d.recordInquiry(intent.FinishedAction{Action: intent.Action{
@@ -170,7 +170,7 @@ func (d *Deployer) factsRefused(id intent.ResourceID, why string) {
 	}})
 }
 
-// recordInquiry makes an answer durable, and lets the server look whether the model waited for it.
+// recordInquiry makes an answer durable, and lets the server find out whether the model waits for it.
 func (d *Deployer) recordInquiry(end intent.FinishedAction) {
 	d.inBackground++
 	d.commits.Go(func() {

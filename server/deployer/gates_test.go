@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// gatekeeper is what a record knows of those who let changes through.
+// gatekeeper is the part of a record about overrides.
 type gatekeeper interface {
 	SetSetting(ctx context.Context, env intent.EnvironmentID, name string, value any) error
 	Environment(ctx context.Context, env intent.EnvironmentID) (intent.Environment, error)
@@ -19,7 +19,7 @@ type gatekeeper interface {
 	EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID, who intent.Actor) error
 }
 
-// reread takes the environment from the record, as a server that starts does.
+// reread reads the environment from the record, as a starting server does.
 func (s *stage) reread(db gatekeeper) {
 	s.t.Helper()
 	e, err := db.Environment(s.t.Context(), s.env.ID)
@@ -29,10 +29,9 @@ func (s *stage) reread(db gatekeeper) {
 	s.env = e
 }
 
-// A release comes while changes are held. The server is killed and started
-// again: they are still held. Somebody lets those of one agent through, the
-// server is killed in the middle of them, and goes on with them alone after it
-// started again. When the override is ended, the next release waits again.
+// A release comes while changes are held. The server is killed and started again: they are still held. An override
+// lets those of one agent through, the server is killed in the middle of them, and after the next start it goes on
+// with them alone. When the override is ended, the next release waits again.
 func TestRestartWhileChangesAreHeld(t *testing.T) {
 	hour := time.Now().UTC().Hour()
 	for name, window := range map[string]map[string]any{

@@ -31,11 +31,11 @@ type stage struct {
 	log  *syncBuffer // resource action log
 	evts chan Event
 	told chan intent.Notice
-	// ahead, if set, gets how many are recorded ahead whenever that is recorded.
+	// ahead, if set, gets the length of the list of what is ahead whenever that is recorded.
 	ahead chan int
 }
 
-// listed is a store that says how many are recorded ahead.
+// listed is a store that reports how many tasks are recorded ahead.
 type listed struct {
 	Store
 	ahead chan<- int
@@ -252,9 +252,8 @@ func (s *stage) actions(name string) []intent.Action {
 // play is what an actor does with a resource.
 type play func(ctx context.Context, t executor.Task) executor.Result
 
-// actor is an executor. Resources without a play deploy well. It holds the
-// deployer to its contract: what runs is recorded as running, and nothing else
-// runs on that agent.
+// actor is an executor. Resources without a play are deployed successfully. It holds the deployer to its contract:
+// what is running is recorded as running, and nothing else is running on that agent.
 type actor struct {
 	t      *testing.T
 	rec    recorder
@@ -355,7 +354,7 @@ func (a *actor) do(ctx context.Context, one *sent) {
 	one.done(r)
 }
 
-// Recall gives back what has not begun.
+// Recall returns what has not begun.
 func (a *actor) Recall(tasks []intent.ActionID) {
 	a.mu.Lock()
 	var back []*sent
@@ -393,7 +392,7 @@ func (a *actor) taken() []string {
 	return out
 }
 
-// awaits returns when a resource began, since what ran was last taken.
+// awaits returns when a resource has begun, since what ran was last taken.
 func (a *actor) awaits(name string) {
 	a.t.Helper()
 	for !a.seen[name] {

@@ -103,7 +103,7 @@ func BenchmarkLarge(b *testing.B) {
 	b.ReportMetric(float64(most)/(1<<20), "MiB-heap")
 }
 
-// ownCPU is the processor time of this process: without the database's.
+// ownCPU is the processor time of this process, without the database's.
 func ownCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

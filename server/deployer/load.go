@@ -12,8 +12,8 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// load reads the record, in the background, until it succeeds. It changes the
-// record too, so the end waits for it.
+// load reads the record in the background, repeatedly until that succeeds. It changes the record too, so the loop's
+// end waits for it.
 func (d *Deployer) load() {
 	d.loading = true
 	d.commits.Go(func() {
@@ -32,10 +32,10 @@ func (d *Deployer) load() {
 	})
 }
 
-// read gives the snapshot to begin with. Deployments that were cut off stay
-// marked in it, though the record is told that they ended.
+// read returns the snapshot to begin with. Deployments that were cut off are still marked in it, although they are
+// recorded as ended.
 func (d *Deployer) read(ctx context.Context) (scheduler.Snapshot, *versionCode, error) {
-	snap := scheduler.Snapshot{Now: now(), Halted: true} // until all is in place
+	snap := scheduler.Snapshot{Now: now(), Halted: true} // until applyEnvironment
 	states, err := d.cfg.Store.States(ctx, d.env)
 	if err != nil {
 		return snap, nil, err
@@ -75,7 +75,7 @@ func (d *Deployer) read(ctx context.Context) (scheduler.Snapshot, *versionCode, 
 	return snap, code, err
 }
 
-// eachAgent reads all agents.
+// eachAgent calls do for every agent.
 func (d *Deployer) eachAgent(ctx context.Context, do func(intent.Agent)) error {
 	q := intent.ListQuery{Limit: 1000, Sort: "name"}
 	for {
@@ -114,18 +114,18 @@ func (d *Deployer) withCode(
 	return resources, d.newVersionCode(resources, code, pip), nil
 }
 
-// loaded begins the work.
+// loaded starts the scheduler.
 func (d *Deployer) loaded(snap scheduler.Snapshot, code *versionCode) {
 	s, err := scheduler.New(snap, d.cfg.Limits)
 	if err != nil {
-		// The active version cannot be deployed at all. A newer one can mend that.
+		// The active version cannot be deployed at all; a newer one may correct that.
 		d.log.Error("the active version cannot be deployed", "version", snap.Version, "error", err)
 		snap.Resources = nil
 		for i := range snap.States {
 			snap.States[i].IsDeploying = false
 		}
 		if s, err = scheduler.New(snap, d.cfg.Limits); err != nil {
-			d.log.Error("the scheduler cannot begin", "error", err)
+			d.log.Error("the scheduler cannot start", "error", err)
 			return
 		}
 	}
@@ -140,9 +140,8 @@ func (d *Deployer) loaded(snap scheduler.Snapshot, code *versionCode) {
 	d.lookAtFacts(true)
 }
 
-// loadVersion reads the newest released version in the background and makes
-// it the intent. Outcomes wait meanwhile, so that none is recorded against an
-// intent that the record no longer has.
+// loadVersion reads the newest released version in the background and makes it the intent. Outcomes wait meanwhile,
+// so that none is recorded against an intent that the record no longer has.
 func (d *Deployer) loadVersion() {
 	if d.sched == nil || d.loading || d.stopping || d.newestReleased <= d.sched.Version() {
 		return
@@ -184,7 +183,7 @@ func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionC
 	d.recallPrepared("")
 	commands, err := d.sched.NewVersion(number, resources, code.marks, now())
 	if err != nil {
-		d.log.Error("a released version cannot be deployed; the one before stays", "version", number, "error", err)
+		d.log.Error("a released version cannot be deployed; the previous one stays", "version", number, "error", err)
 		return
 	}
 	d.version, d.resources = code, resources
@@ -193,7 +192,7 @@ func (d *Deployer) adopt(number int, resources []intent.Resource, code *versionC
 	d.cfg.OnChange(Event{})
 }
 
-// permanent marks an error that another try does not mend.
+// permanent marks an error that another attempt cannot help.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
@@ -203,16 +202,16 @@ const (
 	longPause  = 5 * time.Second
 )
 
-// persist calls f until it succeeds, with growing pauses, so that a database
-// that is away delays the work and loses nothing. It gives up when ctx ends or the
-// error is permanent.
+// persist calls f until it succeeds, with growing pauses, so that an unreachable database delays the work and loses
+// nothing. It gives up when ctx ends or the error is permanent.
 func (d *Deployer) persist(ctx context.Context, what string, f func(context.Context) error) error {
 	var failed time.Time
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		err := f(ctx)
 		if err == nil {
 			if !failed.IsZero() {
-				d.log.Info("the record is back", "doing", what, "after", time.Since(failed).Round(time.Millisecond))
+				d.log.Info("the database answers again", "doing", what, "after",
+					time.Since(failed).Round(time.Millisecond))
 			}
 			return nil
 		}
@@ -221,7 +220,7 @@ func (d *Deployer) persist(ctx context.Context, what string, f func(context.Cont
 		}
 		if failed.IsZero() {
 			failed = time.Now()
-			d.log.Warn("the record does not answer; deployments wait", "doing", what, "error", err)
+			d.log.Warn("the database does not answer; deployments wait", "doing", what, "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -231,12 +230,11 @@ func (d *Deployer) persist(ctx context.Context, what string, f func(context.Cont
 	}
 }
 
-// versionCode is what a version says about handler code, with the blueprints
-// made of it. Resources of an agent share one blueprint, and so do agents with
-// the same resource types.
+// versionCode is the handler code of a version, with the blueprints made of it. All resources of an agent share one
+// blueprint, and so do agents with the same resource types.
 type versionCode struct {
 	types      map[string]intent.ResourceCode
-	marks      map[string]string // per type, changes with its code
+	marks      map[string]string // per type, a text that changes with its code
 	agents     map[string]string // per agent, the key of its blueprint
 	blueprints map[string]intent.Blueprint
 }
@@ -300,7 +298,7 @@ func (d *Deployer) blueprint(pip intent.PipConfig, codes ...intent.ResourceCode)
 	return b
 }
 
-// of gives the blueprint for a resource.
+// of returns the blueprint for a resource.
 func (v *versionCode) of(id intent.ResourceID) intent.Blueprint {
 	return v.blueprints[v.agents[id.Agent]]
 }

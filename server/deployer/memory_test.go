@@ -36,8 +36,8 @@ type recorder interface {
 	) (intent.DryRun, []intent.ResourceDiff, error)
 }
 
-// memory is a record in memory, for tests of time and of trouble: it is away
-// while away is set, and refuses a resource that is named in refuse.
+// memory is a record in memory, for tests of time and of failures: it is unreachable while away is set, and refuses
+// the resources named in refuse.
 type memory struct {
 	mu       sync.Mutex
 	versions []intent.NewVersion
@@ -201,7 +201,7 @@ func (m *memory) VersionCode(
 	return m.versions[number-1].Code, m.versions[number-1].Pip, nil
 }
 
-// deploys tells that a resource is being deployed, or about to be.
+// deploys reports whether a resource is being deployed, or about to be.
 func (m *memory) deploys(st intent.ResourceState) bool {
 	return st.IsDeploying || slices.ContainsFunc(m.ahead, func(t intent.Ahead) bool {
 		return t.Resource == st.ID &&
@@ -281,7 +281,7 @@ func (m *memory) SetAhead(_ context.Context, _ intent.EnvironmentID, tasks []int
 	return nil
 }
 
-// ended is how many commits of ends there were.
+// ended is the number of commits of ends so far.
 func (m *memory) ended() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// readNewer reads a version as a deployer that knows the one before: only what
-// differs. All of it is read when nothing is known.
+// readNewer reads a version for a deployer that knows the one before: only what differs. When nothing is known, it
+// reads all of it.
 func (d *Deployer) readNewer(
 	ctx context.Context,
 	from int,
@@ -36,14 +36,14 @@ func (d *Deployer) readNewer(
 		}
 		resources = renewed(known, changed, gone, number)
 	}
-	if len(resources) != total { // the version that was known is in the record no more
+	if len(resources) != total { // the known version was deleted from the record
 		return d.readVersion(ctx, number)
 	}
 	return d.withCode(ctx, resources, number)
 }
 
-// renewed makes the resources of a version from those of one before, both sorted
-// by id. Nothing of known is changed: tasks that run have it.
+// renewed makes the resources of a version from those of an earlier one, both sorted by id. It does not change known,
+// which running tasks use.
 func renewed(known, changed []intent.Resource, gone []intent.ResourceID, number int) []intent.Resource {
 	slices.SortFunc(changed, func(a, b intent.Resource) int { return a.ID.Compare(b.ID) })
 	left := make(map[intent.ResourceID]bool, len(gone))

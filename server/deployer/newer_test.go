@@ -14,8 +14,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// counting counts how often a version is read whole, and the resources that are
-// read of versions that are read by what changed.
+// counting counts how often a version is read whole, and how many resources are read of versions that are read by
+// their changes.
 type counting struct {
 	*store.Store
 	whole, parts int
@@ -41,9 +41,8 @@ func (c *counting) VersionChanges(
 	return out, total, err
 }
 
-// A deployer that knows a version reads of a newer one only what changed, and
-// has the same as one that reads it whole: whatever came, went, was purged or is
-// to be kept again meanwhile, also in versions that it never saw.
+// A deployer that knows a version reads only the changes of a newer one, and gets the same as by reading it whole:
+// whatever came, went, was purged or is to be kept again meanwhile, also in versions that it never saw.
 func TestNewerVersionsAreReadByWhatChanged(t *testing.T) {
 	t.Parallel()
 	db, ctx := storetest.Open(t), t.Context()
@@ -149,7 +148,7 @@ func TestNewerVersionsAreReadByWhatChanged(t *testing.T) {
 		t.Errorf("%d of %d resources were read, %v", rec.parts, len(got), err)
 	}
 
-	// One that is not in the record any more is no base: the newer one is read whole.
+	// A version that was deleted from the record is no base: the newer one is read whole.
 	model[12], model[13] = "2", ""
 	next := release(0)
 	if _, err := db.PruneVersions(ctx, env.ID, 0); err != nil {

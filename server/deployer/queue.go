@@ -9,45 +9,43 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// Between two tasks of an agent lie the way of the result to here and that of the
-// next task back, which takes longer than a task that does little. So where the tasks of an
-// agent were quick lately, those that come next there are sent before their turn
-// and wait with the executor, behind the one that runs:
+// Between two tasks of an agent lie the way of the result to here and that of the next task back, which takes longer
+// than a task that does little. So where the tasks of an agent were quick lately, the next ones are sent before their
+// turn and wait in the executor, behind the one that runs:
 //
 //	agent   runs    behind
 //	 web ── a ───── b c d      a ends: b begins at once, e is sent
 //
-// Only what is prepared is sent so (see ahead.go): that it may begin is durable.
-// All that speaks against its beginning recalls it (see scheduler.Recall), and so does
-// a task that is not quick after all. What comes back did not run, and leaves no trace; until
-// another task of its agent has ended, nothing is sent ahead there.
+// Only prepared tasks are sent like this (see ahead.go): that they may begin is durable. Anything that speaks against
+// their beginning recalls them (see scheduler.Recall), and so does a task that is not quick after all. What comes
+// back did not run, and leaves no trace; until another task of its agent has ended, nothing is sent early there.
 
 const (
 	mostBehind = 12 // per agent
 	// quickLine is how much work may be behind a task.
 	quickLine = 4 * time.Millisecond
-	// slowHead is after what time what is behind a task is recalled.
+	// slowHead is the time after which what is behind a running task is recalled.
 	slowHead = 20 * time.Millisecond
 )
 
-// queues are what was sent and has not ended, by agent.
+// executorQueues holds what was sent and has not ended, by agent.
 type executorQueues struct {
 	of      map[string]*agentQueue
 	touched []string      // agents that may be sent more
-	sending []*deployment // at the end of this turn of the loop
+	sending []*deployment // to be sent at the end of this turn of the loop
 	recalls []intent.ActionID
-	behind  int // how many are behind another one
+	behind  int // how many tasks are behind another one
 	looked  time.Time
-	slow    time.Duration // slowHead, but in tests
-	most    int           // mostBehind, but in tests
+	slow    time.Duration // slowHead, except in tests
+	most    int           // mostBehind, except in tests
 }
 
 type agentQueue struct {
 	runs     []*deployment // the first one runs
-	since    time.Time     // when it began, as far as is known here
-	time     average       // that tasks take
-	holdBack bool          // nothing is sent behind until a task has ended
-	touched  bool          // it is among those that may be sent more
+	since    time.Time     // when it began, as far as the deployer knows
+	time     average       // of a task
+	holdBack bool          // send nothing behind until a task has ended
+	touched  bool          // it is in executorQueues.touched
 }
 
 func newQueues() executorQueues {
@@ -61,7 +59,7 @@ func (l *executorQueues) touch(agent string) {
 	}
 }
 
-// depth is how many may be behind the one that runs, of so many at most.
+// depth returns how many tasks may be behind the one that runs, at most the given number.
 func (q *agentQueue) depth(most int) int {
 	if len(q.runs) == 0 || q.holdBack || q.time == 0 {
 		return 0
@@ -69,10 +67,10 @@ func (q *agentQueue) depth(most int) int {
 	return int(min(average(quickLine)/q.time, average(most)))
 }
 
-// outgoing sends a task at the end of this turn.
+// queueForExecutor sends a task at the end of this turn.
 func (d *Deployer) queueForExecutor(r *deployment) { d.queues.sending = append(d.queues.sending, r) }
 
-// send hands what is to run to the executor, and asks for what is recalled.
+// sendToExecutor hands the executor what is to run, and the recalls.
 func (d *Deployer) sendToExecutor() {
 	l := &d.queues
 	if len(l.sending) > 0 {
@@ -112,7 +110,7 @@ func (l *executorQueues) sent(r *deployment) {
 	l.touch(agent)
 }
 
-// follow sends to quick agents what comes next there, and recalls it from those that turned out slow.
+// sendBehind sends quick agents their next tasks, and recalls those of agents that turned out slow.
 func (d *Deployer) sendBehind() {
 	l := &d.queues
 	if d.sched == nil {
@@ -127,7 +125,7 @@ func (d *Deployer) sendBehind() {
 			}
 		}
 	}
-	if d.stopping || d.loading { // they are looked at when it is over, or never
+	if d.stopping || d.loading { // touched agents are looked at afterwards, or never
 		return
 	}
 	for _, agent := range l.touched {
@@ -140,7 +138,7 @@ func (d *Deployer) sendBehind() {
 	l.touched = l.touched[:0]
 }
 
-// maySendBehind tells that a task is prepared, and that nothing else has to be durable before it begins.
+// maySendBehind reports whether a task is prepared and nothing else has to be durable before it begins.
 func (d *Deployer) maySendBehind(c scheduler.Start) bool {
 	r := d.prepared[c.Resource.ID]
 	if r == nil || !r.durable || r.task.Action != executor.Deploy || d.unsaved[c.Resource.ID] > 0 {
@@ -166,7 +164,7 @@ func (d *Deployer) carryOutBehind(commands []scheduler.Command) {
 	}
 }
 
-// begin says when a task that was behind began.
+// beganAt sets when a task that was behind began.
 func (r *deployment) beganAt(at time.Time) {
 	if at.IsZero() {
 		return
@@ -184,7 +182,7 @@ func (d *Deployer) recall(c scheduler.Recall) {
 	}
 }
 
-// ended takes note of the end of a task; what is next begins.
+// ended notes the end of a task; the next one on its agent begins.
 func (l *executorQueues) ended(d *Deployer, r *deployment, took time.Duration) {
 	q := l.gone(r)
 	if q == nil {

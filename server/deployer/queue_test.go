@@ -41,9 +41,8 @@ func (a *actor) givenBack() []string {
 	return slices.Clone(a.back)
 }
 
-// Where tasks are quick the next ones are sent before their turn. They run once
-// each, in order, and what needs one of them is not among them. They show as
-// deploying before, and the log says when each began.
+// Where tasks are quick the next ones are sent before their turn. They run once each, in order, and what needs one of
+// them is not among them. They show as deploying before, and the log says when each began.
 func TestSentBehind(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := s.line()
@@ -79,9 +78,9 @@ func TestSentBehind(t *testing.T) {
 	})
 }
 
-// What has not begun comes back for a pause, a halt, a newer version and a
-// person's wish, leaves no trace, and runs once when it may.
-func TestGivenBack(t *testing.T) {
+// What has not begun comes back for a pause, a halt, a newer version and a person's wish, leaves no trace, and runs
+// once when it may.
+func TestWithdrawn(t *testing.T) {
 	for name, c := range map[string]struct {
 		event, undo func(s *stage)
 		then        []string
@@ -170,8 +169,8 @@ func TestBehindAndANewerVersion(t *testing.T) {
 	})
 }
 
-// A task that is not quick after all gives back what is behind it, so that a
-// pause is as exact as ever. Nothing is sent behind it again.
+// A task that is not quick after all has what is behind it recalled, so that a pause is as exact as ever. Nothing is
+// sent behind it again.
 func TestSlowHead(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := s.line()

@@ -15,23 +15,23 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// run is one deployment between its Start and its record.
+// deployment is one deployment between its Start and its record.
 type deployment struct {
 	action  intent.Action
 	task    executor.Task
-	durable bool        // its begin is recorded
-	ahead   bool        // its begin is recorded without an entry in the log
-	shown   *time.Timer // of one that is ahead and runs: makes the entry
-	began   time.Time   // when it was sent to the executor, or was about to be
+	durable bool        // its beginning is recorded
+	ahead   bool        // its beginning is recorded without an entry in the log
+	shown   *time.Timer // makes that entry for one that is ahead and runs long
+	began   time.Time   // when it was sent to the executor, or about to be
 }
 
 // batch is what one commit carries.
 type batch struct {
-	starts       []*deployment           // begin when all of the batch is durable
-	prepared     []*deployment           // recorded ahead, see ahead.go
-	shown        []*deployment           // prepared ones that run and take their time
+	starts       []*deployment           // they begin once all of the batch is durable
+	prepared     []*deployment           // to be recorded ahead, see ahead.go
+	shown        []*deployment           // prepared ones that have been running for long
 	finishes     []intent.FinishedAction // ended, or skipped without having begun
-	rewriteAhead bool                    // what is ahead is less than what is recorded
+	rewriteAhead bool                    // the recorded list has tasks that are no longer ahead
 	lines        []byte                  // for the action log
 	freed        []intent.ResourceID     // no longer parked
 }
@@ -40,8 +40,8 @@ func (b *batch) empty() bool {
 	return len(b.starts)+len(b.shown)+len(b.finishes)+len(b.freed) == 0 && !b.rewriteAhead
 }
 
-// carry puts the scheduler's commands into the batch. The state after an
-// outcome is put there by ended, which has the action that it belongs to.
+// carryOut puts the scheduler's commands into the batch. The state after an outcome is put there by finished, which
+// has the action that it belongs to.
 func (d *Deployer) carryOut(commands []scheduler.Command) {
 	for _, c := range commands {
 		switch c := c.(type) {
@@ -125,15 +125,15 @@ func (d *Deployer) newSkip(c scheduler.SetState) intent.FinishedAction {
 	}}
 }
 
-// flush commits the batch when the one before is durable.
+// flush commits the batch, unless the one before is not durable yet.
 func (d *Deployer) flush() {
 	if d.committing || d.pending.empty() || d.shouldGather() {
 		return
 	}
 	b := d.pending
 	d.pending, d.gatherSince = batch{finishes: make([]intent.FinishedAction, 0, len(b.finishes))}, time.Time{}
-	// A resource that ends and begins again in one batch begins in the next: the two
-	// halves of a batch are committed side by side.
+	// A resource that ends and begins again in one batch begins in the next, because the two halves of a batch are
+	// committed side by side.
 	if len(b.starts) > 0 && len(b.finishes) > 0 {
 		ends := make(map[intent.ResourceID]bool, len(b.finishes))
 		for i := range b.finishes {
@@ -159,11 +159,11 @@ func (d *Deployer) flush() {
 	d.commits.Go(func() { d.commit(b, w) })
 }
 
-// writes is what of a batch is to be recorded beside its ends.
+// batchWrites is what is to be recorded of a batch, beside its ends.
 type batchWrites struct {
 	begins       []intent.Action // with an entry in the log
 	rewriteAhead bool
-	ahead        []intent.Ahead // all that is, when rewriteAhead is set
+	ahead        []intent.Ahead // the whole list, when rewriteAhead is set
 }
 
 func (d *Deployer) writes(b *batch) batchWrites {
@@ -174,7 +174,7 @@ func (d *Deployer) writes(b *batch) batchWrites {
 		}
 	}
 	for _, r := range b.shown {
-		if d.running[r.task.ID] == r { // else its end is in this batch or behind it
+		if d.running[r.task.ID] == r { // otherwise its end is in this batch or a later one
 			w.begins = append(w.begins, r.action)
 		}
 	}
@@ -203,7 +203,7 @@ func (d *Deployer) commit(b batch, w batchWrites) {
 		unlisted = d.recordAhead(w)
 	})
 	if len(b.freed) > 0 {
-		// Before what ends: an end may park the same resource anew.
+		// Before the ends, because an end may park the same resource again.
 		d.unpark(b.freed)
 	}
 	if len(b.finishes) > 0 {
@@ -223,7 +223,7 @@ func (d *Deployer) commit(b batch, w batchWrites) {
 	}
 }
 
-// unpark records what is free again.
+// unpark records that resources are no longer parked.
 func (d *Deployer) unpark(ids []intent.ResourceID) {
 	orPermanent := permanentFailures()
 	err := d.persist(d.records, "record what is free again", func(ctx context.Context) error {
@@ -235,7 +235,7 @@ func (d *Deployer) unpark(ids []intent.ResourceID) {
 	}
 }
 
-// list records what is ahead.
+// recordAhead records what is ahead.
 func (d *Deployer) recordAhead(w batchWrites) error {
 	if !w.rewriteAhead {
 		return nil
@@ -266,7 +266,7 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 			r.durable = true
 			d.queues.touch(r.task.Resource.ID.Agent)
 		} else if d.prepared[r.task.Resource.ID] == r {
-			d.dropPrepared(r) // when its turn comes it begins like any other
+			d.dropPrepared(r) // when its turn comes it starts like any other
 		}
 	}
 	for _, r := range b.starts {
@@ -282,11 +282,11 @@ func (d *Deployer) committed(b batch, unbegun refusals, unlisted error, took tim
 		}
 	}
 	if d.listedAhead > len(d.ahead) && (len(d.ahead) == 0 || d.stopping) {
-		d.pending.rewriteAhead = true // else the next that is prepared takes them off
+		d.pending.rewriteAhead = true // otherwise the next prepared tasks rewrite the list
 	}
 }
 
-// finish records ends; what the record refuses is logged and let go.
+// finish records ends; an end that the record refuses is logged and dropped.
 func (d *Deployer) finish(done []intent.FinishedAction) {
 	refused := record(d, "record what ended", done, d.cfg.Store.FinishActions,
 		func(f intent.FinishedAction) any { return f.Action.ID })
@@ -298,16 +298,15 @@ func (d *Deployer) finish(done []intent.FinishedAction) {
 	}
 }
 
-// refusals are the entries of a list that the record will not take, and why.
+// refusals are the entries of a list that the record refuses, and why.
 type refusals struct {
-	entries map[any]error // by what names an entry
+	entries map[any]error // by the id of the entry
 	lost    error         // the deployer stopped before all was durable
 }
 
 func (r refusals) of(name any) error { return r.entries[name] }
 
-// record stores a list in one transaction. When the record refuses the list,
-// each entry is tried alone.
+// record stores a list in one transaction. When the record refuses the list, each entry is tried on its own.
 func record[T any](
 	d *Deployer,
 	what string,
@@ -318,10 +317,10 @@ func record[T any](
 	if len(list) == 0 {
 		return out
 	}
-	try := func(part []T) error {
+	try := func(entries []T) error {
 		orPermanent := permanentFailures()
 		return d.persist(d.records, what, func(ctx context.Context) error {
-			return orPermanent(store(ctx, d.env, part))
+			return orPermanent(store(ctx, d.env, entries))
 		})
 	}
 	err := try(list)
@@ -350,8 +349,8 @@ func record[T any](
 	return out
 }
 
-// permanentFailures tells which errors another try will not mend: those that say so at
-// once, and those of our own making when they come three times in a row.
+// permanentFailures returns a function that marks errors which another attempt cannot help: those that are clear at
+// once, and internal errors when they come three times in a row.
 func permanentFailures() func(error) error {
 	unclear := 0
 	return func(err error) error {
@@ -367,16 +366,16 @@ func permanentFailures() func(error) error {
 	}
 }
 
-// unrecorded ends a deployment that the record refused to begin: it does not run.
+// unrecorded ends a deployment whose beginning the record refused: it does not run.
 func (d *Deployer) unrecorded(r *deployment, err error) {
-	d.log.Error("a deployment is not run, since its begin could not be recorded", "resource",
+	d.log.Error("a deployment is not run, because its beginning could not be recorded", "resource",
 		r.task.Resource.ID.String(), "version", r.task.Resource.Version, "error", err)
 	d.finished(r, executor.Result{Status: intent.StatusUnavailable, Change: intent.NoChange, Messages: []intent.LogLine{
-		line(now(), "ERROR", "Not deployed: its begin could not be recorded: "+err.Error()),
+		line(now(), "ERROR", "Not deployed: its beginning could not be recorded: "+err.Error()),
 	}}, d.stopping)
 }
 
-// tell says what moved: each of a few, or once for many.
+// publish reports what changed: each of a few resources, or everything once.
 func (d *Deployer) publish(b batch) {
 	const few = 20
 	if len(b.freed) > 0 || len(b.starts)+len(b.shown)+len(b.finishes) > few {
@@ -393,8 +392,8 @@ func (d *Deployer) publish(b batch) {
 	}
 }
 
-// newID names an action. Ids that grow with time are written side by side in the
-// record's index, where random ones touch a page each.
+// newID returns the id of an action. Ids that grow with time lie side by side in the record's index, where random
+// ones touch a page each.
 func newID() intent.ActionID {
 	if id, err := uuid.NewV7(); err == nil {
 		return id

@@ -16,9 +16,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// What a release does to the states of resources is written twice: in SQL, so
-// that it is durable with the release, and in the scheduler, which does not read
-// it back. Both do the same, whatever state a resource was in.
+// What a release does to the states of resources is written twice: in SQL, so that it is durable with the release,
+// and in the scheduler, which does not read it back. Both do the same, whatever state a resource was in.
 func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 	t.Parallel()
 	db, ctx := storetest.Open(t), t.Context()

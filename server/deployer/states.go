@@ -11,9 +11,8 @@ import (
 	"ordain.dev/ordain/scheduler"
 )
 
-// differedOf gives of what a handler found those that the model decides: the
-// resource's attributes, and whether it is there at all. What a handler names
-// beside them is what it did, not what it found.
+// differedOf returns those of a handler's findings that the model decides: the resource's attributes, and whether it
+// exists at all. What a handler names beside them is what it did, not what it found.
 func differedOf(r intent.Resource, changes map[string]intent.AttributeChange) map[string]intent.AttributeChange {
 	if len(changes) == 0 {
 		return nil
@@ -30,7 +29,7 @@ func differedOf(r intent.Resource, changes map[string]intent.AttributeChange) ma
 	return out
 }
 
-// driftReport says for the record what the scheduler made of an outcome.
+// driftReport turns the scheduler's judgement of an outcome into what is recorded.
 func driftReport(
 	d scheduler.Drift,
 	status intent.Status,

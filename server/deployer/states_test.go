@@ -44,7 +44,7 @@ type noticeboard interface {
 	) (intent.Page[intent.Notification], error)
 }
 
-// notice waits for what people are told, which is on record by then.
+// notice waits for a notice, which is on record by then.
 func (s *stage) notice(part string) {
 	s.t.Helper()
 	select {
@@ -71,7 +71,7 @@ func (s *stage) repair() {
 	s.wait()
 }
 
-// drift gives the records of drift where the record keeps them: "attribute found ending".
+// drift returns the records of drift where the record keeps them: "attribute found ending".
 func (s *stage) drift() string {
 	s.t.Helper()
 	db, ok := s.rec.(interface {
@@ -91,8 +91,8 @@ func (s *stage) drift() string {
 	return strings.Join(out, ", ")
 }
 
-// A resource that fails too often is parked in the record, people are told, and
-// it stays so after the server was killed, until somebody frees it.
+// A resource that fails too often is parked in the record and people are notified; it stays parked after the server
+// was killed, until somebody frees it.
 func TestParkedInTheRecord(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.env.Settings["max_attempts"] = 2
@@ -122,8 +122,8 @@ func TestParkedInTheRecord(t *testing.T) {
 	})
 }
 
-// That a person frees a resource is durable before it ends well: a server that
-// is killed while it runs takes it up again, and does not find it parked.
+// That a person freed a resource is durable before its deployment ends: a server that is killed while it runs takes
+// it up again, and does not find it parked.
 func TestFreedAndKilled(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.env.Settings["max_attempts"] = 1
@@ -150,8 +150,8 @@ func TestFreedAndKilled(t *testing.T) {
 	})
 }
 
-// A repair that has to change what nobody changed in the model is drift, and
-// recorded with what was found. Asked again by timers it is contested in the end.
+// A repair that changes what nobody changed in the model heals drift, which is recorded with what was found. When
+// timers find it again and again, it is contested in the end.
 func TestDriftIsRecordedAndContested(t *testing.T) {
 	t.Parallel()
 	s := inPostgres(t)
@@ -189,8 +189,8 @@ func (s *stage) timer() {
 	s.wait()
 }
 
-// Where drift is only reported the repair looks with a dry run, and says in the
-// record what it found; the log of the resource says that nothing was done.
+// Where drift is only reported the repair looks with a dry run, and records what it found; the log of the resource
+// says that nothing was done.
 func TestDriftIsReported(t *testing.T) {
 	t.Parallel()
 	s := inPostgres(t)
@@ -220,9 +220,8 @@ func TestDriftIsReported(t *testing.T) {
 	s.status("x/a", intent.StatusDeployed)
 }
 
-// A target that goes away holds back the rest of its agent, in the record too:
-// after the server was killed nothing starts there by itself. A person's
-// deployment finds that it is back, and everything goes on.
+// An unreachable target holds back the rest of its agent, in the record too: after the server was killed nothing
+// starts there by itself. A person's deployment finds that it is back, and everything goes on.
 func TestBreakerInTheRecord(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.env.Settings["breaker_failures"] = 2
@@ -259,8 +258,8 @@ func TestBreakerInTheRecord(t *testing.T) {
 	})
 }
 
-// With time alone: a target that is away for an hour is tried five times, and
-// found to be back within its last pause.
+// With time alone: a target that is unreachable for an hour is tried five times, and found to be back within its last
+// pause.
 func TestProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)

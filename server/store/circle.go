@@ -54,7 +54,7 @@ func circle(all []incoming, at map[string]int, left []int) []string {
 	}
 	seen, path := map[int]int{}, []string(nil)
 	for {
-		if from, again := seen[i]; again {
+		if from, met := seen[i]; met {
 			const shown = 10
 			names := append(path[from:], all[i].id)
 			if len(names) > shown {

@@ -143,7 +143,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		statements.ClearNotifications,
 		statements.ClearDiscovered, statements.ClearDeliveries,
 		statements.ClearOverrides,
-		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployTold,
+		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployStatus,
 		statements.ClearPromotions,
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {

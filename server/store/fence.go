@@ -51,19 +51,19 @@ func (s *Store) writeOwned(
 }
 
 // lockWriting keeps the next owner out until the transaction ends, returns the environment's generation, and runs the
-// statements that more queues. Each statement has a snapshot of its own, so the second sees what the first waited
+// statements that queueMore adds. Each statement has a snapshot of its own, so the second sees what the first waited
 // for. The environment's row is locked too, so that it cannot be deleted before what is written.
 func lockWriting(
 	ctx context.Context,
 	tx pgx.Tx,
 	env intent.EnvironmentID,
-	more func(b *pgx.Batch),
+	queueMore func(b *pgx.Batch),
 ) (generation int64, err error) {
 	var all pgx.Batch
 	all.Queue(statements.OwnWriting, lockWrites, environmentLock(env))
 	all.Queue(statements.OwnGeneration, env)
-	if more != nil {
-		more(&all)
+	if queueMore != nil {
+		queueMore(&all)
 	}
 	results := tx.SendBatch(ctx, &all)
 	_, err = results.Exec()

@@ -128,8 +128,8 @@ func mayRelease(op string, v intent.Version, hold *intent.Hold, c *intent.Confir
 	}
 	if hold.Count() > v.Hold.Count() || hold.Before != v.Hold.Before {
 		return fault.New(op, fault.Conflict,
-			fmt.Sprintf("version %d takes away something else than when it was held, since another version was "+
-				"released: now %s", v.Number, hold.Text)).
+			fmt.Sprintf("version %d would now take away something else than when it was held, because "+
+				"another version was released since: %s", v.Number, hold.Text)).
 			Hint("look at it again, then confirm it")
 	}
 	return nil

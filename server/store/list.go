@@ -58,12 +58,12 @@ const (
 // Comparison is how a filter compares a field with the values that a client sends.
 type Comparison string
 
-// The comparisons. Where several values are allowed, the first three accept a row that matches any of them.
+// The comparisons. Of several values, Contains and Equals accept a row that matches any of them.
 const (
 	NoFilter    Comparison = ""
 	Contains    Comparison = "contains"      // the field contains the value, ignoring case
 	Equals      Comparison = "equals"        // the field is the value
-	EqualsOrNot Comparison = "equals or not" // as Equals; a value !x accepts rows whose field is not x
+	EqualsOrNot Comparison = "equals or not" // as Equals; values !x exclude rows whose field is x
 	Is          Comparison = "is"            // the field is true, or false; one value
 	IsSet       Comparison = "is set"        // the field has a value, or has none; one value, true or false
 	InRange     Comparison = "in range"      // lt:, le:, gt: or ge: and a bound; all values must hold

@@ -159,22 +159,23 @@ func (s *Store) DeleteOutboxBefore(ctx context.Context, t time.Time) error {
 	})
 }
 
-// deployTold is the last status of a deployment that was sent to a forge.
-type deployTold struct {
+// deployStatus is the last status of a deployment that was sent to a forge.
+type deployStatus struct {
 	Version     int
 	Commit      string
 	State       string
 	Description string
 }
 
-// tellDeploy queues the status of a version's deployment for the forge, unless the forge has it already.
-func tellDeploy(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now deployTold, at time.Time) error {
-	var told bool
+// queueDeployStatus queues the status of a version's deployment for the forge, unless the forge has it already.
+func queueDeployStatus(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now deployStatus, at time.Time) error {
+	var reports bool
 	var name string
-	if err := tx.QueryRow(ctx, statements.ForgeTold, env).Scan(&told, &name); err != nil || !told || now.Commit == "" {
+	if err := tx.QueryRow(ctx, statements.ForgeReports, env).Scan(&reports, &name); err != nil || !reports ||
+		now.Commit == "" {
 		return err
 	}
-	before, err := one[deployTold](ctx, tx, statements.DeployToldGet, env)
+	before, err := one[deployStatus](ctx, tx, statements.DeployStatusGet, env)
 	if err != nil && !isNoRows(err) {
 		return err
 	}
@@ -199,7 +200,7 @@ func tellDeploy(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now de
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, statements.DeployToldSet, env, now.Version, now.Commit, now.State,
+	if _, err := tx.Exec(ctx, statements.DeployStatusSet, env, now.Version, now.Commit, now.State,
 		now.Description); err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at
 		if err != nil {
 			return err
 		}
-		before, err := one[deployTold](ctx, tx, statements.DeployToldGet, env)
+		before, err := one[deployStatus](ctx, tx, statements.DeployStatusGet, env)
 		if isNoRows(err) || err == nil && (before.Version != v.Number || before.State == string(intent.CommitSuccess)) {
 			return nil // no status was sent for it, or the last one was
 		}
@@ -233,7 +234,7 @@ func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at
 			return err
 		}
 		state, words := deployment(rows)
-		return tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(state), words}, at)
+		return queueDeployStatus(ctx, tx, env, deployStatus{v.Number, v.Provenance.Commit, string(state), words}, at)
 	})
 }
 

@@ -71,8 +71,8 @@ func releaseIn(
 		if err := setHold(ctx, tx, env, v, hold); err != nil || hold == nil {
 			return refused, err
 		}
-		held := deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Held: it waits for a person"}
-		if err := tellDeploy(ctx, tx, env, held, at); err != nil {
+		held := deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Held: it waits for a person"}
+		if err := queueDeployStatus(ctx, tx, env, held, at); err != nil {
 			return refused, err
 		}
 		return refused, addNotice(ctx, tx, env, heldNotice(v, *hold), at)
@@ -174,7 +174,7 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseSco
 			return err
 		}
 	}
-	if err := tellDeploy(ctx, tx, env, deployTold{v.Number, v.Provenance.Commit, string(intent.CommitPending),
+	if err := queueDeployStatus(ctx, tx, env, deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending),
 		"Deploying"}, at); err != nil {
 		return err
 	}

@@ -167,8 +167,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 }
 
 func runCompile(c *cobra.Command, f *compileFlags) error {
-	tuning := tuned(f.options.Export)
-	f.options.OnStage, f.options.OnHeap = tuning.stageOver, tuning.handing.reached
+	collectLess()
 	f.options.ModelOnly = f.exportJSON == ""
 	if err := f.say.check(); err != nil {
 		return err
@@ -196,7 +195,6 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
 	}
 	if f.again {
-		tuning.prepare() // whatever becomes of the project: this process goes on
 		return f.watch(c)
 	}
 	_, err := f.once(c)

@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gopkg.in/ini.v1"
-
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/inifile"
 )
 
 // exportFunctions names the export functions that a project asks for: the
@@ -42,16 +41,20 @@ func configuredExport(project string) (string, error) {
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		parsed, err := ini.LoadSources(ini.LoadOptions{InsensitiveKeys: true, AllowPythonMultilineValues: true}, name)
+		content, err := os.ReadFile(name)
 		if os.IsPermission(err) { // of somebody else's server, such as the one in /etc
 			continue
+		}
+		var parsed inifile.File
+		if err == nil {
+			parsed, err = inifile.Parse(string(content))
 		}
 		if err != nil {
 			return "", fault.Wrap("cli.compile", fault.Invalid, err).
 				Say("the configuration file " + name + " cannot be read")
 		}
-		if section := parsed.Section("config"); section.HasKey("export") {
-			text = section.Key("export").Value()
+		if value, ok := parsed.Get("config", "export"); ok {
+			text = value.Text
 		}
 	}
 	return text, nil

@@ -56,7 +56,7 @@ end
 	mentions(
 		t,
 		p.failed(intent.StageInstall),
-		"the module lab, imported at main.cf:1, is nowhere to be found",
+		"the module lab, imported at main.cf:1, cannot be found",
 		"/none/lab.git: ",
 	)
 

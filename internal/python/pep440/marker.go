@@ -6,22 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// marker is a condition in the form that packaging writes it in: alone, and as
-// a part of another one, where several stand in parentheses.
-type marker struct{ open, nested string }
+// marker is a condition in its normal form: as it stands alone, and as it stands
+// within another condition, where a combined one needs parentheses.
+type marker struct{ alone, nested string }
 
 // deepest is how many parentheses of a marker may be open at once. Python gives
-// up earlier; nobody writes as many.
+// up earlier.
 const deepest = 1000
 
 var markerVariables = []string{
-	"python_version", "python_full_version", "os_name", "os.name", "sys_platform", "sys.platform", "platform_release", "platform_system",
-	"platform_version", "platform.version", "platform_machine", "platform.machine",
-	"platform_python_implementation", "platform.python_implementation", "python_implementation",
-	"implementation_name", "implementation_version", "extras", "extra", "dependency_groups",
+	"python_version", "python_full_version", "os_name", "os.name", "sys_platform", "sys.platform",
+	"platform_release", "platform_system", "platform_version", "platform.version", "platform_machine",
+	"platform.machine", "platform_python_implementation", "platform.python_implementation",
+	"python_implementation", "implementation_name", "implementation_version", "extras", "extra",
+	"dependency_groups",
 }
 
-// marker reads comparisons of variables and texts, joined by `and` and `or`.
+// marker reads comparisons joined by `and` and `or`.
 func (s *scanner) marker() marker {
 	first := s.markerAtom()
 	parts := []string{first.nested}
@@ -42,20 +43,19 @@ func (s *scanner) marker() marker {
 // markerAtom reads one comparison, or a condition in parentheses.
 func (s *scanner) markerAtom() marker {
 	s.space()
-	open := s.pos
 	if !s.sign('(') {
 		item := s.comparison()
 		s.space()
 		return marker{item, item}
 	}
 	if s.depth++; s.depth > deepest {
-		s.fail("Expected fewer parentheses in each other", s.pos)
+		s.fail("fewer parentheses inside each other")
 	}
 	s.space()
 	inner := s.marker()
 	s.space()
 	if !s.sign(')') {
-		s.fail("Expected matching RIGHT_PARENTHESIS for LEFT_PARENTHESIS, after marker expression", open)
+		s.fail("`)`")
 	}
 	s.depth--
 	s.space()
@@ -84,22 +84,22 @@ func (s *scanner) comparator() string {
 	}
 	if s.word("not") != "" {
 		if !s.space() {
-			s.fail("Expected whitespace after 'not'", s.pos)
+			s.fail("a space after `not`")
 		}
 		if s.word("in") == "" {
-			s.fail("Expected 'in' after 'not'", s.pos)
+			s.fail("`in`")
 		}
 		return "not in"
 	}
 	found := s.operator("===", "==", "~=", "!=", "<=", ">=", "<", ">")
 	if found == "" {
-		s.fail("Expected marker operator, one of <=, <, !=, ==, >=, >, ~=, ===, in, not in", s.pos)
+		s.fail("one of <, <=, ==, !=, >=, >, ~=, ===, in and not in")
 	}
 	return found
 }
 
-// operand reads a variable or a text in quotes, as packaging writes it; name is
-// that of a variable.
+// operand reads a variable or a text in quotes, and returns its normal form. name
+// is that of the variable, or empty.
 func (s *scanner) operand() (written, name string) {
 	if name = s.word(markerVariables...); name != "" {
 		name = strings.ReplaceAll(name, ".", "_")
@@ -115,13 +115,13 @@ func (s *scanner) operand() (written, name string) {
 				s.pos = end + 1
 				value, ok := pythonText(s.text[start+1 : end])
 				if !ok {
-					s.fail("Invalid quoted string", start)
+					s.fail("a text with valid escapes before this place")
 				}
 				return quoted(value), ""
 			}
 		}
 	}
-	s.fail("Expected a marker variable or quoted string", s.pos)
+	s.fail("a variable such as python_version, or a text in quotes")
 	return "", ""
 }
 
@@ -134,8 +134,8 @@ func quoted(value string) string {
 
 func unquoted(written string) string { return written[1 : len(written)-1] }
 
-// pythonText gives what stands between the quotes of a text of Python. The
-// names of characters, \N{…}, stay as they are.
+// pythonText resolves the escapes of a Python string literal, given without its
+// quotes. Names of characters, \N{…}, stay as they are.
 func pythonText(text []rune) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -179,7 +179,7 @@ func pythonText(text []rune) (string, bool) {
 			b.WriteString(`\N`)
 		case c == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			i++
-		case c == '\n' || c == '\r': // the line goes on
+		case c == '\n' || c == '\r': // the literal continues on the next line
 		case c == '\\' || c == '\'' || c == '"':
 			b.WriteRune(c)
 		case strings.ContainsRune("abfnrtv", c):

@@ -9,8 +9,7 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// What Python's own packaging library says of these versions and conditions,
-// recorded once in testdata, is what this package says.
+// Versions compare, and conditions hold, as recorded from Python's packaging library.
 func TestAgreesWithPackaging(t *testing.T) {
 	text, err := os.ReadFile("testdata/packaging.txt")
 	if err != nil {
@@ -46,7 +45,7 @@ func TestAgreesWithPackaging(t *testing.T) {
 		}
 	}
 	if len(versions) < 20 {
-		t.Fatal("the record is not whole")
+		t.Fatal("the record is not complete")
 	}
 }
 
@@ -65,14 +64,33 @@ func TestRequirements(t *testing.T) {
 			t.Errorf("%q reads as %q, %v; want %q", text, r, err, want)
 		}
 	}
-	for _, text := range []string{"", "two good", "-r file", ">=1", "a>=", "a=>1", "a ~= 1", "a>=1.*", "a(>1", "a==1.0rc1.*", "a>1+x"} {
+	for _, text := range []string{"", "two good", "-r file", ">=1", "a>=", "a=>1", "a ~= " +
+		"1", "a>=1.*", "a(>1", "a==1.0rc1.*", "a>1+x"} {
 		if r, err := pep440.ParseRequirement(text); err == nil {
 			t.Errorf("%q reads as %q, want an error", text, r)
 		}
 	}
 }
 
-// Tags and requirements come from strangers.
+// Errors say what was expected, and where.
+func TestErrorsHaveAPosition(t *testing.T) {
+	for text, want := range map[string]string{
+		"": `"" is not a requirement: expected the name of a package at character 1`,
+		"std ~ 8": `"std ~ 8" is not a requirement: ` +
+			`expected a version such as >=1, a semicolon or the end at character 5`,
+		"a[x y]": `"a[x y]" is not a requirement: expected a comma at character 5`,
+		"a>1 b":  `"a>1 b" is not a requirement: expected a comma, a semicolon or the end at character 5`,
+		"a; os_name x": `"a; os_name x" is not a requirement: ` +
+			`expected one of <, <=, ==, !=, >=, >, ~=, ===, in and not in at character 12`,
+	} {
+		if _, err := pep440.ParseRequirement(text); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Tags and requirements come from strangers: what is read and written again stays the
+// same.
 func FuzzRequirement(f *testing.F) {
 	f.Add("a[x]>=1,<2 ; extra in 'b'")
 	f.Add("a @ https://x ; os_name == 'y'")

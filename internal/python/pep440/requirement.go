@@ -1,13 +1,12 @@
 package pep440
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"ordain.dev/ordain/internal/python/pytext"
 )
 
 // Requirement is what a package or module asks for: name[extra]>=1 ; marker.
@@ -19,26 +18,25 @@ type Requirement struct {
 	Marker   string // the condition after the semicolon, as written
 
 	extras    []string
-	condition string // the marker in the form that packaging gives it
+	condition string // the normal form of the marker
 }
 
-// ParseRequirement reads a requirement, as Python's packaging library does
-// (PEP 508). The error is in its words: a *SyntaxError, or one that names the
-// condition that it cannot read.
+// ParseRequirement reads a requirement of PEP 508. It accepts what Python's library
+// packaging accepts.
 func ParseRequirement(text string) (r Requirement, err error) {
 	s := &scanner{text: []rune(text)}
 	defer func() {
 		switch cause := recover().(type) {
 		case nil:
-		case *SyntaxError:
-			r, err = Requirement{}, cause
+		case syntaxError:
+			r, err = Requirement{}, errors.New(string(cause))
 		default:
 			panic(cause)
 		}
 	}()
 	s.space()
 	if r.Name = s.name(); r.Name == "" {
-		s.fail("Expected package name at the start of dependency specifier", s.pos)
+		s.fail("the name of a package")
 	}
 	s.space()
 	start := s.pos
@@ -46,19 +44,19 @@ func ParseRequirement(text string) (r Requirement, err error) {
 	r.Extras = string(s.text[start:s.pos])
 	s.space()
 	versions := ""
-	if start = s.pos; s.sign('@') {
+	if s.sign('@') {
 		s.url(&r)
 	} else {
 		versions = s.versions()
 		s.space()
-		expected := "semicolon (after name with no version specifier)"
+		expected := "a version such as >=1, a semicolon"
 		if versions != "" {
-			expected = "comma (within version specifier), semicolon (after version specifier)"
+			expected = "a comma, a semicolon"
 		}
-		s.condition(&r, expected, start)
+		s.condition(&r, expected)
 	}
 	if !s.ended() {
-		s.fail("Expected end of dependency specifier", s.pos)
+		s.fail("the end")
 	}
 	r.Versions, err = ParseSpecifiers(versions)
 	return r, err
@@ -66,7 +64,6 @@ func ParseRequirement(text string) (r Requirement, err error) {
 
 // extras reads [a, b].
 func (s *scanner) extras() []string {
-	open := s.pos
 	if !s.sign('[') {
 		return nil
 	}
@@ -75,22 +72,21 @@ func (s *scanner) extras() []string {
 	for name := s.name(); name != ""; {
 		names = append(names, name)
 		s.space()
-		here := s.pos
-		if s.name() != "" {
+		if here := s.pos; s.name() != "" {
 			s.pos = here
-			s.fail("Expected comma between extra names", here)
+			s.fail("a comma")
 		}
 		if !s.sign(',') {
 			break
 		}
 		s.space()
 		if name = s.name(); name == "" {
-			s.fail("Expected extra name after comma", s.pos)
+			s.fail("the name of an extra")
 		}
 	}
 	s.space()
 	if !s.sign(']') {
-		s.fail("Expected matching RIGHT_BRACKET for LEFT_BRACKET, after extras", open)
+		s.fail("`]`")
 	}
 	return names
 }
@@ -103,39 +99,38 @@ func (s *scanner) url(r *Requirement) {
 		s.pos++
 	}
 	if r.URL = string(s.text[start:s.pos]); r.URL == "" {
-		s.fail("Expected URL after @", s.pos)
+		s.fail("a URL")
 	}
 	s.space()
-	s.condition(r, "semicolon (after URL and whitespace)", start)
+	s.condition(r, "a semicolon after a space")
 }
 
-// condition reads what follows a semicolon, unless the text is at its end.
-func (s *scanner) condition(r *Requirement, expected string, start int) {
+// condition reads a semicolon and the condition after it, unless the text ends here.
+// expected is what may stand here otherwise, for the error.
+func (s *scanner) condition(r *Requirement, expected string) {
 	if s.ended() {
 		return
 	}
 	if !s.sign(';') {
-		s.fail("Expected "+expected+" or end", start)
+		s.fail(expected + " or the end")
 	}
 	from := s.pos
-	r.condition = s.marker().open
+	r.condition = s.marker().alone
 	r.Marker = strings.TrimSpace(string(s.text[from:s.pos]))
 }
 
-// versions reads conditions on the version, which may stand in parentheses.
+// versions reads the conditions on the version, which may stand in parentheses.
 func (s *scanner) versions() string {
-	open := s.pos
 	enclosed := s.sign('(')
 	s.space()
 	all := ""
 	for {
-		start := s.pos
 		one := s.specifier()
 		if one == "" {
 			break
 		}
 		all += one
-		s.nothingBehind(one, start)
+		s.noSuffix()
 		s.space()
 		if !s.sign(',') {
 			break
@@ -145,28 +140,22 @@ func (s *scanner) versions() string {
 	}
 	s.space()
 	if enclosed && !s.sign(')') {
-		s.fail("Expected matching RIGHT_PARENTHESIS for LEFT_PARENTHESIS, after version specifier", open)
+		s.fail("`)`")
 	}
 	return all
 }
 
-// nothingBehind refuses endings that do not go with the condition before them.
-func (s *scanner) nothingBehind(condition string, start int) {
-	if s.startsWith(".*") {
-		message := ".* suffix can only be used with `==` or `!=` operators"
-		if strings.HasPrefix(condition, "!=") ||
-			strings.HasPrefix(condition, "==") && !strings.HasPrefix(condition, "===") {
-			message = ".* suffix cannot be used with pre-release, post-release, dev or local versions"
-		}
-		s.pos++
-		s.fail(message, start)
-	}
-	if next := s.at(s.pos + 1); s.at(s.pos) == '+' && ('a' <= next && next <= 'z' || '0' <= next && next <= '9') {
-		s.fail("Local version label can only be used with `==` or `!=` operators", start)
+// noSuffix refuses .* and local versions where the condition before them does not
+// allow them.
+func (s *scanner) noSuffix() {
+	next := s.at(s.pos + 1)
+	if s.startsWith(".*") ||
+		s.at(s.pos) == '+' && ('a' <= next && next <= 'z' || '0' <= next && next <= '9') {
+		s.fail("the end of the version (.* and +local go with == and != only, .* after a plain release)")
 	}
 }
 
-// pySpace is what Python's \s is for a text.
+// pySpace is what \s matches in Python.
 const pySpace = `\t-\r\x1c-\x20\x{85}\p{Z}`
 
 var specifierText = sync.OnceValue(func() *regexp.Regexp {
@@ -184,7 +173,8 @@ var specifierText = sync.OnceValue(func() *regexp.Regexp {
 		`|(?:<=|>=|<|>)` + start + `(?:\.[0-9]+)*` + pre + post + dev + `)`)
 })
 
-// specifier reads one condition on the version; empty when there is none.
+// specifier reads one condition on the version. It returns an empty text when there
+// is none.
 func (s *scanner) specifier() string {
 	if s.ended() || !strings.ContainsRune("=!~<>", s.text[s.pos]) {
 		return ""
@@ -194,7 +184,7 @@ func (s *scanner) specifier() string {
 	return found
 }
 
-// String writes it out again.
+// String writes the requirement as text.
 func (r Requirement) String() string {
 	s := r.Name + r.Extras
 	if r.URL != "" {
@@ -208,7 +198,7 @@ func (r Requirement) String() string {
 	return s
 }
 
-// Canonical writes it as packaging does, with the normal form of the name.
+// Canonical returns the normal form that the library packaging gives a requirement.
 func (r Requirement) Canonical() string {
 	s := Normal(r.Name)
 	if names := slices.Compact(slices.Sorted(slices.Values(r.extras))); len(names) > 0 {
@@ -232,8 +222,8 @@ func (r Requirement) Canonical() string {
 	return s
 }
 
-// Normal is the form in which names of packages are compared: one dash for any
-// run of separators.
+// Normal returns the form in which names of packages are compared: in lower case,
+// with one dash for each run of separators.
 func Normal(name string) string {
 	name = strings.TrimSpace(name)
 	b := make([]byte, 0, len(name))
@@ -250,7 +240,7 @@ func Normal(name string) string {
 	return strings.ToLower(string(b))
 }
 
-// invalidSpecifier is the error of a condition, in packaging's words.
+// invalidSpecifier is the error of a condition on the version that cannot be read.
 func invalidSpecifier(text string) error {
-	return fmt.Errorf("Invalid specifier: %s", pytext.Quote(text)) // the words of packaging
+	return fmt.Errorf("%q is not a condition on a version, such as >=1.2", text)
 }

@@ -1,48 +1,29 @@
 package pep440
 
 import (
-	"strings"
+	"fmt"
 	"unicode"
 )
 
-// SyntaxError is why a requirement cannot be read. It says so as Python's
-// packaging library does, with the place below the text:
-//
-//	Expected semicolon (after name with no version specifier) or end
-//	    std ~ 8
-//	        ^
-type SyntaxError struct {
-	Message string
-	Source  string
-	// Start and End are where it is wrong, in characters.
-	Start, End int
-}
+// syntaxError is why a requirement cannot be read. It travels as a panic from the
+// scanner to ParseRequirement.
+type syntaxError string
 
-// Error gives the message, the text and the mark below it.
-func (e *SyntaxError) Error() string {
-	return e.Message + "\n    " + e.Source + "\n    " + strings.Repeat(
-		" ",
-		e.Start,
-	) + strings.Repeat(
-		"~",
-		e.End-e.Start,
-	) + "^"
-}
-
-// scanner reads a requirement from left to right. What fails panics with a
-// *SyntaxError, which ParseRequirement catches.
+// scanner reads a requirement from left to right. Its methods panic with a
+// syntaxError, which ParseRequirement catches.
 type scanner struct {
 	text  []rune
 	pos   int
 	depth int // of open parentheses in a marker
 }
 
-// fail ends the reading. start is where the fault begins; it ends here.
-func (s *scanner) fail(message string, start int) {
-	panic(&SyntaxError{Message: message, Source: string(s.text), Start: start, End: s.pos})
+// fail ends the reading: at the current position, something else is expected.
+func (s *scanner) fail(expected string) {
+	panic(syntaxError(fmt.Sprintf("%q is not a requirement: expected %s at character %d",
+		string(s.text), expected, s.pos+1)))
 }
 
-// at is the character at a place; 0 outside of the text.
+// at returns the character at an index, or 0 outside of the text.
 func (s *scanner) at(i int) rune {
 	if i < 0 || i >= len(s.text) {
 		return 0
@@ -52,7 +33,7 @@ func (s *scanner) at(i int) rune {
 
 func (s *scanner) ended() bool { return s.pos == len(s.text) }
 
-// space skips blanks and tabs, and tells whether there were any.
+// space skips blanks and tabs, and reports whether there were any.
 func (s *scanner) space() bool {
 	start := s.pos
 	for s.at(s.pos) == ' ' || s.at(s.pos) == '\t' {
@@ -61,7 +42,7 @@ func (s *scanner) space() bool {
 	return s.pos > start
 }
 
-// sign reads one character.
+// sign reads the character c, if it is next.
 func (s *scanner) sign(c rune) bool {
 	if s.ended() || s.text[s.pos] != c {
 		return false
@@ -70,7 +51,7 @@ func (s *scanner) sign(c rune) bool {
 	return true
 }
 
-// word reads one of some words that stands alone.
+// word reads one of some words, if one is next and no letter follows it.
 func (s *scanner) word(words ...string) string {
 	if s.pos > 0 && isWord(s.at(s.pos-1)) {
 		return ""
@@ -84,7 +65,7 @@ func (s *scanner) word(words ...string) string {
 	return ""
 }
 
-// operator reads one of some signs, the longest first.
+// operator reads one of some signs, of which the longer ones must come first.
 func (s *scanner) operator(signs ...string) string {
 	for _, o := range signs {
 		if s.startsWith(o) {
@@ -105,7 +86,7 @@ func (s *scanner) startsWith(ascii string) bool {
 }
 
 // name reads the name of a package or of an extra: letters, digits and signs
-// between them; empty when there is none.
+// between them. It returns an empty name when there is none.
 func (s *scanner) name() string {
 	if !isLetterOrDigit(s.at(s.pos)) || s.pos > 0 && isWord(s.at(s.pos-1)) {
 		return ""
@@ -114,7 +95,7 @@ func (s *scanner) name() string {
 	for c := s.at(end); isLetterOrDigit(c) || c == '.' || c == '_' || c == '-'; c = s.at(end) {
 		end++
 	}
-	// It ends where a word does: not in signs, nor before a letter of another script.
+	// A name ends where a word does: not in a sign, nor before a letter of another script.
 	for end > s.pos && isWord(s.at(end-1)) == isWord(s.at(end)) {
 		end--
 	}
@@ -127,5 +108,5 @@ func isLetterOrDigit(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// isWord is what a word consists of for Python's regular expressions.
+// isWord reports whether a character is part of a word in Python's regular expressions.
 func isWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsNumber(c) }

@@ -6,7 +6,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// Specifiers are conditions on a version that hold together: >=1.2,!=1.3.
+// Specifiers are conditions on a version that must all hold: >=1.2,!=1.3.
 type Specifiers []Specifier
 
 // Specifier is one condition.
@@ -17,7 +17,7 @@ type Specifier struct {
 	wildcard bool // 1.2.*
 }
 
-// ParseSpecifiers reads conditions separated by commas; none is fine.
+// ParseSpecifiers reads conditions separated by commas. There may be none.
 func ParseSpecifiers(text string) (Specifiers, error) {
 	var all Specifiers
 	for one := range strings.SplitSeq(text, ",") {
@@ -45,7 +45,7 @@ func parseSpecifier(text string) (Specifier, error) {
 		}
 	}
 	if s.Operator == "===" {
-		s.version, _ = Parse(s.Text) // any text may be compared with
+		s.version, _ = Parse(s.Text) // the text need not be a version
 		return s, nil
 	}
 	bare, wildcard := strings.CutSuffix(s.Text, ".*")
@@ -57,7 +57,7 @@ func parseSpecifier(text string) (Specifier, error) {
 	return s, nil
 }
 
-// String gives the conditions as text.
+// String writes the conditions as text.
 func (s Specifiers) String() string {
 	parts := make([]string, len(s))
 	for i, one := range s {
@@ -66,8 +66,8 @@ func (s Specifiers) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Contains tells whether a version satisfies all conditions. Versions before
-// a release do so only when pre is set, or when a condition names one.
+// Contains reports whether a version satisfies all conditions. A pre-release does so
+// only if pre is set or a condition names a pre-release.
 func (s Specifiers) Contains(v Version, pre bool) bool {
 	for _, one := range s {
 		if one.Operator != "!=" && !one.version.IsZero() && one.version.Prerelease() {
@@ -104,12 +104,12 @@ func (s Specifier) holds(v Version) bool {
 		upTo.release = upTo.release[:len(upTo.release)-1]
 		return Compare(public, s.version) >= 0 && prefix(upTo, v)
 	case "<":
-		// What comes before a version is not smaller than that version.
+		// A pre-release of the version does not count as smaller.
 		return Compare(public, s.version) < 0 &&
 			(s.version.Prerelease() || !v.Prerelease() || !sameRelease(v, s.version) ||
 				s.version.post != nil && (v.pre != "" || compareOptional(v.post, s.version.post, -1) != 0))
 	default: // >
-		// Nor is one after it greater, unless that is asked for.
+		// A post-release does not count as greater unless the condition names one.
 		return Compare(public, s.version) > 0 &&
 			(s.version.post != nil || v.post == nil || !sameRelease(v, s.version) ||
 				v.pre != s.version.pre || compareOptional(v.preN, s.version.preN, 0) != 0)
@@ -130,13 +130,13 @@ func sameRelease(a, b Version) bool {
 	return a.epoch.Cmp(b.epoch) == 0 && compareRelease(a.release, b.release) == 0
 }
 
-// prefix tells whether the release of v begins with that of p.
+// prefix reports whether the release of v begins with that of p.
 func prefix(p, v Version) bool {
 	if p.epoch.Cmp(v.epoch) != 0 {
 		return false
 	}
 	for i := range p.release {
-		if p.release[i].Cmp(part(v.release, i)) != 0 {
+		if p.release[i].Cmp(component(v.release, i)) != 0 {
 			return false
 		}
 	}

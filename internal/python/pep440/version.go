@@ -1,6 +1,6 @@
-// Package pep440 reads the versions, version specifiers and requirements of
-// Python packages, as PEP 440 and PEP 508 define them: which of the tags of a
-// module satisfies what a project asks for.
+// Package pep440 reads versions, version specifiers and requirements of Python
+// packages, as PEP 440 and PEP 508 define them. With it, Ordain chooses the tag of a
+// module that satisfies what a project asks for.
 package pep440
 
 import (
@@ -66,10 +66,10 @@ func Parse(text string) (Version, error) {
 	return v, nil
 }
 
-// plain tells the versions that are nothing but a release: most are, and the
-// pattern takes longer to compile than all of them to read.
+// plain reports whether a version is nothing but a release. Most are, and reading
+// all of them takes less time than compiling the pattern.
 func plain(text string) bool {
-	dotted := true // what comes next has to be a digit
+	dotted := true // a digit has to follow
 	for i := range len(text) {
 		switch c := text[i]; {
 		case '0' <= c && c <= '9':
@@ -92,7 +92,7 @@ func numbers(release string) []*big.Int {
 	return list
 }
 
-// number reads digits; none are 0.
+// number reads digits. No digits are 0.
 func number(digits string) *big.Int {
 	n, ok := new(big.Int).SetString(digits, 10)
 	if !ok {
@@ -101,17 +101,17 @@ func number(digits string) *big.Int {
 	return n
 }
 
-// Prerelease tells whether it comes before a release: an alpha, a beta, a
-// candidate or a development version.
+// Prerelease reports whether the version is an alpha, a beta, a candidate or a
+// development version.
 func (v Version) Prerelease() bool { return v.pre != "" || v.dev != nil }
 
-// Base tells a version that is nothing but a release, with or without an epoch.
+// Base reports whether the version is nothing but a release, with or without an epoch.
 func (v Version) Base() bool { return !v.Prerelease() && v.post == nil && v.local == nil }
 
-// IsZero tells the zero Version, which is none.
+// IsZero reports whether the version is the zero value, which is not a version.
 func (v Version) IsZero() bool { return v.release == nil }
 
-// String gives the normal form.
+// String returns the normal form.
 func (v Version) String() string {
 	if v.IsZero() {
 		return ""
@@ -163,8 +163,8 @@ func comparePublic(a, b Version) int {
 	)
 }
 
-// phase is where in the life of a release a version stands; development
-// versions of the release itself come before its alphas.
+// phase orders the stages in the life of a release. Development versions of the
+// release itself come before its alphas.
 func (v Version) phase() int {
 	switch {
 	case v.pre == "a":
@@ -179,8 +179,8 @@ func (v Version) phase() int {
 	return 4
 }
 
-// compareOptional compares numbers of which either may be absent; absent says
-// where that stands beside one that is there.
+// compareOptional compares two numbers, either of which may be absent. absent is the
+// order of an absent number relative to a present one.
 func compareOptional(a, b *big.Int, absent int) int {
 	switch {
 	case a == nil && b == nil:
@@ -195,7 +195,7 @@ func compareOptional(a, b *big.Int, absent int) int {
 
 func compareRelease(a, b []*big.Int) int {
 	for i := range max(len(a), len(b)) {
-		if c := part(a, i).Cmp(part(b, i)); c != 0 {
+		if c := component(a, i).Cmp(component(b, i)); c != 0 {
 			return c
 		}
 	}
@@ -204,8 +204,8 @@ func compareRelease(a, b []*big.Int) int {
 
 var zero = new(big.Int)
 
-// part is the i-th part of a release; those not written are 0.
-func part(release []*big.Int, i int) *big.Int {
+// component returns the i-th component of a release. Those not written are 0.
+func component(release []*big.Int, i int) *big.Int {
 	if i < len(release) {
 		return release[i]
 	}

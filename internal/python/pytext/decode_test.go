@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/python/pytext"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 func TestDecodeError(t *testing.T) {
@@ -74,7 +75,7 @@ for line in sys.stdin:
 	cmd.Stdin = strings.NewReader(in.String())
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skip("no python3 on this machine")
+		tool.Missing(t, "python3 does not run on this machine: %v", err)
 	}
 	for i, want := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
 		if got := pytext.DecodeError(texts[i]); got != want {

@@ -28,7 +28,8 @@ func TestQuote(t *testing.T) {
 
 func TestFloat(t *testing.T) {
 	for f, want := range map[float64]string{
-		0: "0.0", math.Copysign(0, -1): "-0.0", 1: "1.0", 0.1: "0.1", 1e15: "1000000000000000.0", 1e16: "1e+16", 1e-4: "0.0001", 1e-5: "1e-05",
+		0: "0.0", math.Copysign(0, -1): "-0.0", 1: "1.0", 0.1: "0.1", 1e15: "1000000000000000.0", 1e16: "1e+16",
+		1e-4: "0.0001", 1e-5: "1e-05",
 		1.5e300: "1.5e+300", math.Inf(1): "inf", math.Inf(-1): "-inf", 123456.789: "123456.789",
 	} {
 		if got := pytext.Float(f); got != want && !(f == 0 && got == "0.0") {

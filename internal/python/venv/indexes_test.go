@@ -91,17 +91,18 @@ func TestPackagesOfTwoIndexes(t *testing.T) {
 	pre := both
 	pre.Pre = &yes
 	system := intent.PipConfig{UseSystemConfig: true, ExtraIndexURL: []string{second}}
+	alphaBeta, gammaBeta := []string{"ordainalpha", "ordainbeta"}, []string{"ordaingamma", "ordainbeta"}
 	for name, tc := range map[string]struct {
 		maker *Maker
 		pip   intent.PipConfig
 		wants []string
 		gets  string // the installed packages, or a minus and the package that cannot be found
 	}{
-		"both":                       {m, both, []string{"ordainalpha", "ordainbeta"}, "ordainalpha 1.0,ordainbeta 3.0"},
-		"pre-releases":               {m, pre, []string{"ordainalpha", "ordainbeta"}, "ordainalpha 2.0rc1,ordainbeta 3.0"},
+		"both":                       {m, both, alphaBeta, "ordainalpha 1.0,ordainbeta 3.0"},
+		"pre-releases":               {m, pre, alphaBeta, "ordainalpha 2.0rc1,ordainbeta 3.0"},
 		"without the second":         {m, intent.PipConfig{IndexURL: first}, []string{"ordainbeta"}, "-ordainbeta"},
 		"the machine is not asked":   {onMachine, both, []string{"ordaingamma"}, "-ordaingamma"},
-		"the machine and the second": {onMachine, system, []string{"ordaingamma", "ordainbeta"}, "ordaingamma 4.0,ordainbeta 3.0"},
+		"the machine and the second": {onMachine, system, gammaBeta, "ordaingamma 4.0,ordainbeta 3.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := tc.maker.Ensure(

@@ -45,7 +45,8 @@ func killMarkedOnce(prefix string) []int {
 		if err != nil {
 			continue
 		}
-		if environ, err := os.ReadFile(path); err == nil && hasVariable(environ, wanted) && p.Signal(syscall.SIGKILL) == nil {
+		environ, err := os.ReadFile(path)
+		if err == nil && hasVariable(environ, wanted) && p.Signal(syscall.SIGKILL) == nil {
 			out = append(out, pid)
 		}
 		_ = p.Release()

@@ -37,7 +37,8 @@ func worker(t *testing.T, role, source string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(unpacked, "ordain_worker", role+"_role.py"), []byte(source), 0o644); err != nil {
+	file := filepath.Join(unpacked, "ordain_worker", role+"_role.py")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return Config{Python: python(t), Role: role, RuntimeDir: unpacked, Dir: t.TempDir()}

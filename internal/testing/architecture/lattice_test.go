@@ -22,16 +22,13 @@ var lattice = []struct {
 	// The ground: values, and helpers that know nothing of Ordain.
 	{"internal/intent", ""},
 	{"internal/fault", ""},
-	{"internal/plaintext", ""},
 	{"internal/jsontext", ""},
-	{"internal/lean", ""},
-	{"internal/prefetch", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
-	{"internal/testing/peertest", ""},
 	{"internal/testing/tool", ""},
-	{"internal/diag", "internal/plaintext"},
-	{"internal/provenance", "internal/plaintext"},
+	{"internal/diag", ""},
+	{"internal/inifile", ""},
+	{"internal/provenance", "internal/diag"},
 	{"internal/bus", "internal/intent"},
 	{"internal/service", ""},
 	{"internal/service/servicetest", "internal/service"},
@@ -47,21 +44,19 @@ var lattice = []struct {
 	{"layout", "internal/fault internal/intent"},
 
 	// The compiler: text in, model and diagnostics out. No database, no network.
-	{"compiler/inifile", "internal/python/pytext"},
 	{"compiler/pyregex", "internal/python/pytext"},
-	{"compiler/pyyaml", "internal/python/pytext"},
 	{"compiler/syntax", "internal/python/pytext compiler/pyregex"},
 	{"compiler/format", "compiler/syntax"},
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
-	{"compiler/module/pydantic", "internal/python/pytext"},
-	{"compiler/module/mailaddress", "internal/python/pytext"},
 	{
 		"compiler/module",
-		"compiler/module/pydantic compiler/module/mailaddress internal/python/pytext compiler/pyyaml " +
-			"compiler/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag " +
-			"internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
 	},
-	{"compiler/eval", "internal/python/pytext compiler/syntax compiler/types internal/diag internal/prefetch"},
+	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
+	{
+		"compiler/eval",
+		"compiler/eval/internal/program internal/python/pytext compiler/syntax compiler/types internal/diag",
+	},
 	{"compiler/lineage", "compiler/syntax compiler/types compiler/eval internal/provenance"},
 	{
 		"compiler/plugin",
@@ -69,9 +64,8 @@ var lattice = []struct {
 			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
 			"internal/intent",
 	},
-	{"compiler/plugin/plugintest", ""},
+	{"compiler/plugin/plugintest", "internal/testing/tool"},
 	{"compiler/job", "compiler/plugin"},
-	{"compiler/pyyaml/yamltest", "compiler/plugin/plugintest"},
 	{
 		"compiler/export",
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
@@ -90,11 +84,9 @@ var lattice = []struct {
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
-	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
-	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
 	{
-		"compiler/internal/parity/differ",
-		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle",
+		"compiler/internal/parity/tool",
+		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/plugin/plugintest",
 	},
 
 	// Git.
@@ -110,14 +102,15 @@ var lattice = []struct {
 	},
 
 	// The server. The store is the only importer of the database driver.
-	{"server/config", "internal/fault"},
+	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
+	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial"},
+	{"server/store", "internal/intent internal/fault server/promote server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
@@ -136,13 +129,13 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/provenance internal/service layout server/store server/source server/forge " +
-			"server/build",
+			"internal/provenance internal/service layout server/promote server/store server/source " +
+			"server/forge server/build",
 	},
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/store server/source server/forge server/keeper",
+			"server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
@@ -153,11 +146,7 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{
-		"api",
-		"server/control server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance",
-	},
+	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
@@ -183,7 +172,7 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/store server/source server/deployer " +
+		"server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
 			"server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
@@ -234,7 +223,7 @@ type listed struct {
 
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,TestImports,XTestImports", module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

@@ -25,7 +25,8 @@ func Main(m interface{ Run() int }) (code int) {
 	reports.dir = dir
 	// This process has read the options of the detector already, and goes on
 	// writing its reports to standard error.
-	if err := os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" log_path="+filepath.Join(dir, "race"))); err != nil {
+	options := strings.TrimSpace(os.Getenv("GORACE") + " log_path=" + filepath.Join(dir, "race"))
+	if err := os.Setenv("GORACE", options); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -31,7 +31,8 @@ func TestMissingToolFailsOnlyInCI(t *testing.T) {
 		if path := Need(r, "ordain-no-such-program", "", "ordain-nor-this"); path != "" {
 			t.Errorf("CI=%q: Need returns %q for programs that do not exist", ci, path)
 		}
-		if !strings.HasPrefix(r.outcome, want) || !strings.Contains(r.outcome, "ordain-no-such-program or ordain-nor-this") {
+		names := "ordain-no-such-program or ordain-nor-this"
+		if !strings.HasPrefix(r.outcome, want) || !strings.Contains(r.outcome, names) {
 			t.Errorf("CI=%q: the test was %q, want it %s with the names of both programs", ci, r.outcome, want)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 )
 
-// Conditions evaluates the conditions of requirements, such as
-// python_version < "3.11", for the virtual environment that a folder of
-// packages belongs to. nil: it is not known which Python that is.
+// Conditions returns a function that evaluates conditions of requirements, such as
+// python_version < "3.11", for the virtual environment that the folders of packages
+// belong to. It returns nil if the version of that Python is unknown.
 func Conditions(sitePackages []string) func(condition string) bool {
 	for _, site := range sitePackages {
 		minor, ok := strings.CutPrefix(filepath.Base(filepath.Dir(site)), "python")
@@ -26,7 +26,7 @@ func Conditions(sitePackages []string) func(condition string) bool {
 	return nil
 }
 
-// versionOf reads the version of Python that an environment was made with.
+// versionOf returns the version of Python that an environment was made with.
 func versionOf(venv string) string {
 	text, err := os.ReadFile(filepath.Join(venv, "pyvenv.cfg"))
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Freeze says how `requires` is written.
+// Freeze says how the versions of modules are written under `requires`.
 type Freeze struct {
-	Recursive bool   // all modules, not only those that main.cf imports
+	Recursive bool   // write all modules, not only those that main.cf imports
 	Operator  string // ==, ~= or >=
 }
 
-// Project gives project.yml with the versions of the modules that are there
-// under requires; the rest stays as it is written.
+// Project returns project.yml with the versions of the installed modules under
+// requires. The rest stays as it is written.
 func (f Freeze) Project(p *module.Project, main string) ([]byte, error) {
 	scan := p.Scan(main)
 	if len(scan.Missing) > 0 {
@@ -28,7 +28,8 @@ func (f Freeze) Project(p *module.Project, main string) ([]byte, error) {
 		for _, m := range scan.Missing {
 			names = append(names, m.Name)
 		}
-		return nil, fault.New("install.Freeze", fault.Conflict, "these modules are imported and are not there: "+strings.Join(names, ", ")).
+		return nil, fault.New("install.Freeze", fault.Conflict, "these modules are imported and are not "+
+			"there: "+strings.Join(names, ", ")).
 			Hint("run `ordain project install` first")
 	}
 	direct := map[string]bool{"std": true}
@@ -54,7 +55,7 @@ func (f Freeze) Project(p *module.Project, main string) ([]byte, error) {
 	return out, nil
 }
 
-// line is one constraint. ~= takes two parts of a version at least.
+// line returns the constraint for a module. ~= needs a version of at least two parts.
 func (f Freeze) line(m *module.Module) string {
 	version := m.Version
 	if f.Operator == "~=" && !strings.ContainsAny(version, ".") {
@@ -63,8 +64,8 @@ func (f Freeze) line(m *module.Module) string {
 	return fmt.Sprintf("%s %s %s", m.Name, f.Operator, version)
 }
 
-// setList writes a list of texts under a key at the top of a YAML file. All
-// other lines, comments too, stay as they are.
+// setList writes a list of texts under a top-level key of a YAML file. All other lines
+// stay as they are, including comments.
 func setList(text []byte, key string, items []string) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -97,7 +98,7 @@ func setList(text []byte, key string, items []string) ([]byte, error) {
 		if i+2 < len(root.Content) {
 			to = root.Content[i+2].Line - 1
 		}
-		// Comments and blank lines before the next key are the next key's.
+		// Comments and blank lines before the next key belong to that key.
 		for to > from+1 && free(lines[to-1]) {
 			to--
 		}
@@ -107,13 +108,13 @@ func setList(text []byte, key string, items []string) ([]byte, error) {
 	return []byte(out), sameBut(text, []byte(out), key)
 }
 
-// free tells a line at the margin that holds a comment or nothing.
+// free reports whether a line is empty, or a comment at the margin.
 func free(line string) bool {
 	return strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") ||
 		strings.HasPrefix(strings.TrimSpace(line), "...")
 }
 
-// sameBut makes sure that nothing but a key changed.
+// sameBut checks that nothing but a key has changed.
 func sameBut(before, after []byte, key string) error {
 	var a, b map[string]any
 	if err := yaml.Unmarshal(before, &a); err != nil {

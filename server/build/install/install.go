@@ -1,13 +1,13 @@
-// Package install brings to the disk what a project needs before it can be
-// compiled: modules that are Python packages, from an index, and modules that
-// are Git repositories, from the project's list of them.
+// Package install installs what a project needs before it can be compiled: modules
+// that are Python packages, from a package index, and modules that are Git
+// repositories, from the repositories that the project lists.
 //
 //	requirements.txt, constraints ──▶ virtual environment ──▶ follow the imports
-//	        ▲                                                    │ one is missing:
-//	        └──── what the new module requires ◀── downloadpath ◀┘ clone it at the newest tag allowed
+//	        ▲                                                    │ a module is missing:
+//	        └── what the new module requires ◀── downloadpath ◀──┘ clone its newest allowed tag
 //
-// The round repeats until nothing is missing and nothing new is required. The
-// command line and the server install by this same mechanism.
+// This repeats until no module is missing and nothing new is required. The command
+// line and the server both install in this way.
 package install
 
 import (
@@ -25,16 +25,17 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 )
 
-// Git is what is asked of repositories. A gitsync.Syncer does it.
+// Git reads repositories of modules. A gitsync.Syncer implements it.
 type Git interface {
-	// Refs gives tags and default branch, of what was fetched before unless refresh is set.
+	// Refs returns the tags and the default branch. Without refresh they are those of
+	// the last fetch.
 	Refs(ctx context.Context, src gitsync.Source, refresh bool) (gitsync.Refs, error)
 	ReadFile(src gitsync.Source, commit, path string) ([]byte, error)
 	Clone(ctx context.Context, src gitsync.Source, commit, dir string) error
 	Switch(ctx context.Context, src gitsync.Source, commit, dir string) error
 }
 
-// Config is what an Installer is made of.
+// Config configures an Installer. All fields are required.
 type Config struct {
 	Maker  *venv.Maker
 	Git    Git
@@ -60,36 +61,38 @@ func New(c Config) (*Installer, error) {
 type Request struct {
 	Dir  string // of the project
 	Main string // entry file; empty: main.cf
-	// Venv is the virtual environment. InPlace adds to the one that is there.
+	// Venv is the folder of the virtual environment. InPlace adds to an existing one.
 	Venv    string
 	InPlace bool
-	Python  string // to make it with; empty: the Maker's
-	// Update takes the newest versions that are allowed, also of what is there.
+	Python  string // the interpreter to make it with; empty: the Maker's
+	// Update also replaces what is there by the newest versions that are allowed.
 	Update bool
-	// Refresh asks repositories for new versions before one is chosen, where they
-	// can be reached; else what is known of them is taken.
+	// Refresh fetches repositories before a version is chosen. For a repository that
+	// cannot be reached, the last fetch counts.
 	Refresh bool
-	// Root bounds where modules may be cloned to; empty: anywhere.
+	// Root is the folder that modules must be cloned into; empty: anywhere.
 	Root string
-	// NoLocal refuses repositories on this machine's disk: whoever wrote the
-	// project may not read them.
+	// NoLocal refuses repositories on this machine's disk, which the author of the
+	// project may not be allowed to read.
 	NoLocal bool
-	// Reach gives what a repository asks to see and how it is reached; nil: only what its URL says.
+	// Reach returns the credentials and the trust settings for a repository; nil: its
+	// URL has all there is.
 	Reach func(url string) (gitsync.Credentials, gitsync.Trust)
-	// MaxFile is how many bytes a file of a module's repository may have; 0: any.
+	// MaxFile limits the bytes of each file in a module's repository; 0: no limit.
 	MaxFile int64
-	// Out receives what is done, as it is done.
+	// Out receives the output of each step as it is done.
 	Out func(stdout, stderr string)
 }
 
-// Result tells what came of it, also of a failed one as far as it went.
+// Result describes an installation. After a failure it describes what was done until
+// then.
 type Result struct {
 	Commands   []string
 	Python     venv.Result
 	Scan       module.Scan
 	Downloaded []Download
-	// Broken says which modules are not of the version that is wanted, and who
-	// wants it. They can be compiled with nevertheless.
+	// Broken lists modules whose version is not the required one, and what requires
+	// it. The project may compile nevertheless.
 	Broken []string
 }
 
@@ -101,10 +104,11 @@ type Download struct {
 	URL     string
 }
 
-// rounds bounds how often new modules may bring new requirements.
+// rounds limits how often new modules may bring new requirements.
 const rounds = 50
 
-// Install installs. What it says is wrong is a fault or the compiler's own error.
+// Install installs what a project needs. Its errors are faults, or errors of the
+// compiler about files of the project.
 func (in *Installer) Install(ctx context.Context, req Request) (Result, error) {
 	j := &job{Installer: in, req: req, refreshed: map[string]bool{}}
 	if j.req.Main == "" {
@@ -115,15 +119,15 @@ func (in *Installer) Install(ctx context.Context, req Request) (Result, error) {
 	return j.result, err
 }
 
-// job is one installation under way.
+// job is one installation.
 type job struct {
 	*Installer
 	req       Request
 	project   *module.Project
 	scan      module.Scan
 	result    Result
-	refreshed map[string]bool // repositories that were fetched by this job
-	asked     venv.Spec       // what the environment was last made for
+	refreshed map[string]bool // repositories that this job has fetched
+	asked     venv.Spec       // for which the environment was made last
 }
 
 func (j *job) say(format string, args ...any) {
@@ -139,9 +143,8 @@ func (j *job) run(ctx context.Context) error {
 	for _, w := range j.project.Metadata.Warnings {
 		j.say("Warning: %s", w)
 	}
-	// Modules that an earlier installation downloaded and that are gone, as the
-	// server's are after each checkout, come first: then the environment is made
-	// once, for all of them.
+	// If modules of an earlier installation are gone, as on the server after each
+	// checkout, they come first, so that the environment is made once for all of them.
 	if len(j.project.SitePackages) > 0 {
 		if _, err := j.modules(ctx, true); err != nil {
 			return err
@@ -162,7 +165,7 @@ func (j *job) run(ctx context.Context) error {
 	return fault.New("install", fault.Exhausted, "the modules of this project require each other without end")
 }
 
-// open reads the project with the packages of the environment that is there.
+// open reads the project together with the packages of the environment.
 func (j *job) open() error {
 	project, err := module.OpenProject(j.req.Dir)
 	if err != nil {
@@ -178,7 +181,7 @@ func (j *job) open() error {
 	return nil
 }
 
-// spec is the environment that the project wants as it lies there now.
+// spec returns the environment that the project needs in its present state.
 func (j *job) spec() (venv.Spec, error) {
 	requirements, err := j.project.Requirements()
 	if err != nil {
@@ -190,6 +193,7 @@ func (j *job) spec() (venv.Spec, error) {
 	}, nil
 }
 
+// settled reports whether the environment is made for what the project now needs.
 func (j *job) settled() bool {
 	now, err := j.spec()
 	return err == nil && slices.Equal(now.Requirements, j.asked.Requirements) &&
@@ -201,7 +205,7 @@ func (j *job) environment(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if j.asked.Dir != "" { // a second round: what was brought up to date is
+	if j.asked.Dir != "" { // after the first round, everything is up to date
 		spec.Update = false
 	}
 	made, err := j.maker.Ensure(ctx, spec)
@@ -221,7 +225,7 @@ func (j *job) environment(ctx context.Context) error {
 	return j.open()
 }
 
-// ended ends a text with a line break, when there is any.
+// ended returns a text that ends with a line break, unless it is empty.
 func ended(text string) string {
 	if text == "" || text[len(text)-1] == '\n' {
 		return text
@@ -229,21 +233,23 @@ func ended(text string) string {
 	return text + "\n"
 }
 
-// explain adds to an installer's error what would help most: an index.
+// explain adds a hint about package indexes to an installer's error, if the project
+// names none.
 func (j *job) explain(spec venv.Spec, err error) error {
 	var f *fault.Error
 	pip := spec.Pip
 	if errors.As(err, &f) && f.Kind == fault.Invalid && pip.IndexURL == "" && len(pip.ExtraIndexURL) == 0 &&
 		!pip.UseSystemConfig {
 		return f.Hint(
-			"check the requirements of the project and its modules; project.yml names no index, so packages came from the public one: " +
+			"check the requirements of the project and its modules; project.yml names no index, so packages " +
+				"came from the public one: " +
 				"set pip.index_url for another, or pip.use_system_config to take this machine's",
 		)
 	}
 	return err
 }
 
-// verify compares the versions of all modules with what is wanted of them.
+// verify compares the versions of all modules with the required ones.
 func (j *job) verify() {
 	j.scan = j.project.Scan(j.req.Main)
 	wishes := j.project.Wishes(j.scan.Modules)

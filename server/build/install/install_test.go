@@ -29,9 +29,9 @@ func contains(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// A shop needs a package from the index and a module from Git. That module
-// imports another module of Git, which needs a package of its own: all of it
-// comes, at the newest versions that project.yml and the modules allow.
+// A shop needs a package from the index and a module from Git. That module imports
+// another module from Git, which needs a package of its own. Everything is installed,
+// in the newest versions that project.yml and the modules allow.
 func TestEverythingThatAProjectNeeds(t *testing.T) {
 	w := newWorld(t)
 	w.wheel("inmanta-module-one", "1.0", "import two\n", "inmanta-module-two>=1")
@@ -66,8 +66,8 @@ func TestEverythingThatAProjectNeeds(t *testing.T) {
 		t.Errorf("alpha is a clone at %s", got)
 	}
 
-	// Again: nothing to do. A newer tag is not taken before an update, and the
-	// update does not go past what is allowed.
+	// The second time there is nothing to do. A newer tag is only taken by an update,
+	// which stays within what is allowed.
 	w.remote(
 		"alpha",
 		"1.3",
@@ -114,14 +114,15 @@ func TestInstallModes(t *testing.T) {
 	}
 }
 
-// What goes wrong is told with all that was tried, and without a credential.
+// An error lists everything that was tried, without credentials.
 func TestWhatCannotBeFound(t *testing.T) {
 	w := newWorld(t)
 	secretURL := strings.Replace(w.git.URL, "://", "://ada:s3cr3t-token@", 1)
 	w.remote("alpha", "1.0", nil)
 	w.give(map[string]string{
 		"main.cf": "import nowhere\n",
-		"project.yml": "name: shop\nmodulepath: libs\npip: {index_url: \"$INDEX\"}\nrepo:\n  - $GIT/first-\n  - {url: \"" + secretURL +
+		"project.yml": "name: shop\nmodulepath: libs\npip: {index_url: \"$INDEX\"}\nrepo:\n  - $GIT/first-\n  - " +
+			"{url: \"" + secretURL +
 			"/private-{}.git\", type: git}\n  - git@git.example.com:org/\n  - " + w.remotes + "/\n",
 	})
 	_, err := w.install()
@@ -147,8 +148,8 @@ func TestWhatCannotBeFound(t *testing.T) {
 	}
 }
 
-// Two modules want versions of a third that do not go together: who wants
-// what is told, and what there is.
+// Two modules require incompatible versions of a third one. The error says which module
+// requires what, and which versions there are.
 func TestVersionsThatConflict(t *testing.T) {
 	w := newWorld(t)
 	w.remote(
@@ -174,8 +175,8 @@ func TestVersionsThatConflict(t *testing.T) {
 	)
 }
 
-// A constraint that is known late moves a module that was cloned early; one
-// that somebody works on is left alone, and that is told.
+// A constraint that is found late moves a module that was cloned early. A module that
+// somebody works on is left alone, and reported.
 func TestAConstraintThatComesLate(t *testing.T) {
 	w := newWorld(t)
 	w.remote("alpha", "1.0", map[string]string{"model/_init.cf": "import beta\n"})
@@ -196,7 +197,7 @@ func TestAConstraintThatComesLate(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(w.project, "libs/gamma/model/_init.cf")); string(text) != "x = 1\n" {
 		t.Error("the change is lost", err)
 	}
-	// A module of the project's own, which no repository offers, is told of only.
+	// A module that no repository offers is only reported.
 	w.run(filepath.Join(w.project, "libs/gamma"), "git", "checkout", "-q", ".")
 	w.write(
 		w.project,
@@ -211,7 +212,7 @@ func TestAConstraintThatComesLate(t *testing.T) {
 	}
 }
 
-// The environment that is there is somebody's: what they put in it stays.
+// An existing environment keeps what its owner installed in it.
 func TestAnEnvironmentOfTheirs(t *testing.T) {
 	w := newWorld(t)
 	w.wheel("inmanta-module-one", "1.0", "", "leaf>=2")
@@ -225,7 +226,7 @@ func TestAnEnvironmentOfTheirs(t *testing.T) {
 	if i := r.Python.Installed; i["mine"] != "1.0" || i["leaf"] != "2.0" || i["inmanta-module-one"] != "1.0" {
 		t.Errorf("installed %v\n%s", i, w.said.String())
 	}
-	// One without an interpreter cannot be installed into.
+	// Nothing can be installed into an environment without an interpreter.
 	if err := os.RemoveAll(filepath.Join(w.project, ".env", "bin")); err != nil {
 		t.Fatal(err)
 	}
@@ -235,8 +236,8 @@ func TestAnEnvironmentOfTheirs(t *testing.T) {
 	}
 }
 
-// The server checks a commit out clean each time. The modules come back from
-// the mirror, also when Git is away, and the environment is not made again.
+// The server checks a commit out clean each time. The modules come back from the
+// mirror, even if Git is unreachable, and the environment is not made again.
 func TestAfterAFreshCheckout(t *testing.T) {
 	w := newWorld(t)
 	w.wheel("leaf", "1.0", "")
@@ -274,7 +275,7 @@ func TestAfterAFreshCheckout(t *testing.T) {
 	}
 }
 
-// A file of a module may not be larger than one of the project.
+// The size of a module's files is limited like that of the project's.
 func TestAModuleWithAHugeFile(t *testing.T) {
 	w := newWorld(t)
 	w.remote("alpha", "1.0", map[string]string{"model/big.cf": strings.Repeat("# noise\n", 1<<17+1)})
@@ -287,16 +288,19 @@ func TestAModuleWithAHugeFile(t *testing.T) {
 	w.must(func(r *install.Request) { r.MaxFile = 0 })
 }
 
-// A project that comes from elsewhere reads no repository of the server's
-// disk and writes nowhere but into its checkout.
+// A project that comes from elsewhere cannot read repositories on the server's disk,
+// nor write outside of its checkout.
 func TestAProjectOfAStranger(t *testing.T) {
 	stranger := func(r *install.Request) { r.Root, r.NoLocal = r.Dir, true }
 	for name, c := range map[string]struct{ yml, says string }{
-		"reads the disk":  {"modulepath: libs\nrepo: [\"file://$REMOTES/{}\"]\n", "on the server's disk"},
-		"reads a path":    {"modulepath: libs\nrepo: [\"$REMOTES/\"]\n", "on the server's disk"},
-		"writes outside":  {"modulepath: ../out\ndownloadpath: ../out\nrepo: [\"$GIT/{}.git\"]\n", "leads out of the project"},
-		"writes by link":  {"modulepath: link/libs\ndownloadpath: link/libs\nrepo: [\"$GIT/{}.git\"]\n", "leads out of the project"},
-		"is not found":    {"modulepath: libs\ndownloadpath: other\nrepo: [\"$GIT/{}.git\"]\n", "the compiler does not look"},
+		"reads the disk": {"modulepath: libs\nrepo: [\"file://$REMOTES/{}\"]\n", "on the server's disk"},
+		"reads a path":   {"modulepath: libs\nrepo: [\"$REMOTES/\"]\n", "on the server's disk"},
+		"writes outside": {"modulepath: ../out\ndownloadpath: ../out\nrepo: [\"$GIT/{}.git\"]\n", "leads out " +
+			"of the project"},
+		"writes by link": {"modulepath: link/libs\ndownloadpath: link/libs\nrepo: [\"$GIT/{}.git\"]\n", "leads " +
+			"out of the project"},
+		"is not found": {"modulepath: libs\ndownloadpath: other\nrepo: [\"$GIT/{}.git\"]\n", "the compiler " +
+			"does not look"},
 		"holds no module": {"modulepath: libs\nrepo: [\"$GIT/empty-{}.git\"]\n", "holds no module that can be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -329,12 +333,13 @@ func TestAProjectOfAStranger(t *testing.T) {
 	}
 }
 
-// freeze writes what is there under requires and leaves the rest as it is,
-// comments too.
+// freeze writes the installed versions under requires and leaves the rest as it is,
+// including comments.
 func TestFreeze(t *testing.T) {
 	w := newWorld(t)
 	w.write(w.project, map[string]string{
-		"project.yml":       "# The shop.\nname: shop # its name\nrequires:\n    # old\n    - a<2\n\n# where they lie\nmodulepath:\n    - libs\n",
+		"project.yml": "# The shop.\nname: shop # its name\nrequires:\n    # old\n    - a<2\n\n# where " +
+			"they lie\nmodulepath:\n    - libs\n",
 		"main.cf":           "import a\n",
 		"libs/a/module.yml": "name: a\nversion: 1.4\nlicense: x\n", "libs/a/model/_init.cf": "import b\n",
 		"libs/b/module.yml": "name: b\nversion: 3\nlicense: x\n", "libs/b/model/_init.cf": "",
@@ -352,7 +357,8 @@ func TestFreeze(t *testing.T) {
 		{install.Freeze{Operator: "~=", Recursive: true}, "  - a ~= 1.4\n  - b ~= 3.0\n  - std ~= 8.7.5\n"},
 	} {
 		got, err := c.freeze.Project(p, "main.cf")
-		want := "# The shop.\nname: shop # its name\nrequires:\n" + c.lines + "\n# where they lie\nmodulepath:\n    - libs\n"
+		want := "# The shop.\nname: shop # its name\nrequires:\n" + c.lines + "\n# where they lie\nmodulepath:\n" +
+			"    - libs\n"
 		if err != nil || string(got) != want {
 			t.Errorf("%+v: %v\n%s", c.freeze, err, got)
 		}

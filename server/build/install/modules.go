@@ -15,9 +15,9 @@ import (
 	"ordain.dev/ordain/internal/python/pep440"
 )
 
-// modules clones what is imported and not there, and what that imports, and
-// brings modules to a version that all agree with. early is before packages
-// were installed: what is missing may be a package, and nothing is an error.
+// modules clones modules that are imported but missing, and moves cloned modules to a
+// version that satisfies all requirements. early means that packages are not installed
+// yet: a missing module may still come as a package, so nothing is an error.
 func (j *job) modules(ctx context.Context, early bool) (changed bool, err error) {
 	packages := map[string]bool{}
 	if early {
@@ -34,28 +34,28 @@ func (j *job) modules(ctx context.Context, early bool) (changed bool, err error)
 	for range rounds {
 		j.scan = j.project.Scan(j.req.Main)
 		wishes := j.project.Wishes(j.scan.Modules)
-		again := false
+		repeat := false
 		for _, missing := range j.scan.Missing {
 			if early && packages[missing.Name] {
 				continue
 			}
 			switch err := j.download(ctx, missing, wishes[missing.Name]); {
 			case err == nil:
-				again = true
+				repeat = true
 			case !early:
 				return changed, err
 			}
 		}
-		if !again {
+		if !repeat {
 			for _, m := range j.scan.Modules {
 				moved, err := j.move(ctx, m, wishes[m.Name])
 				if err != nil && !early {
 					return changed, err
 				}
-				again = again || moved
+				repeat = repeat || moved
 			}
 		}
-		if !again {
+		if !repeat {
 			return changed, nil
 		}
 		changed = true
@@ -66,17 +66,18 @@ func (j *job) modules(ctx context.Context, early bool) (changed bool, err error)
 	return changed, fault.New(
 		"install",
 		fault.Exhausted,
-		"the modules of this project want other versions of each other without end",
+		"the modules of this project keep requiring other versions of each other",
 	)
 }
 
-// candidate is one place where a module may be.
+// candidate is a repository that may hold a module.
 type candidate struct {
 	source gitsync.Source
 	shown  string
 }
 
-// candidates gives the repositories that may hold a module, in order.
+// candidates lists the repositories that may hold a module, in order, and says why
+// others cannot be asked.
 func (j *job) candidates(name string) (all []candidate, failed []string) {
 	for _, repo := range j.project.Metadata.Repo {
 		if repo.Type != "git" {
@@ -92,7 +93,7 @@ func (j *job) candidates(name string) (all []candidate, failed []string) {
 			if local && j.req.NoLocal {
 				failed = append(
 					failed,
-					src.URL+": repositories on the server's disk are not for projects that come from elsewhere",
+					src.URL+": a project that comes from elsewhere may not use repositories on the server's disk",
 				)
 				continue
 			}
@@ -109,7 +110,7 @@ func (j *job) candidates(name string) (all []candidate, failed []string) {
 	return all, failed
 }
 
-// repositories gives the URLs that a template means for a module.
+// repositories lists the URLs that a template stands for, for a module.
 func repositories(template, name, projectDir string) []string {
 	var urls []string
 	filled := strings.NewReplacer("{}", name, "{0}", name).Replace(template)
@@ -121,7 +122,7 @@ func repositories(template, name, projectDir string) []string {
 	default:
 		urls = []string{template + "/" + name, template + name}
 	}
-	if !strings.Contains(template, ":") { // a path, relative to the project
+	if !strings.Contains(template, ":") { // a path relative to the project
 		for i, url := range urls {
 			if !filepath.IsAbs(url) {
 				urls[i] = filepath.Join(projectDir, url)
@@ -129,14 +130,14 @@ func repositories(template, name, projectDir string) []string {
 		}
 	}
 	if strings.HasPrefix(urls[0], "/") || strings.HasPrefix(urls[0], "file:") {
-		for _, url := range slices.Clone(urls) { // as git does
+		for _, url := range slices.Clone(urls) { // git tries this ending too
 			urls = append(urls, url+".git")
 		}
 	}
 	return urls
 }
 
-// download clones a module that is missing.
+// download clones a missing module.
 func (j *job) download(ctx context.Context, missing module.Missing, wishes []module.Wish) error {
 	all, said := j.candidates(missing.Name)
 	for _, c := range all {
@@ -170,7 +171,7 @@ func (j *job) download(ctx context.Context, missing module.Missing, wishes []mod
 	f := fault.New(
 		"install",
 		fault.NotFound,
-		fmt.Sprintf("the module %s, imported at %s, is nowhere to be found", missing.Name, missing.At)+tried(said),
+		fmt.Sprintf("the module %s, imported at %s, cannot be found", missing.Name, missing.At)+tried(said),
 	)
 	if len(j.project.Metadata.Repo) == 0 {
 		return f.Hint("if it is a Python package, add " + module.Distribution(missing.Name) + " to requirements.txt; " +
@@ -190,12 +191,13 @@ func tried(said []string) string {
 	return "; tried\n  " + strings.Join(said, "\n  ")
 }
 
-// place is the folder for a new module. It must be one where the compiler
-// looks, and none that a project reaches by a trick.
+// place returns the folder for a new module. The compiler must look for modules there,
+// and it must lie inside Root even if all links are followed.
 func (j *job) place(name string) (string, error) {
 	base := j.project.DownloadPath()
 	if !slices.Contains(j.project.ModulePath, base) {
-		return "", fault.New("install", fault.Invalid, "modules would be downloaded to "+base+", where the compiler does not look for them").
+		return "", fault.New("install", fault.Invalid, "modules would be downloaded to "+base+", where the "+
+			"compiler does not look for them").
 			Hint("set downloadpath in project.yml, and list it under modulepath too")
 	}
 	if j.req.Root != "" && !below(j.req.Root, base) {
@@ -205,7 +207,7 @@ func (j *job) place(name string) (string, error) {
 	return filepath.Join(base, name), nil
 }
 
-// below tells whether a path is inside a folder when all links are followed.
+// below reports whether a path is inside a folder when all links are followed.
 func below(root, path string) bool {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -218,7 +220,7 @@ func below(root, path string) bool {
 			rel, err := filepath.Rel(root, filepath.Join(real, missing))
 			return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 		}
-		if _, err := os.Lstat(path); err == nil { // a link that leads nowhere
+		if _, err := os.Lstat(path); err == nil { // a broken link
 			return false
 		}
 		missing = filepath.Join(filepath.Base(path), missing)
@@ -226,13 +228,13 @@ func below(root, path string) bool {
 	}
 }
 
-// move brings a module of the download folder to another version: one that
-// all agree with, or with Update the newest of these.
+// move switches a module in the download folder to another version: one that satisfies
+// all wishes, or with Update the newest such version.
 func (j *job) move(ctx context.Context, m *module.Module, wishes []module.Wish) (bool, error) {
 	broken := module.Broken(wishes, m.Version)
 	ours := m.Generation == 1 && filepath.Dir(m.Path) == j.project.DownloadPath() &&
 		isDir(filepath.Join(m.Path, ".git")) &&
-		(j.req.Root == "" || below(j.req.Root, m.Path)) // a link may lead to a working copy of somebody else
+		(j.req.Root == "" || below(j.req.Root, m.Path)) // a link may lead to somebody's working copy
 	if !ours || !j.req.Update && len(broken) == 0 || j.wasMoved(m.Name) > rounds/10 {
 		return false, nil
 	}
@@ -285,8 +287,8 @@ func (j *job) note(name string, p pick, dir, url string) {
 	j.result.Downloaded = append(j.result.Downloaded, Download{Name: name, Version: p.shown(), Dir: dir, URL: url})
 }
 
-// refs gives the versions of a repository: the newest ones where that is asked
-// for and possible.
+// refs returns the versions of a repository. With Update or Refresh it fetches them
+// first; with Refresh alone, an unreachable repository is not an error.
 func (j *job) refs(ctx context.Context, src gitsync.Source) (gitsync.Refs, error) {
 	if !j.req.Update && !j.req.Refresh {
 		return j.git.Refs(ctx, src, false)
@@ -294,14 +296,14 @@ func (j *job) refs(ctx context.Context, src gitsync.Source) (gitsync.Refs, error
 	refs, err := j.refresh(ctx, src)
 	if fault.Is(err, fault.Unavailable) && !j.req.Update {
 		if known, mirrorErr := j.git.Refs(ctx, src, false); mirrorErr == nil {
-			j.say("Warning: %s; what was fetched of it before is used", oneLine(err))
+			j.say("Warning: %s; the last fetch of it is used", oneLine(err))
 			return known, nil
 		}
 	}
 	return refs, err
 }
 
-// refresh fetches a repository, once in a job.
+// refresh fetches a repository, but only once in a job.
 func (j *job) refresh(ctx context.Context, src gitsync.Source) (gitsync.Refs, error) {
 	refs, err := j.git.Refs(ctx, src, !j.refreshed[src.URL])
 	if err == nil {

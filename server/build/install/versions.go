@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 )
 
-// errNoVersion says that a repository has no version that is allowed.
+// errNoVersion means that a repository has no version that is allowed.
 var errNoVersion = errors.New("no version is allowed")
 
 // pick is the version of a module that was chosen.
@@ -40,9 +40,8 @@ type tagged struct {
 	version pep440.Version
 }
 
-// choose picks the newest tag that the install mode and all wishes allow. A
-// repository without such a tag gives its default branch, with a warning,
-// where that satisfies the wishes.
+// choose picks the newest tag that the install mode and all wishes allow. Without such
+// a tag it picks the default branch, with a warning, if that satisfies the wishes.
 func (j *job) choose(src gitsync.Source, refs gitsync.Refs, name string, wishes []module.Wish) (pick, error) {
 	mode := j.project.Metadata.InstallMode
 	var tags []tagged
@@ -64,7 +63,7 @@ func (j *job) choose(src gitsync.Source, refs gitsync.Refs, name string, wishes 
 			}
 			meta, err := j.metadata(src, refs.Tags[t.tag])
 			if err != nil || !compiles(meta.CompilerVersion) {
-				continue // a tag of before it was a module, or for a later compiler
+				continue // the tag is older than module.yml, or needs a later compiler
 			}
 			return pick{ref: t.tag, commit: refs.Tags[t.tag], version: meta.Version}, nil
 		}
@@ -77,7 +76,8 @@ func (j *job) choose(src gitsync.Source, refs gitsync.Refs, name string, wishes 
 	meta, err := j.metadata(src, refs.Head)
 	if err != nil {
 		return pick{}, fault.Wrap("install", fault.Invalid, err).Say(src.URL + " holds no module that can be used").
-			Hint("modules with a setup.cfg are Python packages: add " + module.Distribution(name) + " to requirements.txt, or install it with pip install -e")
+			Hint("modules with a setup.cfg are Python packages: add " + module.Distribution(name) + " to " +
+				"requirements.txt, or install it with pip install -e")
 	}
 	p := pick{ref: refs.Main, commit: refs.Head, version: meta.Version, branch: true}
 	if len(module.Broken(wishes, meta.Version)) > 0 {
@@ -146,7 +146,7 @@ func (j *job) metadata(src gitsync.Source, commit string) (moduleYML, error) {
 	return meta, nil
 }
 
-// compiles tells whether a module for a compiler of this version can be used.
+// compiles reports whether a module that needs this version of the compiler can be used.
 func compiles(compiler string) bool {
 	wanted, err := pep440.Parse(compiler)
 	if err != nil {
@@ -156,13 +156,13 @@ func compiles(compiler string) bool {
 	return err == nil && pep440.Compare(wanted, ours) <= 0
 }
 
-// oneLine is what an error says, without the advice that fits elsewhere.
+// oneLine returns the first line of an error, without its advice.
 func oneLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// shownURL takes the credentials out of a URL, also of one that is none.
+// shownURL removes the credentials from a URL, even from one that does not parse.
 func shownURL(raw string) string {
 	if u, err := url.Parse(raw); err == nil {
 		u.User = nil

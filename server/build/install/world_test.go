@@ -25,8 +25,8 @@ import (
 	"ordain.dev/ordain/server/build/install"
 )
 
-// world is what a project is installed from: a package index with small
-// wheels, and Git repositories, both served over HTTP on loopback.
+// world is where a project is installed from: a package index with small wheels, and
+// Git repositories, both served over HTTP on loopback.
 type world struct {
 	t         *testing.T
 	index     *httptest.Server
@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// newInstaller keeps uv from one run of the tests to the next, and nothing else.
+// newInstaller makes an installer. Only uv is kept from one run of the tests to the next.
 func (w *world) newInstaller() *install.Installer {
 	w.t.Helper()
 	base, err := os.UserCacheDir()
@@ -130,7 +130,7 @@ func (w *world) serveIndex(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wheel puts a module, or with another name a plain package, into the index.
+// wheel adds a module to the index, or a plain package if the name is not a module's.
 func (w *world) wheel(name, version, model string, requires ...string) {
 	w.t.Helper()
 	dist := strings.ReplaceAll(name, "-", "_")
@@ -140,7 +140,8 @@ func (w *world) wheel(name, version, model string, requires ...string) {
 		files = map[string]string{
 			base + "__init__.py":    "",
 			base + "model/_init.cf": model,
-			base + "setup.cfg": "[metadata]\nname = " + name + "\nversion = " + version + "\nlicense = x\n[options]\ninstall_requires =\n  " + strings.Join(
+			base + "setup.cfg": "[metadata]\nname = " + name + "\nversion = " + version + "\nlicense = x\n" +
+				"[options]\ninstall_requires =\n  " + strings.Join(
 				requires,
 				"\n  ",
 			) + "\n",
@@ -245,7 +246,7 @@ func (w *world) write(dir string, files map[string]string) {
 	}
 }
 
-// give writes the project; $INDEX and $GIT are where the servers are.
+// give writes the project. $INDEX and $GIT stand for the addresses of the servers.
 func (w *world) give(files map[string]string) {
 	w.t.Helper()
 	for name, text := range files {
@@ -276,7 +277,7 @@ func (w *world) must(change ...func(*install.Request)) install.Result {
 	return result
 }
 
-// modules gives name, version and generation of all modules of the model.
+// modules returns the name, version and generation of all modules of the model.
 func modules(r install.Result) string {
 	var all []string
 	for _, m := range r.Scan.Modules {

@@ -1,14 +1,14 @@
-// Package warm keeps Python processes that have imported what the compiles of
-// a project use. A compile gets a copy of one (fork, copy on write) instead of
-// an interpreter that has everything still to import; what it does there
-// reaches neither the template nor the next copy.
+// Package warm keeps Python processes that have already imported what the compiles of
+// a project use. A compile gets a copy of such a template (fork, copy on write) in
+// place of a fresh interpreter. What the compile does in its copy does not reach the
+// template or the next copy.
 //
 //	compile ──recipe──▶ Keeper ──after a while──▶ template
 //	next compile ◀──socket, key── Keeper      template ──fork──▶ worker of that compile
 //
-// A compile takes a copy only when the key, which names all that the imports
-// read by content, is its own. There is nothing that must work here: without a
-// template a compile merely takes longer.
+// The key is a hash of the content of everything that the imports read. A compile takes
+// a copy only of a template with its own key. Any failure here is harmless: without a
+// template, a compile only takes longer.
 package warm
 
 import (
@@ -25,36 +25,36 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Config is what a Keeper is made of.
+// Config configures a Keeper.
 type Config struct {
 	Logger *slog.Logger
-	// Max is how many templates there may be; 0: 4. The one that was used
-	// longest ago makes room.
+	// Max is how many templates there may be; 0: 4. The least recently used one makes
+	// room for a new one.
 	Max int
-	// MemoryMax is how large one may be, in bytes; 0: 512 MiB.
+	// MemoryMax is how many bytes of memory a template may take; 0: 512 MiB.
 	MemoryMax int64
-	// Idle is how long one is kept that nobody uses; 0: 15 minutes.
+	// Idle is how long an unused template is kept; 0: 15 minutes.
 	Idle time.Duration
-	// Delay is how long after a compile one is made, so that it is not in the
-	// way of the deploy that follows; 0: 2 seconds, below 0: at once.
+	// Delay is how long after a compile a template is made, so that this does not slow
+	// down the deploy that follows; 0: 2 seconds; below 0: at once.
 	Delay time.Duration
-	// OnChange is told, if set, of every template that is ready or was given up,
-	// and why.
+	// OnChange, if set, is called when a template is ready, and when one is given up,
+	// with the reason.
 	OnChange func(owner string, ready bool, why string)
 }
 
-// Keeper keeps templates by owner. It is safe for concurrent use.
+// Keeper keeps one template for each owner. It is safe for concurrent use.
 type Keeper struct {
 	config Config
 
 	mu     sync.Mutex
-	owners map[string]*kept
+	owners map[string]*entry
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// kept is the template of an owner, or the making of one.
-type kept struct {
+// entry is the template of an owner, or one that is being made.
+type entry struct {
 	recipe   []byte // as JSON
 	key      string
 	template *plugin.Template // nil until it is ready
@@ -83,11 +83,11 @@ func New(c Config) (*Keeper, error) {
 	if c.OnChange == nil {
 		c.OnChange = func(string, bool, string) {}
 	}
-	return &Keeper{config: c, owners: map[string]*kept{}}, nil
+	return &Keeper{config: c, owners: map[string]*entry{}}, nil
 }
 
-// Lend gives what a compile needs to take a copy of the owner's template; nil
-// when there is none. The caller closes the file.
+// Lend returns what a compile needs to take a copy of the owner's template, or nil if
+// there is no template. The caller closes the file.
 func (k *Keeper) Lend(owner string) *plugin.Warm {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -103,6 +103,7 @@ func (k *Keeper) Lend(owner string) *plugin.Warm {
 	return &plugin.Warm{Handover: fd, Key: one.key}
 }
 
+// duplicate returns a second descriptor of a file, which child processes do not inherit.
 func duplicate(f *os.File) (*os.File, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -123,21 +124,22 @@ func duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-func (o *kept) use(idle time.Duration) {
+// use records that the template was used, which restarts its idle time.
+func (o *entry) use(idle time.Duration) {
 	o.used = time.Now()
 	o.idle.Reset(idle)
 }
 
-// Learn is told what a compile of the owner left: how to make a template for
-// the next one, or nil where that would be of no use. env is the environment
-// of its process.
+// Learn takes what a compile of the owner left: the recipe of a template for the next
+// compile, or nil if a template would be of no use. env is the environment of the
+// template's process.
 func (k *Keeper) Learn(owner string, recipe *plugin.Recipe, env []string) {
 	if recipe == nil {
-		k.end(owner, "the last compile has no use for one")
+		k.end(owner, "the last compile had no use for it")
 		return
 	}
 	if recipe.Lost {
-		k.end(owner, "it makes no copies any more")
+		k.end(owner, "it no longer makes copies")
 		recipe.Lost = false
 	}
 	text, err := json.Marshal(recipe)
@@ -153,13 +155,13 @@ func (k *Keeper) Learn(owner string, recipe *plugin.Recipe, env []string) {
 	}
 	k.mu.Unlock()
 	k.end(owner, "what it was made of has changed")
-	k.begin(owner, &kept{recipe: text, key: recipe.Key}, func(ctx context.Context) (*plugin.Template, error) {
+	k.begin(owner, &entry{recipe: text, key: recipe.Key}, func(ctx context.Context) (*plugin.Template, error) {
 		return plugin.NewTemplate(ctx, recipe, env)
 	})
 }
 
-// begin makes a template after a while.
-func (k *Keeper) begin(owner string, one *kept, prepare func(context.Context) (*plugin.Template, error)) {
+// begin starts to make a template, unless the owner has one.
+func (k *Keeper) begin(owner string, one *entry, prepare func(context.Context) (*plugin.Template, error)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	one.stop, one.used = cancel, time.Now()
 	k.mu.Lock()
@@ -169,27 +171,27 @@ func (k *Keeper) begin(owner string, one *kept, prepare func(context.Context) (*
 		return
 	}
 	k.owners[owner] = one
-	one.idle = time.AfterFunc(k.config.Idle, func() { k.drop(owner, one, "nobody used it for long") })
+	one.idle = time.AfterFunc(k.config.Idle, func() { k.drop(owner, one, "it was idle for too long") })
 	k.wg.Go(func() { k.keep(ctx, owner, one, prepare) })
 }
 
-// keep makes a template and looks after it until it ends.
+// keep makes a template and keeps it until it ends.
 func (k *Keeper) keep(
 	ctx context.Context,
 	owner string,
-	one *kept,
+	one *entry,
 	prepare func(context.Context) (*plugin.Template, error),
 ) {
 	template, err := k.prepare(ctx, owner, prepare)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.tell(owner, err.Error())
+			k.report(owner, err.Error())
 		}
 		return
 	}
 	defer template.Close()
 	if template.RSS() > k.config.MemoryMax {
-		k.tell(owner, "it needs too much memory")
+		k.report(owner, "it needs too much memory")
 		return
 	}
 	k.mu.Lock()
@@ -206,11 +208,11 @@ func (k *Keeper) keep(
 	}
 }
 
-// attempts is how often a template is tried whose files somebody touches
-// meanwhile, each time after twice as long.
+// attempts is how often the making of a template is tried if its files change
+// meanwhile. The wait doubles each time.
 const attempts = 6
 
-// prepare makes a template after a while, and again where that may help.
+// prepare makes a template after the delay. It tries again if files have changed.
 func (k *Keeper) prepare(
 	ctx context.Context,
 	owner string,
@@ -234,14 +236,14 @@ func (k *Keeper) prepare(
 	}
 }
 
-// tell says that there is no template any more, or none by this recipe: it is
-// not tried again until another one comes.
-func (k *Keeper) tell(owner, why string) {
+// report reports that an owner has no template, and why. None is made until Learn gets
+// another recipe.
+func (k *Keeper) report(owner, why string) {
 	k.config.Logger.Debug("no warm worker for the next compile", "owner", owner, "why", why)
 	k.config.OnChange(owner, false, why)
 }
 
-// makeRoom ends the template that was used longest ago when there are too many.
+// makeRoom ends the least recently used template of another owner if there are too many.
 func (k *Keeper) makeRoom(owner string) {
 	k.mu.Lock()
 	count, oldest := 0, ""
@@ -256,11 +258,11 @@ func (k *Keeper) makeRoom(owner string) {
 	}
 	k.mu.Unlock()
 	if count >= k.config.Max {
-		k.end(oldest, "another environment needs its place")
+		k.end(oldest, "another environment needs its room")
 	}
 }
 
-// end ends the template of an owner, if there is one.
+// end ends the template of an owner, if it has one.
 func (k *Keeper) end(owner, why string) {
 	k.mu.Lock()
 	one := k.owners[owner]
@@ -270,7 +272,8 @@ func (k *Keeper) end(owner, why string) {
 	}
 }
 
-func (k *Keeper) drop(owner string, one *kept, why string) {
+// drop ends a template, unless another one has replaced it.
+func (k *Keeper) drop(owner string, one *entry, why string) {
 	k.mu.Lock()
 	here := k.owners[owner] == one
 	if here {
@@ -280,14 +283,14 @@ func (k *Keeper) drop(owner string, one *kept, why string) {
 	if here {
 		one.idle.Stop()
 		one.stop()
-		k.tell(owner, why)
+		k.report(owner, why)
 	}
 }
 
-// Forget ends the template of an owner that is no more.
-func (k *Keeper) Forget(owner string) { k.end(owner, "the environment is no more") }
+// Forget ends the template of an owner that was deleted.
+func (k *Keeper) Forget(owner string) { k.end(owner, "the environment was deleted") }
 
-// Close ends all templates and waits until they are gone.
+// Close ends all templates and waits for their processes.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.closed = true

@@ -10,9 +10,9 @@ import (
 	"ordain.dev/ordain/compiler/plugin"
 )
 
-// Another virtual environment was made while a template imported what it shares
-// with it: the template is tried again, not for ever, and nothing else is.
-func TestATouchedTemplateIsTriedAgain(t *testing.T) {
+// If the files of a template change while it is made, such as by the making of another
+// virtual environment, it is tried again a few times. Other errors are final.
+func TestTouchedTemplatesAreTriedAgain(t *testing.T) {
 	other := errors.New("something else")
 	for name, tt := range map[string]struct {
 		touched, tries int
@@ -36,7 +36,7 @@ func TestATouchedTemplateIsTriedAgain(t *testing.T) {
 				}
 				defer k.Close()
 				tries := 0
-				k.begin("an owner", &kept{}, func(context.Context) (*plugin.Template, error) {
+				k.begin("an owner", &entry{}, func(context.Context) (*plugin.Template, error) {
 					if tries++; tries <= tt.touched {
 						return nil, plugin.ErrTouched
 					}

@@ -103,13 +103,13 @@ func shown(set string) string {
 // independent fails when a resource requires one of another set, in the base or in the change. The change must
 // contain what its resources require.
 func (m *merger) independent() error {
-	for _, part := range []struct {
+	for _, list := range []struct {
 		resources map[intent.ResourceID]*intent.Resource
 		what      string
 	}{{m.old, fmt.Sprintf("version %d cannot be changed set by set: ", m.base.Number)}, {m.fresh, ""}} {
-		for _, r := range sorted(part.resources) {
+		for _, r := range sorted(list.resources) {
 			for _, id := range r.Requires {
-				required := part.resources[id]
+				required := list.resources[id]
 				if r.ResourceSet == "" ||
 					required != nil && (required.ResourceSet == "" || required.ResourceSet == r.ResourceSet) {
 					continue
@@ -118,7 +118,7 @@ func (m *merger) independent() error {
 				if required != nil {
 					where = "is in " + shown(required.ResourceSet)
 				}
-				return invalid("%sthe resource %s in %s requires %s, which %s", part.what, r.ID, shown(r.ResourceSet),
+				return invalid("%sthe resource %s in %s requires %s, which %s", list.what, r.ID, shown(r.ResourceSet),
 					id, where)
 			}
 		}

@@ -21,14 +21,14 @@ ON CONFLICT (environment, topic) WHERE state = 'waiting'
 DO UPDATE SET payload = excluded.payload, round = forge_outbox.round + 1, created = excluded.created, attempts = 0,
               next = LEAST(forge_outbox.next, excluded.next);
 
--- name: DeployToldGet :one
+-- name: DeployStatusGet :one
 SELECT version, commit, state, description FROM forge_deploy WHERE environment = $1 FOR UPDATE;
 
--- name: DeployToldSet :exec
+-- name: DeployStatusSet :exec
 INSERT INTO forge_deploy (environment, version, commit, state, description) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (environment) DO UPDATE SET version = excluded.version, commit = excluded.commit, state = excluded.state, description = excluded.description;
 
--- name: ForgeTold :one
+-- name: ForgeReports :one
 -- The token is the environment's own or that of its project.
 SELECT (forge_told(e.id) OR e.settings->>'forge_statuses' IS DISTINCT FROM 'false' AND e.settings->>'forge' IS DISTINCT FROM 'none'
     AND EXISTS (SELECT FROM project_secret s WHERE s.project = e.project AND s.name = 'forge-token')) AS told, e.name FROM environment e WHERE e.id = $1;
@@ -139,5 +139,5 @@ DELETE FROM pull WHERE environment = $1;
 -- name: ClearOutbox :exec
 DELETE FROM forge_outbox WHERE environment = $1;
 
--- name: ClearDeployTold :exec
+-- name: ClearDeployStatus :exec
 DELETE FROM forge_deploy WHERE environment = $1;

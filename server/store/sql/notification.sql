@@ -3,7 +3,7 @@
 -- transaction takes, so that none waits here for one that waits for it.
 SELECT pg_advisory_xact_lock(hashtextextended('notification ' || $1::text, 0));
 
--- name: NotificationAgain :many
+-- name: NotificationCountUp :many
 -- Counts up an equal notice that is unread; repeated for the same moment it changes nothing. The caller holds
 -- NotificationLock.
 UPDATE notification SET times = times + (last <> $4)::int, last = GREATEST(last, $4), message = $5, severity = $6, compile = $7

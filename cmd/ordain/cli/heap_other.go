@@ -1,6 +1,0 @@
-//go:build !linux
-
-package cli
-
-// largePages does something where pages have two sizes for who asks.
-func largePages() {}

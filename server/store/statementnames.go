@@ -1,0 +1,78 @@
+package store
+
+// statementTexts has a field for every statement in sql/*.sql.
+type statementTexts struct {
+	// action.sql
+	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish string
+	ActionCancelOpen, StateNotDeploying, StateCutOff, ActionDelete, ActionList    string
+	ResourceLogRows, StateUnpark                                                  string
+	// agent.sql
+	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
+	// compile.sql
+	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
+	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
+	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
+	StageList, StageOutputList                                                         string
+	// delivery.sql
+	DeliveryRecord, DeliveryWaiting, DeliveryWaitingFor, DeliveryFinish, DeliveryGet       string
+	DeliveryRows, OutcomeDelete, DeliveryCollect, ClearDeliveries, HookSecrets, ModulesSet string
+	ModulesList                                                                            string
+	// discovered.sql
+	DiscoveredSet, DiscoveredGet, DiscoveredRows, DiscoveredDelete, ClearDiscovered string
+	// drift.sql
+	DriftOpen, DriftSeen, DriftHeal, DriftGone, DriftDelete, DriftRows string
+	// dryrun.sql
+	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
+	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
+	// environment.sql
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists  string
+	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions   string
+	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns string
+	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications        string
+	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete    string
+	SecretList                                                                             string
+	// forge.sql
+	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed       string
+	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeReports                  string
+	DeployStatusGet, DeployStatusSet, ClearDeployStatus, PullList, PullGet, PullLock, PullOfDryRun string
+	PullSave, PullApprove, PullPreview, PullStale, PullComment, ClearPulls                         string
+	// gate.sql
+	OverrideAdd, OverrideEnd, OverrideGet, OverrideList, InterventionAdd, InterventionList string
+	// git.sql
+	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits, GitBlockAdd, GitBlockEnd string
+	GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy            string
+	// hold.sql
+	Removal, RemovalLive, VersionHold, HeldVersions string
+	// migration.sql
+	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList, MigrationDone string
+	// notification.sql
+	NotificationLock, NotificationCountUp, NotificationAdd, NotificationGet, NotificationMark string
+	NotificationMarkAll, NotificationUnread, NotificationDelete, NotificationRows             string
+	// own.sql
+	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere, OwnPatience, OwnTakeOver, OwnNext string
+	OwnWriting, OwnGeneration                                                            string
+	// parameter.sql
+	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete, FactRequestAdd string
+	FactRequestList, FactRequestDone, FactsDue, UnknownsKnown                            string
+	// project.sql
+	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete, ProjectSecretSet string
+	ProjectSecretDelete, ProjectSecretList, ProjectKnownHosts, ProjectKnownHostsSet        string
+	ProjectKnownHostsAdd                                                                   string
+	// promotion.sql
+	Followed, FollowedLock, FollowRename, PromotionWaiting, PromotionLast, PromotionList  string
+	PromotionAdd, PromotionJudged, PromotionApprove, PromotionPromote, PromotionSupersede string
+	PromotionCompiled, PromotionPauseSet, PromotionPauseEnd, PromotionPauseGet            string
+	ClearPromotions                                                                       string
+	// release.sql
+	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates, ReleaseOrphans string
+	ReleaseBlocked, ReleaseAgents, ReleaseDrift                                              string
+	// resource.sql
+	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
+	ResourceHistoryRows                                                   string
+	// version.sql
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string
+	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
+	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
+	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
+}
