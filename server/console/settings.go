@@ -53,7 +53,10 @@ type settingForm struct {
 }
 
 var secretForms = []secretForm{
-	{Name: source.SecretWebhook, Title: "Webhook secret", Help: "What the forge signs its deliveries with.", Password: true},
+	{
+		Name: source.SecretWebhook, Title: "Webhook secret", Password: true,
+		Help: "What the forge signs its webhooks with.",
+	},
 	{Name: source.SecretGitUser, Title: "Git user name", Help: "For a private repository over HTTPS."},
 	{
 		Name: source.SecretGitPassword, Title: "Git password or token", Password: true,
