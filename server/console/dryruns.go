@@ -128,8 +128,8 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	cutValues(run, p.Diff)
 	p.Head = dryRunHead{
 		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID),
-		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil,
-		Sentence: blastSentence(diffs, run),
+		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Live: run.Ended == nil,
+		Reason: run.Reason, Sentence: blastSentence(diffs, run),
 	}
 	if run.Compile != nil {
 		p.Head.RunURL = runURL(e.ID, *run.Compile)

@@ -27,7 +27,9 @@ func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("0123456789", 1000)
-	run := intent.DryRun{ID: uuid.New(), Environment: r.Production.ID, Version: 7, Date: r.Now(), Total: 1, Todo: 1, Base: 6}
+	run := intent.DryRun{
+		ID: uuid.New(), Environment: r.Production.ID, Version: 7, Date: r.Now(), Total: 1, Todo: 1, Base: 6,
+	}
 	must(t, r.Store.CreateDryRun(ctx, run))
 	must(t, r.Store.AddDryRunDiffs(ctx, r.Production.ID, run.ID, []intent.ResourceDiff{{
 		ID: r.FailedFile, Kind: intent.DiffModified,

@@ -2,8 +2,8 @@ package console
 
 import "ordain.dev/ordain/internal/intent"
 
-// state is how a state looks on all pages: a word, a shape and a colour. Key names the shape and the colour in the style
-// sheet.
+// state is how a state looks on all pages: a word, a shape and a colour. Key names the shape and the colour in the
+// style sheet.
 type state struct {
 	Key  string
 	Word string
