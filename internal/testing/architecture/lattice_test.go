@@ -286,7 +286,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/jackc/pgx/": {
 			"server/store",
 			"server/store/storetest",
-			"bench/ordeal",
+			"bench/soak",
 		}, // the last holds the record against what happened
 		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":     {"api"},
