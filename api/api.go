@@ -1,14 +1,14 @@
 // Package api is the door for programs: Inmanta's REST API, version 1 and 2, over the server's store and control.
 // Existing clients work with it unchanged.
 //
-//	request ─▶ arguments (path + query + body, one set) ─▶ a struct
-//	                                                         │ one method per call
-//	answer  ◀─ envelope (v1 of its own, v2 under data) ◀─ a struct ◀─ store (reads), control (decides)
+//	request ─▶ arguments: path, query and body ─▶ a struct
+//	                                                 │ one method per call ─▶ store (reads), control (decides)
+//	answer  ◀─ envelope of version 1 or 2      ◀─ a struct
 //
 // A call is declared once, in the …Calls method of its file: its verb, its path, a sentence about it, and the method
 // that answers it. The types of that method say which arguments the call knows and what it answers; the OpenAPI
-// document (openapi.json) is generated from them. The rules that all calls share (unknown arguments, environments, paging, errors,
-// headers) are applied in call.go and nowhere else.
+// document, openapi.json, is generated from them. The rules that all calls share (unknown arguments, environments,
+// paging, errors, headers) are applied in call.go and nowhere else.
 package api
 
 import (

@@ -23,19 +23,17 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// tidHeader carries the environment of a call.
+// tidHeader names the environment that a call works in.
 const tidHeader = "X-Inmanta-tid"
 
-// inEnvironment is embedded in the arguments of calls that work in one
-// environment, which they get in the header.
+// inEnvironment is embedded in the arguments of calls that work in one environment, which a header names.
 type inEnvironment struct {
 	Env uuid.UUID
 }
 
 func (e *inEnvironment) environment() *uuid.UUID { return &e.Env }
 
-// argumentError is a 400 that says which argument is wrong, in the form that
-// clients know from validation.
+// argumentError is answered with 400 and says which arguments are wrong, in the form that clients know.
 type argumentError struct {
 	fields []fieldError
 }
@@ -59,8 +57,8 @@ func invalid(format string, args ...any) error {
 	return fault.New("api", fault.Invalid, fmt.Sprintf(format, args...))
 }
 
-// gather merges the arguments of the path, the query and the body into one
-// set. Later ones win: path over query over body.
+// gather merges the arguments of the path, the query and the body into one set. The path counts before the query, and
+// the query before the body.
 func gather(r *http.Request, inPath map[string]string, maxBody int64) (map[string]any, error) {
 	args, err := bodyArguments(r, maxBody)
 	if err != nil {
@@ -81,8 +79,8 @@ func gather(r *http.Request, inPath map[string]string, maxBody int64) (map[strin
 	return args, nil
 }
 
-// mergeQuery adds the arguments of a query: a repeated key becomes a list and
-// filter.x=… goes into the argument filter.
+// mergeQuery adds the arguments of a query: a key that is repeated becomes a list, and filter.x=… becomes a part of the
+// argument filter.
 func mergeQuery(args map[string]any, query url.Values) {
 	for key, values := range query {
 		if name, ok := strings.CutPrefix(key, "filter."); ok {
@@ -110,7 +108,7 @@ func mergeQuery(args map[string]any, query url.Values) {
 	}
 }
 
-// bodyArguments reads the body: nothing, null, or an object; plain or in gzip.
+// bodyArguments reads the body, which is empty, null or an object, and may be in gzip.
 func bodyArguments(r *http.Request, maxBody int64) (map[string]any, error) {
 	args := map[string]any{}
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -156,7 +154,7 @@ func bodyArguments(r *http.Request, maxBody int64) (map[string]any, error) {
 
 var errTooLarge = errors.New("the request body is too large")
 
-// capReader ends a decompressed body that grows too large.
+// capReader fails once a decompressed body has become too large.
 type capReader struct {
 	in   io.Reader
 	left int64
@@ -177,8 +175,8 @@ func (c *capReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decode fills a struct from the set of arguments. A field's tag is
-// `arg:"name"` or `arg:"name,required"`; its default is what it holds before.
+// decode fills a struct with the arguments. The tag of a field is `arg:"name"` or `arg:"name,required"`; a field whose
+// argument is not given keeps its value.
 func decode(args map[string]any, into any) error {
 	known := map[string]bool{}
 	var wrong []fieldError
@@ -229,7 +227,7 @@ func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]
 	}
 }
 
-// checkArguments fails for a struct with a field that nothing can be converted to.
+// checkArguments panics for a struct with a field of a type that set does not know.
 func checkArguments(v reflect.Value) {
 	for i := range v.NumField() {
 		switch field := v.Type().Field(i); {
@@ -258,7 +256,7 @@ func integer(value any, least, most int64) (n int64, kind string, err error) {
 	return n, "", nil
 }
 
-// set converts one value, as it came in JSON or as text, into a field.
+// set converts a value, which came in JSON or as a text, into a field.
 func set(field reflect.Value, value any) (kind string, err error) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -371,8 +369,7 @@ type versionedID struct {
 	Version int
 }
 
-// plainNumbers turns json.Number into what encoding/json gives by default,
-// keeping whole numbers exact.
+// plainNumbers turns each json.Number into an int where it is one, and else into a float64.
 func plainNumbers(v any) any {
 	switch x := v.(type) {
 	case json.Number:

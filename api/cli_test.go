@@ -9,20 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
 
-// inmantaCLI gives Inmanta's own command line client. ORDAIN_TEST_INMANTA_CLI
-// is the path of one that is there, or 1 to install it from PyPI into a
-// virtual environment of the test (about 100 MB), made with the Python that
-// ORDAIN_TEST_PYTHON names or the newest on the path.
+// inmantaCLI returns the path of Inmanta's own command line client. ORDAIN_TEST_INMANTA_CLI is the path of one that is
+// installed, or 1 to install it from PyPI into a virtual environment of the test (about 100 MB), made with the Python
+// that ORDAIN_TEST_PYTHON names or the newest on the path.
 func inmantaCLI(t *testing.T) string {
 	t.Helper()
 	wish := os.Getenv("ORDAIN_TEST_INMANTA_CLI")
 	if wish == "" {
-		t.Skip(
-			"set ORDAIN_TEST_INMANTA_CLI=1 to install inmanta-core from PyPI and run its client, or to the path of an inmanta-cli",
-		)
+		t.Skip("set ORDAIN_TEST_INMANTA_CLI=1 to install inmanta-core from PyPI and run its client, " +
+			"or to the path of an inmanta-cli")
 	}
 	if wish != "1" {
 		return wish
@@ -37,14 +36,16 @@ func inmantaCLI(t *testing.T) string {
 		}
 	}
 	if python == "" {
-		t.Skip(
-			"inmanta-core needs Python 3.12 or newer with the module venv; none was found; name one in ORDAIN_TEST_PYTHON",
-		)
+		t.Skip("inmanta-core needs Python 3.12 or newer with the module venv; none was found; " +
+			"name one in ORDAIN_TEST_PYTHON")
 	}
 	dir := filepath.Join(t.TempDir(), "venv")
 	for _, command := range [][]string{
 		{python, "-m", "venv", dir},
-		{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "inmanta-core"},
+		{
+			filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+			"inmanta-core",
+		},
 	} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
@@ -53,9 +54,8 @@ func inmantaCLI(t *testing.T) string {
 	return filepath.Join(dir, "bin", "inmanta-cli")
 }
 
-// The client that people have works as it is: it makes a project and an
-// environment, asks for a compile, lists and releases versions, shows
-// resources, changes settings, pauses agents, sets parameters.
+// The published client of Inmanta works as it is: it makes a project and an environment, asks for a compile, lists and
+// releases versions, shows resources, changes settings, pauses agents and sets parameters.
 func TestInmantasOwnClient(t *testing.T) {
 	path := inmantaCLI(t)
 	r := servertest.NewRich(t)
@@ -89,27 +89,12 @@ func TestInmantasOwnClient(t *testing.T) {
 	expect(run("project", "create", "-n", "shop"), "shop")
 	expect(run("project", "list"), "shop", "infra")
 	expect(run("project", "modify", "-n", "store", "shop"), "store")
-	expect(
-		run(
-			"environment",
-			"create",
-			"-n",
-			"live",
-			"-p",
-			"store",
-			"-r",
-			"https://git.example.com/shop.git",
-			"-b",
-			"main",
-		),
-		"live",
-	)
+	expect(run("environment", "create", "-n", "live", "-p", "store", "-r", "https://git.example.com/shop.git",
+		"-b", "main"), "live")
 	expect(run("environment", "list"), "live", "production")
 	expect(run("environment", "show", "live"), "https://git.example.com/shop.git")
-	expect(
-		run("environment", "modify", "-n", "live", "-r", "https://git.example.com/store.git", "-b", "main", "live"),
-		"store.git",
-	)
+	expect(run("environment", "modify", "-n", "live", "-r", "https://git.example.com/store.git", "-b", "main", "live"),
+		"store.git")
 	expect(run("environment", "recompile", "--update", "live"), "triggered successfully")
 	expect(run("environment", "setting", "list", "-e", "live"), "auto_deploy")
 	run("environment", "setting", "set", "-e", "live", "-k", "available_versions_to_keep", "-o", "42")
@@ -127,23 +112,19 @@ func TestInmantasOwnClient(t *testing.T) {
 	rvid := r.FailedFile.AtVersion(7)
 	list := run("action-log", "list", "-e", r.Production.ID.String(), "--rvid", rvid)
 	expect(list, "deploy", "failed")
-	expect(
-		run(
-			"action-log",
-			"show-messages",
-			"-e",
-			r.Production.ID.String(),
-			"--rvid",
-			rvid,
-			"--action-id",
-			"a000003c-0000-4000-8000-00000000003c",
-		),
-		"No space left on device",
-	)
+	expect(run("action-log", "show-messages", "-e", r.Production.ID.String(), "--rvid", rvid,
+		"--action-id", "a000003c-0000-4000-8000-00000000003c"), "No space left on device")
 	run("environment", "delete", "live")
 	run("project", "delete", "store")
 	if out := run("project", "list"); strings.Contains(out, "store") {
 		t.Errorf("the project is still there:\n%s", out)
 	}
-	expect(strings.Join(r.Told(), "\n"), "version 8 released", "pause web01=true", "pause =false")
+	v, err := r.Store.ActiveVersion(t.Context(), r.Production.ID)
+	if err != nil || v.Number != 8 {
+		t.Errorf("the active version is %+v, %v", v, err)
+	}
+	acts, err := r.Store.Interventions(t.Context(), r.Production.ID, 2)
+	if err != nil || len(acts) != 2 || acts[0].Kind != intent.DidUnpause && acts[1].Kind != intent.DidUnpause {
+		t.Errorf("the newest interventions are %+v, %v", acts, err)
+	}
 }

@@ -20,8 +20,10 @@ func (s *server) compileCalls(c *calls) {
 	const notify, report = "/api/v1/notify/{id}", "/api/v2/compilereport"
 	whole(c, http.MethodPost, notify, "Ask for a compile.", s.requestCompile)
 	whole(c, http.MethodGet, notify, "Ask for a compile, as simple webhooks do.", s.requestCompileByGet)
-	whole(c, http.MethodHead, notify, "Tell whether the environment compiles: 200, or 204 when it does not.", s.isCompiling)
-	whole(c, http.MethodGet, "/api/v1/compilequeue", "List the compiles that have not ended, oldest first.", s.compileQueue)
+	whole(c, http.MethodHead, notify, "Tell whether the environment compiles: 200, or 204 when it does not.",
+		s.isCompiling)
+	whole(c, http.MethodGet, "/api/v1/compilequeue", "List the compiles that have not ended, oldest first.",
+		s.compileQueue)
 	whole(c, http.MethodGet, report, "List the compiles.", s.listCompiles, pagesOf(store.CompileList))
 	v2(c, http.MethodGet, report+"/{id}", "Show a compile with its stages.", s.getCompile)
 	v2(c, http.MethodGet, "/api/v2/compiledata/{id}", "Show the errors of a compile.", s.getCompileData)

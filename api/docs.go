@@ -151,7 +151,8 @@ func docsOf(doc openapiDocument) docsView {
 	version := func(c docsCall) string { return c.Path[:len("/api/v1")] }
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		slices.SortFunc(groups[name], func(a, b docsCall) int {
-			return cmp.Or(cmp.Compare(version(b), version(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+			return cmp.Or(
+				cmp.Compare(version(b), version(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 		})
 		v.Groups = append(v.Groups, docsGroup{name, groups[name]})
 	}

@@ -26,10 +26,10 @@ func document(calls []*declaration) (*openapi3.T, error) {
 		OpenAPI: "3.0.3",
 		Info: &openapi3.Info{
 			Title: "Ordain", Version: unknownVersion,
-			Description: "Inmanta's REST API, and what Ordain adds to it. Arguments can stand in the path, in the query " +
-				"or in a JSON body; where the same one stands in several, the path comes before the query, and the " +
-				"query before the body. A call refuses arguments that it does not know. Some calls of version 1 answer " +
-				"an error without a body.",
+			Description: "Inmanta's REST API, and what Ordain adds to it. Arguments can stand in the path, in the " +
+				"query or in a JSON body; where one stands in several, the path counts before the query, and the " +
+				"query before the body. A call rejects arguments that it does not know. Some calls of version 1 " +
+				"answer errors without a body.",
 		},
 		Components: &openapi3.Components{
 			Schemas: openapi3.Schemas{},

@@ -10,13 +10,15 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// Any query is understood or refused, never a failure of the server, and the
-// link to the same page asks for the same page.
+// Any query is understood or rejected and never makes the server fail, and the link of a page to itself asks for the
+// same page.
 func FuzzListQuery(f *testing.F) {
 	for _, seed := range []string{
-		"limit=20&sort=requested.desc", "limit=20&sort=requested.desc&filter.success=false&filter.requested=ge:2026-11-14+13:50:31",
-		"start=2026-11-21T13:27:56Z&first_id=a0000001-0000-4000-8000-000000000001", "filter.requested=lt:2026-11-21&filter.requested=ge:2026-11-20",
-		"limit=&sort=", "first_id=00000000-0000-0000-0000-000000000000", "filter.=1", "filter.success", "limit=5;x", "%zz",
+		"limit=20&sort=requested.desc",
+		"limit=20&sort=requested.desc&filter.success=false&filter.requested=ge:2026-11-14+13:50:31",
+		"start=2026-11-21T13:27:56Z&first_id=a0000001-0000-4000-8000-000000000001",
+		"filter.requested=lt:2026-11-21&filter.requested=ge:2026-11-20", "limit=&sort=",
+		"first_id=00000000-0000-0000-0000-000000000000", "filter.=1", "filter.success", "limit=5;x", "%zz",
 	} {
 		f.Add(seed)
 	}
@@ -63,9 +65,12 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// Any body is answered with less than 500.
+// No body makes the server fail.
 func FuzzBody(f *testing.F) {
-	for _, seed := range []string{"", "null", "{}", `{"name":"x"}`, `{"name":null}`, `{"name":1e999}`, `[1]`, `{"project_id":"x","name":{}}`, "\xff", `{"a":{"b":[{}]}}`} {
+	for _, seed := range []string{
+		"", "null", "{}", `{"name":"x"}`, `{"name":null}`, `{"name":1e999}`, `[1]`, `{"project_id":"x","name":{}}`,
+		"\xff", `{"a":{"b":[{}]}}`,
+	} {
 		f.Add(seed)
 	}
 	s := servertest.New(f, servertest.Present)
@@ -82,7 +87,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// Any two texts give a comparison that turns one into the other.
+// The comparison of any two texts turns one into the other.
 func FuzzCompareLines(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nc\nd\n")
 	f.Add("", "x")

@@ -168,7 +168,8 @@ func (s *server) getMaintenance(ctx context.Context, a inEnvironment) (maintenan
 			open, until := w.At(s.now())
 			return maintenanceWindow{
 				Name: w.Name, Kind: w.Kind, Cron: w.Cron, Duration: w.Duration.Seconds(), Timezone: w.Zone,
-				Agents: notNil(w.Agents), Resources: notNil([]string(w.Resources)), Open: open, Changes: unlessZero(until),
+				Agents: notNil(w.Agents), Resources: notNil([]string(w.Resources)), Open: open,
+				Changes: unlessZero(until),
 			}
 		}),
 		Overrides: listed(e.Overrides, s.overrideOf),

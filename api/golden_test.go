@@ -28,8 +28,7 @@ func stable(answer []byte) []byte {
 	})
 }
 
-// The shapes of the answers, whole, as clients get them. Write them anew with
-// ORDAIN_UPDATE=1; then read the difference.
+// Whole answers, as clients get them. Write them anew with ORDAIN_UPDATE=1, then read the difference.
 func TestShapes(t *testing.T) {
 	c, r := rich(t)
 	env := r.Production.ID.String()
@@ -58,21 +57,22 @@ func TestShapes(t *testing.T) {
 		"v2-resource":                "/api/v2/resource/" + file,
 		"v2-resource-history":        "/api/v2/resource/" + file + "/history?limit=1",
 		"v2-resource-logs":           "/api/v2/resource/" + file + "/logs?limit=2&filter.minimal_log_level=warning",
-		"v1-resource":                "/api/v1/resource/" + url.PathEscape(r.FailedFile.AtVersion(7)) + "?logs=true&log_action=deploy&log_limit=1",
-		"v2-resource-actions":        "/api/v2/resource_actions?agent=web06&limit=1",
-		"v2-dryrun-list":             "/api/v2/dryrun/7",
-		"v2-dryrun":                  "/api/v2/dryrun/7/" + r.DryRun.String(),
-		"v1-dryrun":                  "/api/v1/dryrun/" + r.DryRun.String(),
-		"v2-resource-parked":         "/api/v2/resource?filter.parked=true",
-		"v2-drift":                   "/api/v2/drift?limit=2&filter.open=false",
-		"v2-git-promotions":          "/api/v2/git/promotions",
-		"v2-agents":                  "/api/v2/agents?limit=1",
-		"v1-agent":                   "/api/v1/agent?limit=1",
-		"v2-parameters":              "/api/v2/parameters",
-		"v2-facts":                   "/api/v2/facts",
-		"v1-parameter":               "/api/v1/parameter/region",
-		"v1-serverstatus":            "/api/v1/serverstatus",
-		"v1-version":                 "/api/v1/version/2",
+		"v1-resource": "/api/v1/resource/" + url.PathEscape(r.FailedFile.AtVersion(7)) +
+			"?logs=true&log_action=deploy&log_limit=1",
+		"v2-resource-actions": "/api/v2/resource_actions?agent=web06&limit=1",
+		"v2-dryrun-list":      "/api/v2/dryrun/7",
+		"v2-dryrun":           "/api/v2/dryrun/7/" + r.DryRun.String(),
+		"v1-dryrun":           "/api/v1/dryrun/" + r.DryRun.String(),
+		"v2-resource-parked":  "/api/v2/resource?filter.parked=true",
+		"v2-drift":            "/api/v2/drift?limit=2&filter.open=false",
+		"v2-git-promotions":   "/api/v2/git/promotions",
+		"v2-agents":           "/api/v2/agents?limit=1",
+		"v1-agent":            "/api/v1/agent?limit=1",
+		"v2-parameters":       "/api/v2/parameters",
+		"v2-facts":            "/api/v2/facts",
+		"v1-parameter":        "/api/v1/parameter/region",
+		"v1-serverstatus":     "/api/v1/serverstatus",
+		"v1-version":          "/api/v1/version/2",
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.tid = env
@@ -94,7 +94,7 @@ func TestExecutors(t *testing.T) {
 // golden compares an answer with the one on file.
 func (c *client) golden(name, path string) {
 	c.t.Helper()
-	got, err := json.MarshalIndent(c.call("GET", path, "", 200), "", "  ")
+	got, err := json.MarshalIndent(c.get(path).body, "", "  ")
 	if err != nil {
 		c.t.Fatal(err)
 	}

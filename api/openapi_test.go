@@ -41,7 +41,7 @@ var published = sync.OnceValues(func() (routers.Router, error) {
 	return gorillamux.NewRouter(doc)
 })
 
-// validate holds an answer of the API to what the document says of it.
+// validate checks an answer against what the document says of it.
 func (c *client) validate(r *http.Request, w *httptest.ResponseRecorder) {
 	c.t.Helper()
 	router, err := published()
@@ -59,8 +59,8 @@ func (c *client) validate(r *http.Request, w *httptest.ResponseRecorder) {
 	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || w.Body.Len() == 0 && w.Code >= 400 {
 		return // a path that lacks a segment, or an error of old calls
 	}
-	if answers := route.Operation.Responses.Status(w.Code); w.Body.Len() == 0 && answers != nil &&
-		len(answers.Value.Content) > 0 || w.Body.Len() > 0 && answers != nil && len(answers.Value.Content) == 0 {
+	answers := route.Operation.Responses.Status(w.Code)
+	if answers != nil && (len(answers.Value.Content) > 0) != (w.Body.Len() > 0) {
 		c.t.Errorf("%s %s: the document is wrong about whether there is a body", r.Method, r.URL)
 		return
 	}
@@ -136,7 +136,8 @@ func TestTheAPIDescribesItself(t *testing.T) {
 			t.Errorf("%s %s is called %s and says %q", call.method, call.path, o.OperationID, o.Summary)
 		}
 		names[o.OperationID] = true
-		if !strings.Contains(page, "<code>"+call.method+" "+call.path+"</code> "+template.HTMLEscapeString(call.summary)) {
+		line := "<code>" + call.method + " " + call.path + "</code> " + template.HTMLEscapeString(call.summary)
+		if !strings.Contains(page, line) {
 			t.Errorf("%s %s is not on the page", call.method, call.path)
 		}
 	}
@@ -151,7 +152,8 @@ func TestTheAPIDescribesItself(t *testing.T) {
 	}
 }
 
-// The document says which types are null, required and complete: an answer that strays from it is noticed.
+// The document says which fields there are, of which types, and which of them may be null: an answer that strays from
+// it fails.
 func TestTheDocumentIsStrict(t *testing.T) {
 	router, err := published()
 	if err != nil {
@@ -209,11 +211,12 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 	facts, err := r.Store.Parameters(t.Context(), r.Production.ID, true, intent.ListQuery{})
 	must(err)
 	values := map[string]string{ // of what a path has in braces, by the path's tag and the name, or by the name
-		"rid": r.FailedFile.String(), "version": "9", "number": "7", "from": "6", "to": "7", "report_id": r.DryRun.String(),
-		"environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(), "notify/id": r.Production.ID.String(),
-		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(), "compiledata/id": r.Failed.String(),
-		"version/id": "8", "deliveries/id": r.Delivery.String(), "notification_id": r.Notices[0].ID.String(),
-		"parameter/id": "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
+		"rid": r.FailedFile.String(), "version": "9", "number": "7", "from": "6", "to": "7",
+		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
+		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
+		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
+		"notification_id": r.Notices[0].ID.String(),
+		"parameter/id":    "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
 		"discovered_resource_id": r.HealthyDir.String(), "resource/id": facts.Items[0].ID.String(),
 	}
 	for _, call := range (&server{}).calls(newRouter()) {
@@ -241,8 +244,9 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		case "explainResource", "getVersionResource", "getDryRun":
 			path = strings.Replace(path, "/9/", "/7/", 1)
 		case "listResourceFacts", "getResourceFact":
-			path = strings.Replace(path, url.PathEscape(r.FailedFile.String()), url.PathEscape(r.HealthyDir.String()), 1)
+			path = strings.Replace(
+				path, url.PathEscape(r.FailedFile.String()), url.PathEscape(r.HealthyDir.String()), 1)
 		}
-		c.call("GET", path, "", 200)
+		c.get(path)
 	}
 }

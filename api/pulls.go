@@ -13,9 +13,11 @@ const shownOutbox = 200
 // pullCalls are about pull requests, and about what forges are to hear. Inmanta has no such calls.
 func (s *server) pullCalls(c *calls) {
 	const path, one = "/api/v2/pull", "/api/v2/pull/{number}"
-	v2(c, http.MethodGet, path, "List the pull requests towards the environment's branch, open ones first.", s.listPulls)
+	v2(c, http.MethodGet, path, "List the pull requests towards the environment's branch, open ones first.",
+		s.listPulls)
 	v2(c, http.MethodGet, one, "Show a pull request with the text of its comment.", s.getPull)
-	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.", s.previewPull, accepted)
+	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.", s.previewPull,
+		accepted)
 	v2(c, http.MethodPost, one+"/approve", "Let the code of one commit of a pull request run.", s.approvePull)
 	v2(c, http.MethodGet, "/api/v2/forge/outbox", "List the work for the forge: what waits, was sent, or is dead.",
 		s.listOutbox)

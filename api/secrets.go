@@ -19,7 +19,8 @@ func (s *server) secretCalls(c *calls) {
 		"Set a secret that all environments of a project share; an empty value deletes it.", s.setProjectSecret)
 	const hosts = "/api/v2/project/{id}/known_hosts"
 	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.", s.getKnownHosts)
-	done[nullData](c, http.MethodPut, hosts, "Replace the keys of the SSH servers that a project knows.", s.setKnownHosts)
+	done[nullData](c, http.MethodPut, hosts, "Replace the keys of the SSH servers that a project knows.",
+		s.setKnownHosts)
 }
 
 // secretName is a secret in a list: its value is always masked.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// maxDiff limits the table of the comparison; beyond it the middle of two
-// files is shown as replaced whole.
+// maxDiff limits the table of the comparison; beyond it, all that lies between the equal beginning and end of two files
+// is shown as replaced.
 const maxDiff = 4_000_000
 
 // contextLines surround each change.
@@ -18,7 +18,7 @@ type edit struct {
 	line string
 }
 
-// unified writes the difference of two texts in the common format.
+// unified writes the difference of two texts in the unified format.
 func unified(from, to []string) []string {
 	edits := compareLines(from, to)
 	out := []string{}
@@ -73,8 +73,7 @@ func span(before, length int) string {
 	return fmt.Sprintf("%d,%d", before+1, length)
 }
 
-// compareLines finds the longest common sequence of lines, after taking off
-// the equal beginning and end.
+// compareLines finds the longest common sequence of lines, after cutting off the equal beginning and end.
 func compareLines(from, to []string) []edit {
 	var out, tail []edit
 	for len(from) > 0 && len(to) > 0 && from[0] == to[0] {

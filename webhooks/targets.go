@@ -101,7 +101,7 @@ const (
 	targetsAge = time.Second
 	// retryGap is the least time between two reads for requests that the targets
 	// of before did not verify.
-	retryGap = 100 * time.Millisecond
+	retryGap = 20 * time.Millisecond
 )
 
 // get returns targets that are no older than targetsAge.

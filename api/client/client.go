@@ -1,4 +1,4 @@
-// Package client speaks the server's REST API, for the command line.
+// Package client calls the server's REST API, for the command line.
 package client
 
 import (
@@ -23,7 +23,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New makes a client for the server at an address such as http://127.0.0.1:8888.
+// New returns a client of the server at an address such as http://127.0.0.1:8888.
 func New(address string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -33,7 +33,7 @@ func New(address string) (*Client, error) {
 	return &Client{base: strings.TrimSuffix(address, "/"), http: &http.Client{Timeout: 2 * time.Minute}}, nil
 }
 
-// Environment is an environment as the API gives it.
+// Environment is an environment as the API shows it.
 type Environment struct {
 	ID         string         `json:"id"`
 	Name       string         `json:"name"`
@@ -57,7 +57,7 @@ func (c *Client) Call(ctx context.Context, method, path, env string, body, out a
 	return json.Unmarshal(text, out)
 }
 
-// Metadata reads what an answer of version 2 says beside its data.
+// Metadata reads the metadata of an answer of version 2.
 func (c *Client) Metadata(ctx context.Context, path, env string, out any) error {
 	text, err := c.send(ctx, http.MethodGet, path, env, nil)
 	if err != nil {
@@ -81,7 +81,7 @@ func unwrap(text []byte, data, metadata any) error {
 	return json.Unmarshal(envelope.Metadata, metadata)
 }
 
-// send sends a request and gives the answer's text, or a fault when it is a refusal.
+// send sends a request and returns the text of the answer, or a fault when the server rejects the request.
 func (c *Client) send(ctx context.Context, method, path, env string, body any) ([]byte, error) {
 	var reader io.Reader
 	if body != nil {
@@ -118,10 +118,10 @@ func (c *Client) send(ctx context.Context, method, path, env string, body any) (
 	return text, nil
 }
 
-// unexpected is how the server begins the message of a code 500.
+// unexpected begins the message of the status 500.
 const unexpected = "An unexpected error occurred in the server while processing the request: "
 
-// refusal makes a fault of an error answer.
+// refusal turns an error of the server into a fault.
 func refusal(code int, text []byte) error {
 	kind := map[int]fault.Kind{
 		400: fault.Invalid, 401: fault.Unauthorized, 403: fault.Forbidden,
@@ -136,8 +136,8 @@ func refusal(code int, text []byte) error {
 	if json.Unmarshal(text, &body) != nil || body.Message == "" {
 		body.Message = fmt.Sprintf("the server answered %d", code)
 	}
-	// A value that a setting cannot take is answered like a fault of the server, as
-	// the reference's clients expect: what is wrong with it is what people want to read.
+	// A value that a setting cannot take is answered like an internal error, as clients of the reference expect. People
+	// want to read what is wrong with the value.
 	if why, ok := strings.CutPrefix(body.Message, unexpected); ok && strings.HasPrefix(why, "setting ") {
 		kind, body.Message = fault.Invalid, why
 	}
@@ -168,6 +168,6 @@ func (c *Client) Find(ctx context.Context, name string) (Environment, error) {
 		return Environment{}, fault.New("client.Find", fault.NotFound, "there is no environment "+name).
 			Hint("`ordain environment list` shows all")
 	}
-	return Environment{}, fault.New("client.Find", fault.Conflict, fmt.Sprintf("%d environments are called %s", len(found), name)).
-		Hint("say project/" + name)
+	several := fmt.Sprintf("%d environments are called %s", len(found), name)
+	return Environment{}, fault.New("client.Find", fault.Conflict, several).Hint("say project/" + name)
 }

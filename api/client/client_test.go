@@ -10,8 +10,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// A server that is not there, an error answer and an ambiguous name each tell
-// a person what to do next.
+// Where there is no server, where it answers an error, and where a name is ambiguous, the error says what to do next.
 func TestErrorsTellWhatToDo(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -19,19 +18,17 @@ func TestErrorsTellWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Call(context.Background(), "GET", "/api/v2/health", "", nil, nil); !fault.Is(err, fault.Unavailable) ||
-		!strings.Contains(err.Error(), "ordain up") {
+	err = c.Call(context.Background(), "GET", "/api/v2/health", "", nil, nil)
+	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "ordain up") {
 		t.Errorf("no server: %v", err)
 	}
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/v2/project":
-			_, _ = w.Write(
-				[]byte(
-					`{"data":[{"name":"a","environments":[{"id":"1","name":"prod"}]},{"name":"b","environments":[{"id":"2","name":"prod"},{"id":"3","name":"lab"}]}]}`,
-				),
-			)
+			_, _ = w.Write([]byte(`{"data":[
+				{"name":"a","environments":[{"id":"1","name":"prod"}]},
+				{"name":"b","environments":[{"id":"2","name":"prod"},{"id":"3","name":"lab"}]}]}`))
 		default:
 			w.WriteHeader(http.StatusConflict)
 			_, _ = w.Write([]byte(`{"message":"already released"}`))
@@ -41,11 +38,8 @@ func TestErrorsTellWhatToDo(t *testing.T) {
 	if c, err = New(server.URL); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Call(context.Background(), "POST", "/api/v1/version/1", "x", nil, nil); !fault.Is(
-		err,
-		fault.Conflict,
-	) ||
-		!strings.Contains(err.Error(), "already released") {
+	err = c.Call(context.Background(), "POST", "/api/v1/version/1", "x", nil, nil)
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "already released") {
 		t.Errorf("a conflict: %v", err)
 	}
 	if e, err := c.Find(context.Background(), "lab"); err != nil || e.ID != "3" {

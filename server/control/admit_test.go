@@ -18,7 +18,7 @@ func (s *stage) push(commit string) {
 
 func (s *stage) git() intent.GitState {
 	s.t.Helper()
-	state, err := s.GitState(s.t.Context(), s.env)
+	state, err := s.store.GitState(s.t.Context(), s.env)
 	if err != nil || state == nil {
 		s.t.Fatalf("the state of Git is %v, %v", state, err)
 	}
@@ -44,7 +44,7 @@ func TestRewrittenHistoryWaitsForAPerson(t *testing.T) {
 		got.Advice == "" {
 		t.Errorf("the state of Git is %+v", got)
 	}
-	if v, err := s.ActiveVersion(t.Context(), s.env); err != nil || v.Provenance.Commit != "c1" {
+	if v, err := s.store.ActiveVersion(t.Context(), s.env); err != nil || v.Provenance.Commit != "c1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
 	person := control.As(t.Context(), "ida", "the secret had to go")
@@ -60,17 +60,17 @@ func TestRewrittenHistoryWaitsForAPerson(t *testing.T) {
 	if err != nil || a.Commit != "rewritten-1" || a.By != "ida" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	queue, err := s.CompileQueue(t.Context(), s.env)
+	queue, err := s.store.OpenCompiles(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, open := range queue {
 		s.done(open.ID)
 	}
-	if v, err := s.ActiveVersion(t.Context(), s.env); err != nil || v.Provenance.Commit != "rewritten-1" {
+	if v, err := s.store.ActiveVersion(t.Context(), s.env); err != nil || v.Provenance.Commit != "rewritten-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
-	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 1 ||
+	if did, err := s.store.Interventions(t.Context(), s.env, 100); err != nil || len(did) != 1 ||
 		did[0].Kind != intent.DidAccept ||
 		did[0].By != "ida" ||
 		!strings.Contains(did[0].Reason, "the secret had to go") {
@@ -79,7 +79,7 @@ func TestRewrittenHistoryWaitsForAPerson(t *testing.T) {
 	if got := s.git(); got.Kind != intent.GitOK {
 		t.Errorf("the state of Git is %+v", got)
 	}
-	commits, err := s.GitCommits(t.Context(), s.env)
+	commits, err := s.store.GitCommits(t.Context(), s.env, 100)
 	if err != nil || len(commits) != 3 || commits[0].Version != 2 || commits[0].Status != intent.VersionActive ||
 		commits[1].Version != 0 ||
 		commits[2].Status != intent.VersionRetired {
@@ -98,7 +98,7 @@ func TestTheSignerIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.done(s.request("api"))
-	v, err := s.ActiveVersion(t.Context(), s.env)
+	v, err := s.store.ActiveVersion(t.Context(), s.env)
 	if err != nil || v.Provenance.Signer != "Ada" || v.Provenance.SignerKey != "SHA256:x" {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -131,7 +131,7 @@ func TestARepositoryThatCannotBeRead(t *testing.T) {
 func TestReleasesThatAnEnvironmentFollows(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	e, err := s.Environment(t.Context(), s.env)
+	e, err := s.store.Environment(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}

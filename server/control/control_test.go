@@ -71,7 +71,9 @@ func (p *parts) Tidy(_ context.Context, used []gitsync.Use, since time.Time) err
 	for _, u := range used {
 		urls = append(
 			urls,
-			strings.TrimSpace(fmt.Sprint(u.Source.URL, " ", u.Source.Only, " ", u.Source.Depth, " ", strings.Join(u.Commits, ","))),
+			strings.TrimSpace(
+				fmt.Sprint(u.Source.URL, " ", u.Source.Only, " ", u.Source.Depth, " ", strings.Join(u.Commits, ",")),
+			),
 		)
 	}
 	slices.Sort(urls)
@@ -235,7 +237,8 @@ func (p *parts) Compile(
 	out build.Output,
 ) (*export.Document, string, error) {
 	p.mu.Lock()
-	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported, p.unknowns
+	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported,
+		p.unknowns
 	if !job.Preview {
 		p.running++
 		p.most = max(p.most, p.running)
@@ -282,7 +285,8 @@ func (p *parts) Compile(
 		Provenance: table.Table(),
 		Settings:   settings,
 		Resources: []export.Resource{{
-			ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
+			ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)),
+			AttributeHash: job.Compile.Revision.Commit,
 		}},
 	}, "ordain compile", nil
 }
@@ -500,7 +504,7 @@ func (s *stage) done(id intent.CompileID) (intent.Compile, []string) {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		c, stages, err := s.Compile(s.t.Context(), id)
+		c, stages, err := s.store.Compile(s.t.Context(), id)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -541,7 +545,7 @@ func TestARequestBecomesTheIntent(t *testing.T) {
 	if !*c.Success || *c.Version != 1 || c.Revision.Commit != "c1" {
 		t.Errorf("the report is %+v", c)
 	}
-	v, err := s.ActiveVersion(t.Context(), s.env)
+	v, err := s.store.ActiveVersion(t.Context(), s.env)
 	if err != nil || v.Number != 1 || v.Provenance.Commit != "c1" || v.Provenance.Compile != c.ID {
 		t.Errorf("the active version is %+v, %v", v, err)
 	}
@@ -594,7 +598,7 @@ func TestAFailureChangesNothing(t *testing.T) {
 	if *c.Success || c.Version != nil || names[len(names)-1] != intent.StageCompile {
 		t.Errorf("a broken model: %+v %q", c, names)
 	}
-	v, err := s.ActiveVersion(t.Context(), s.env)
+	v, err := s.store.ActiveVersion(t.Context(), s.env)
 	if err != nil || v.Number != 1 {
 		t.Errorf("the active version became %+v, %v", v, err)
 	}
@@ -613,7 +617,7 @@ func TestKnownCommitsAreNotCompiledAgain(t *testing.T) {
 	if err := s.SourceMoved(t.Context(), s.env, "c1", "poll", ""); err != nil {
 		t.Fatal(err)
 	}
-	if queue, err := s.CompileQueue(t.Context(), s.env); err != nil || len(queue) != 0 {
+	if queue, err := s.store.OpenCompiles(t.Context(), s.env); err != nil || len(queue) != 0 {
 		t.Errorf("a move to the known commit asked for %v, %v", queue, err)
 	}
 	if c, _ := s.done(s.request("console")); c.Version == nil || *c.Version != 2 {
@@ -691,7 +695,7 @@ func TestTheDoor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	ctx := t.Context()
-	e, err := s.Environment(ctx, s.env)
+	e, err := s.store.Environment(ctx, s.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -711,12 +715,13 @@ func TestTheDoor(t *testing.T) {
 	}{
 		"a URL that cannot be fetched": {errURL, fault.Invalid}, "a project without a name": {errName, fault.Invalid},
 		"a taken name": {errTaken, fault.Conflict}, "versions the wrong way round": {errDiff, fault.Invalid},
-		"an unknown setting":  {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
-		"a setting's type":    {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
-		"an unknown secret":   {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
-		"nothing released":    {errNone, fault.NotFound},
-		"an unknown version":  {s.Release(ctx, s.env, 7), fault.NotFound},
-		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y", Value: "z"}), fault.NotFound},
+		"an unknown setting": {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
+		"a setting's type":   {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
+		"an unknown secret":  {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
+		"nothing released":   {errNone, fault.NotFound},
+		"an unknown version": {s.Release(ctx, s.env, 7), fault.NotFound},
+		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y",
+			Value: "z"}), fault.NotFound},
 	} {
 		if !fault.Is(c.err, c.kind) {
 			t.Errorf("%s gives %v, want a fault of kind %s", name, c.err, c.kind)
@@ -725,7 +730,8 @@ func TestTheDoor(t *testing.T) {
 	if err := s.SetSetting(ctx, s.env, "protected_environment", "true"); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"deleted": s.DeleteEnvironment(ctx, s.env), "cleared": s.ClearEnvironment(ctx, s.env), "deleted with its project": s.DeleteProject(ctx, e.ProjectID)} {
+	for what, err := range map[string]error{"deleted": s.DeleteEnvironment(ctx, s.env),
+		"cleared": s.ClearEnvironment(ctx, s.env), "deleted with its project": s.DeleteProject(ctx, e.ProjectID)} {
 		if !fault.Is(err, fault.Forbidden) {
 			t.Errorf("a protected environment is %s: %v", what, err)
 		}
@@ -742,7 +748,7 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	}
 	id := s.request("api")
 	c, names := s.done(id)
-	_, stages, err := s.Compile(t.Context(), id)
+	_, stages, err := s.store.Compile(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

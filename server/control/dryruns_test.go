@@ -17,7 +17,7 @@ func (s *stage) looked(id intent.ActionID, as func(intent.DryRun) bool) intent.D
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		run, _, err := s.DryRun(s.t.Context(), s.env, id)
+		run, _, err := s.store.DryRun(s.t.Context(), s.env, id)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestACommitIsLookedAt(t *testing.T) {
 		run.State() != "running" {
 		t.Fatalf("%+v", run)
 	}
-	v, err := s.Version(t.Context(), s.env, 2)
+	v, err := s.store.Version(t.Context(), s.env, 2)
 	if err != nil || !v.Preview || v.Status != intent.VersionCandidate || v.Provenance.Commit != "of-feature" ||
 		v.Provenance.Trigger.Type != "dryrun" {
 		t.Fatalf("%+v, %v", v, err)
@@ -69,10 +69,10 @@ func TestACommitIsLookedAt(t *testing.T) {
 		!strings.Contains(err.Error(), "preview") {
 		t.Fatalf("a preview is released: %v", err)
 	}
-	if c, _, err := s.Compile(t.Context(), own); err != nil || c.Completed != nil {
+	if c, _, err := s.store.Compile(t.Context(), own); err != nil || c.Completed != nil {
 		t.Fatalf("the environment's own compile: %+v, %v", c, err)
 	}
-	if open, err := s.CompileQueue(t.Context(), s.env); err != nil || len(open) != 1 || open[0].ID != own {
+	if open, err := s.store.OpenCompiles(t.Context(), s.env); err != nil || len(open) != 1 || open[0].ID != own {
 		t.Fatalf("the queue: %+v, %v", open, err)
 	}
 	close(gate)
@@ -100,8 +100,9 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 	for name, q := range map[string]control.DryRunRequest{
 		"of nothing": {}, "of both": {Version: 1, Commit: "main"}, "an odd name": {Commit: "a b"},
 		"no such agent": {Version: 1, Filter: intent.DryRunFilter{Agents: []string{"zz*"}}},
-		"no such thing": {Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{{Type: "a::B", Agent: "c", Attribute: "d", Value: "e"}}}},
-		"no version":    {Version: 9},
+		"no such thing": {Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{{Type: "a::B",
+			Agent: "c", Attribute: "d", Value: "e"}}}},
+		"no version": {Version: 9},
 	} {
 		if _, err := s.StartDryRun(t.Context(), s.env, q); !fault.Is(err, fault.Invalid) &&
 			!fault.Is(err, fault.NotFound) {
@@ -126,7 +127,8 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 	s.parts.mu.Lock()
 	s.parts.broken = false
 	s.parts.mu.Unlock()
-	if run := start(control.DryRunRequest{Commit: "feature", Filter: intent.DryRunFilter{Agents: []string{"zz"}}}); run.Ending != intent.DryRunFailed ||
+	if run := start(control.DryRunRequest{Commit: "feature",
+		Filter: intent.DryRunFilter{Agents: []string{"zz"}}}); run.Ending != intent.DryRunFailed ||
 		!strings.Contains(run.Reason, "no resource that this chooses") {
 		t.Errorf("%+v", run)
 	}
@@ -214,10 +216,11 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 	s.parts.mu.Unlock()
 	set := func(name, value string) []intent.Compile {
 		t.Helper()
-		if err := s.SetParameter(t.Context(), s.env, intent.Parameter{Name: name, Value: value, Source: "fact", Resource: r, Updated: time.Now(), Expires: true}); err != nil {
+		if err := s.SetParameter(t.Context(), s.env, intent.Parameter{Name: name, Value: value, Source: "fact",
+			Resource: r, Updated: time.Now(), Expires: true}); err != nil {
 			t.Fatal(err)
 		}
-		page, err := s.Compiles(t.Context(), s.env, intent.ListQuery{Sort: "requested", Desc: true, Limit: 10})
+		page, err := s.store.Compiles(t.Context(), s.env, intent.ListQuery{Sort: "requested", Desc: true, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +243,8 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 		!slices.Contains(s.parts.toldOf(), "facts [lab::Note[a,n=1]]") {
 		t.Fatalf("%v, %v, told %q", asked, err, s.parts.toldOf())
 	}
-	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b", Value: "c"}}); !fault.Is(
+	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b",
+		Value: "c"}}); !fault.Is(
 		err,
 		fault.NotFound,
 	) {

@@ -31,16 +31,6 @@ func (c *Control) Projects(ctx context.Context) ([]intent.Project, error) {
 	return c.cfg.Store.Projects(ctx)
 }
 
-// Project finds one.
-func (c *Control) Project(ctx context.Context, id intent.ProjectID) (intent.Project, error) {
-	return c.cfg.Store.Project(ctx, id)
-}
-
-// RenameProject gives it another name.
-func (c *Control) RenameProject(ctx context.Context, id intent.ProjectID, name string) error {
-	return c.cfg.Store.RenameProject(ctx, id, name)
-}
-
 // Environments lists all environments by project and name.
 func (c *Control) Environments(ctx context.Context) ([]intent.Environment, error) {
 	return c.cfg.Store.Environments(ctx)
@@ -51,16 +41,6 @@ func (c *Control) Environment(ctx context.Context, id intent.EnvironmentID) (int
 	return c.cfg.Store.Environment(ctx, id)
 }
 
-// Overrides lists overrides, newest first.
-func (c *Control) Overrides(ctx context.Context, env intent.EnvironmentID) ([]intent.Override, error) {
-	return c.cfg.Store.Overrides(ctx, env, shownGates)
-}
-
-// Interventions lists what people did to hold changes or let them through, newest first.
-func (c *Control) Interventions(ctx context.Context, env intent.EnvironmentID) ([]intent.Intervention, error) {
-	return c.cfg.Store.Interventions(ctx, env, shownGates)
-}
-
 // Notifications lists what people should hear of.
 func (c *Control) Notifications(
 	ctx context.Context,
@@ -68,15 +48,6 @@ func (c *Control) Notifications(
 	q intent.ListQuery,
 ) (intent.Page[intent.Notification], error) {
 	return c.cfg.Store.Notifications(ctx, env, q)
-}
-
-// Notification finds one.
-func (c *Control) Notification(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id uuid.UUID,
-) (intent.Notification, error) {
-	return c.cfg.Store.Notification(ctx, env, id)
 }
 
 // UnreadNotifications counts what nobody read and nobody cleared.
@@ -131,16 +102,6 @@ func (c *Control) ResourceHistory(
 	return c.cfg.Store.ResourceHistory(ctx, env, id, q)
 }
 
-// ResourceLogs lists its log lines.
-func (c *Control) ResourceLogs(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ResourceID,
-	q intent.ListQuery,
-) (intent.Page[intent.ResourceLog], error) {
-	return c.cfg.Store.ResourceLogs(ctx, env, id, q)
-}
-
 // Actions gives the newest actions on a resource, of one kind or of all.
 func (c *Control) Actions(
 	ctx context.Context,
@@ -160,41 +121,6 @@ func (c *Control) Parameters(
 	q intent.ListQuery,
 ) (intent.Page[intent.Parameter], error) {
 	return c.cfg.Store.Parameters(ctx, env, facts, q)
-}
-
-// Parameter finds one; a zero resource means a parameter of the environment.
-func (c *Control) Parameter(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	name string,
-	resource intent.ResourceID,
-) (intent.Parameter, error) {
-	return c.cfg.Store.Parameter(ctx, env, name, resource)
-}
-
-// DeleteParameter deletes one.
-func (c *Control) DeleteParameter(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	name string,
-	resource intent.ResourceID,
-) error {
-	return c.cfg.Store.DeleteParameter(ctx, env, name, resource)
-}
-
-// PutFile stores content under its SHA-1, which it gives.
-func (c *Control) PutFile(ctx context.Context, content []byte) (string, error) {
-	return c.cfg.Store.PutFile(ctx, content)
-}
-
-// File gives stored content.
-func (c *Control) File(ctx context.Context, sha1 string) ([]byte, error) {
-	return c.cfg.Store.File(ctx, sha1)
-}
-
-// MissingFiles tells which of these the server does not have.
-func (c *Control) MissingFiles(ctx context.Context, sha1s []string) ([]string, error) {
-	return c.cfg.Store.MissingFiles(ctx, sha1s)
 }
 
 // BlockedCommits lists the commits that people took back, newest first.
@@ -235,15 +161,6 @@ func (c *Control) ActiveVersion(ctx context.Context, env intent.EnvironmentID) (
 	return c.cfg.Store.ActiveVersion(ctx, env)
 }
 
-// VersionResources gives all resources of a version.
-func (c *Control) VersionResources(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	number int,
-) ([]intent.Resource, error) {
-	return c.cfg.Store.VersionResources(ctx, env, number)
-}
-
 // VersionResourcePage lists them by page.
 func (c *Control) VersionResourcePage(
 	ctx context.Context,
@@ -254,26 +171,12 @@ func (c *Control) VersionResourcePage(
 	return c.cfg.Store.VersionResourcePage(ctx, env, number, q)
 }
 
-// VersionResource finds one resource as a version has it.
-func (c *Control) VersionResource(
+// Compiles lists compile reports.
+func (c *Control) Compiles(
 	ctx context.Context,
 	env intent.EnvironmentID,
-	number int,
-	id intent.ResourceID,
-) (intent.Resource, error) {
-	return c.cfg.Store.VersionResource(ctx, env, number, id)
-}
-
-// Ping reports whether the server can work: nil, or what is wrong.
-func (c *Control) Ping(ctx context.Context) error { return c.cfg.Store.Ping(ctx) }
-
-// CompileQueue lists the requests that are not completed, oldest first.
-func (c *Control) CompileQueue(ctx context.Context, env intent.EnvironmentID) ([]intent.Compile, error) {
-	return c.cfg.Store.OpenCompiles(ctx, env)
-}
-
-// Compiles lists compile reports.
-func (c *Control) Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error) {
+	q intent.ListQuery,
+) (intent.Page[intent.Compile], error) {
 	return c.cfg.Store.Compiles(ctx, env, q)
 }
 
@@ -283,7 +186,11 @@ func (c *Control) Compile(ctx context.Context, id intent.CompileID) (intent.Comp
 }
 
 // Deliveries lists the webhooks of an environment.
-func (c *Control) Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error) {
+func (c *Control) Deliveries(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Delivery], error) {
 	return c.cfg.Store.Deliveries(ctx, env, q)
 }
 
@@ -318,26 +225,6 @@ func (c *Control) GitCommits(ctx context.Context, env intent.EnvironmentID) ([]i
 	return c.cfg.Store.GitCommits(ctx, env, 100)
 }
 
-// SetDiscovered records what was discovered outside, over what is known of it.
-func (c *Control) SetDiscovered(ctx context.Context, env intent.EnvironmentID, found []intent.Discovered) error {
-	return c.cfg.Store.SetDiscovered(ctx, env, found)
-}
-
-// Discovered gives one record of what was discovered.
-func (c *Control) Discovered(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Discovered, error) {
-	return c.cfg.Store.Discovered(ctx, env, id)
-}
-
-// DiscoveredList lists what was discovered.
-func (c *Control) DiscoveredList(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Discovered], error) {
-	return c.cfg.Store.DiscoveredList(ctx, env, q)
-}
-
-// DeleteDiscovered forgets what was discovered.
-func (c *Control) DeleteDiscovered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error {
-	return c.cfg.Store.DeleteDiscovered(ctx, env, ids)
-}
-
 // Names of secrets; see package source.
 const (
 	SecretWebhook     = source.SecretWebhook
@@ -346,3 +233,11 @@ const (
 	SecretForgeToken  = source.SecretForgeToken
 	VariablePrefix    = source.VariablePrefix
 )
+
+// CompileQueue lists the requests that are not completed, oldest first.
+func (c *Control) CompileQueue(ctx context.Context, env intent.EnvironmentID) ([]intent.Compile, error) {
+	return c.cfg.Store.OpenCompiles(ctx, env)
+}
+
+// Ping reports whether the server can work: nil, or what is wrong.
+func (c *Control) Ping(ctx context.Context) error { return c.cfg.Store.Ping(ctx) }

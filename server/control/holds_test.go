@@ -46,7 +46,7 @@ func (s *stage) export(tip string, r control.CompileRequest, exported []export.R
 	if c, _ := s.done(id); !*c.Success {
 		s.t.Fatalf("the compile of %s failed", tip)
 	}
-	_, stages, err := s.Compile(s.t.Context(), id)
+	_, stages, err := s.store.Compile(s.t.Context(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		page, err := s.Notifications(
+		page, err := s.store.Notifications(
 			s.t.Context(),
 			s.env,
 			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}},
@@ -141,7 +141,7 @@ func TestACommitThatTakesAwayMuchIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard(1, 4, 5)
-	v, err := s.Version(t.Context(), s.env, 5)
+	v, err := s.store.Version(t.Context(), s.env, 5)
 	if err != nil || v.Confirmed.By != "ida" || v.Confirmed.Reason != "odd ones are odd" {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -177,7 +177,7 @@ func TestPeopleAreToldOfFailedCompiles(t *testing.T) {
 	if err := s.keepers.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.UnreadNotifications(t.Context(), s.env); n != 0 || err != nil {
+	if n, err := s.store.UnreadNotifications(t.Context(), s.env); n != 0 || err != nil {
 		t.Errorf("%d are left, %v", n, err)
 	}
 }
@@ -196,7 +196,7 @@ func TestUnknownAgents(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	page, err := s.Agents(t.Context(), s.env, intent.ListQuery{})
+	page, err := s.store.Agents(t.Context(), s.env, intent.ListQuery{})
 	if err != nil || len(page.Items) != 12 ||
 		slices.ContainsFunc(page.Items, func(a intent.Agent) bool { return a.Paused }) {
 		t.Errorf("%+v, %v", page.Items, err)
@@ -215,11 +215,11 @@ func TestBadSettingsOfAProjectChangeNothing(t *testing.T) {
 	if c, _ := s.done(id); *c.Success {
 		t.Error("the compile succeeded")
 	}
-	_, stages, err := s.Compile(t.Context(), id)
+	_, stages, err := s.store.Compile(t.Context(), id)
 	if err != nil || !strings.Contains(stages[len(stages)-1].ErrOutput, "never comes") {
 		t.Errorf("%+v, %v", stages[len(stages)-1], err)
 	}
-	e, err := s.Environment(t.Context(), s.env)
+	e, err := s.store.Environment(t.Context(), s.env)
 	if err != nil || len(e.Settings) != 0 || len(e.Protected) != 0 {
 		t.Errorf("%v %v %v", e.Settings, e.Protected, err)
 	}

@@ -48,7 +48,7 @@ func (s *stage) outcome(id uuid.UUID) intent.DeliveryOutcome {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		d, err := s.Delivery(s.t.Context(), s.env, id)
+		d, err := s.store.Delivery(s.t.Context(), s.env, id)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestWhatAWebhookStarts(t *testing.T) {
 
 func (s *stage) compiles() int {
 	s.t.Helper()
-	page, err := s.Compiles(s.t.Context(), s.env, intent.ListQuery{})
+	page, err := s.store.Compiles(s.t.Context(), s.env, intent.ListQuery{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestWebhooksSurviveTheServer(t *testing.T) {
 	s.setTip(commit("a"))
 	s.Stop()
 	id := s.receive("1", pushed("refs/heads/main", commit("a"))) // nobody runs who could act
-	if d, err := s.Delivery(t.Context(), s.env, id); err != nil || d.Outcomes[0].State != intent.OutcomeWaiting {
+	if d, err := s.store.Delivery(t.Context(), s.env, id); err != nil || d.Outcomes[0].State != intent.OutcomeWaiting {
 		t.Fatalf("%+v %v", d, err)
 	}
 	s.restart()
@@ -181,14 +181,14 @@ func TestAStormGivesOneCompile(t *testing.T) {
 		t.Errorf("%d webhooks gave %d looks at the repository", n, s.parts.asked)
 	}
 	s.parts.mu.Unlock()
-	page, err := s.Compiles(t.Context(), s.env, intent.ListQuery{})
+	page, err := s.store.Compiles(t.Context(), s.env, intent.ListQuery{})
 	if err != nil || started == 0 {
 		t.Fatal(err, started)
 	}
 	for _, c := range page.Items {
 		s.done(c.ID)
 	}
-	versions, err := s.Versions(t.Context(), s.env, intent.ListQuery{})
+	versions, err := s.store.Versions(t.Context(), s.env, intent.ListQuery{})
 	if err != nil || len(versions.Items) != 1 {
 		t.Fatalf("%d versions of %d compiles, %v", len(versions.Items), len(page.Items), err)
 	}
@@ -268,7 +268,7 @@ func TestAWebhookWaitsForTheRepository(t *testing.T) {
 func TestPathsThatTrigger(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	e, err := s.Environment(t.Context(), s.env)
+	e, err := s.store.Environment(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,8 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	for _, step := range []struct{ set, want string }{{"one", "one"}, {"two", "one two"}, {"two", "one two"}, {"three", "three two"}, {"", ""}, {"four", "four"}} {
+	for _, step := range []struct{ set, want string }{{"one", "one"}, {"two", "one two"}, {"two", "one two"}, {"three",
+		"three two"}, {"", ""}, {"four", "four"}} {
 		if err := s.SetSecret(t.Context(), s.env, source.SecretWebhook, step.set); err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +345,7 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 		}
 	}
 	// Without one of its own an environment has those of its project.
-	e, err := s.Environment(t.Context(), s.env)
+	e, err := s.store.Environment(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}

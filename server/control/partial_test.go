@@ -38,7 +38,7 @@ func TestPartialCompile(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _ := s.done(id)
-		_, stages, err := s.Compile(t.Context(), id)
+		_, stages, err := s.store.Compile(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestPartialCompile(t *testing.T) {
 	}
 	values := func() string {
 		t.Helper()
-		v, err := s.ActiveVersion(t.Context(), s.env)
+		v, err := s.store.ActiveVersion(t.Context(), s.env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,8 @@ func TestPartialCompile(t *testing.T) {
 		t.Errorf("the first one, partial: %+v %s", c, said)
 	}
 	ask("c1", control.CompileRequest{}, note("x", "1"), note("y", "1"), note("z", "1"))
-	if c, said := ask("c2", control.CompileRequest{Partial: true, RemovedSets: []string{"y"}}, note("x", "2")); !*c.Success ||
+	if c, said := ask("c2", control.CompileRequest{Partial: true, RemovedSets: []string{"y"}}, note("x",
+		"2")); !*c.Success ||
 		!c.Partial ||
 		values() != "x=2 z=1" {
 		t.Errorf("got %s, %+v %s", values(), c, said)

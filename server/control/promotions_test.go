@@ -35,7 +35,7 @@ func newFollower(t *testing.T, settings map[string]any) *follower {
 	f.parts.now = f.clock.now
 	f.restart()
 	f.push("commit-1")
-	e, err := f.Environment(t.Context(), f.stage.env)
+	e, err := f.store.Environment(t.Context(), f.stage.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +92,13 @@ func (f *follower) ends(v intent.Version, how intent.Compliance) {
 			Status:   intent.StatusDeployed,
 			Change:   intent.Updated,
 		}
-		st.Compliance, st.LastRun, st.LastRunAt, st.DeployedHash, st.LastDeployed = how, intent.RunSuccessful, &now, st.IntentHash, v.Number
+		st.Compliance, st.LastRun, st.LastRunAt, st.DeployedHash, st.LastDeployed = how, intent.RunSuccessful, &now,
+			st.IntentHash, v.Number
 		if how != intent.Compliant {
 			st.LastRun, a.Status = intent.RunFailed, intent.StatusFailed
 		}
-		if err := f.store.FinishActions(f.t.Context(), f.stage.env, []intent.FinishedAction{{State: st, Action: a}}); err != nil {
+		if err := f.store.FinishActions(f.t.Context(), f.stage.env, []intent.FinishedAction{{State: st,
+			Action: a}}); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -141,7 +143,7 @@ func (f *follower) has(commit string) intent.Version {
 			g.Promotions[0].State == intent.PromotionPromoted &&
 			g.Promotions[0].Success != nil
 	})
-	v, err := f.ActiveVersion(f.t.Context(), f.env)
+	v, err := f.store.ActiveVersion(f.t.Context(), f.env)
 	if err != nil || v == nil || v.Provenance.Commit != commit || g.Promotions[0].Made != v.Number {
 		f.t.Fatalf("deployed is %+v of %+v, %v", v, g.Promotions[0], err)
 	}
@@ -173,7 +175,7 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 	if err := f.SourceMoved(ctx, f.env, "commit-2", "poll", ""); err != nil {
 		t.Fatal(err)
 	}
-	if open, err := f.CompileQueue(ctx, f.env); err != nil || len(open) > 0 {
+	if open, err := f.store.OpenCompiles(ctx, f.env); err != nil || len(open) > 0 {
 		t.Errorf("a move of the branch compiles %+v, %v", open, err)
 	}
 	f.parts.mu.Lock()
@@ -252,11 +254,12 @@ func TestASoakSurvivesAStart(t *testing.T) {
 	f.deploys("commit-3")
 	f.waitsFor("commit-3", "soak until")
 	f.clock.forward(2 * time.Minute)
-	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-3"); err != nil { // makes it look again
+	// makes it look again
+	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-3"); err != nil {
 		t.Fatal(err)
 	}
 	f.waitsFor("commit-3", "soak until")
-	if v, err := f.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
+	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
 	f.clock.forward(8 * time.Minute)
@@ -301,18 +304,19 @@ func TestAPromotedCommitIsVerified(t *testing.T) {
 	if got := g.Promotions[0].Text(); got != "promoted; its compile failed" {
 		t.Errorf("it is %q", got)
 	}
-	state, err := f.GitState(t.Context(), f.env)
+	state, err := f.store.GitState(t.Context(), f.env)
 	if err != nil || state == nil || state.Kind != intent.GitRewritten {
 		t.Errorf("%+v, %v", state, err)
 	}
-	if v, err := f.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
+	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
-	if _, err := f.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), f.env, "rewritten-1"); err != nil {
+	if _, err := f.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), f.env,
+		"rewritten-1"); err != nil {
 		t.Fatal(err)
 	}
 	f.until("the accepted commit", func(g control.Following) bool { return g.Promotions[0].Made > 0 })
-	if v, err := f.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "rewritten-1" {
+	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "rewritten-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
 }
@@ -372,7 +376,7 @@ func TestABranchNamedLikeTheCommit(t *testing.T) {
 		"the failure",
 		func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil },
 	)
-	if v, err := f.ActiveVersion(t.Context(), f.env); err != nil || v != nil {
+	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v != nil {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
 }
@@ -400,7 +404,7 @@ func TestAPromotedCommitIsFetchedLater(t *testing.T) {
 	f.clock.forward(2 * time.Minute)
 	f.wakeUp()
 	f.until("the second try", func(g control.Following) bool { return g.Promotions[0].Made > 0 })
-	if v, err := f.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
+	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
 }
@@ -411,7 +415,7 @@ func TestWhatCannotBeFollowed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	ctx := t.Context()
-	e, err := s.Environment(ctx, s.env)
+	e, err := s.store.Environment(ctx, s.env)
 	if err != nil {
 		t.Fatal(err)
 	}

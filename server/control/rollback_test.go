@@ -24,7 +24,7 @@ func (s *stage) compiled(r control.CompileRequest) bool {
 
 func (s *stage) deployed() intent.Version {
 	s.t.Helper()
-	v, err := s.ActiveVersion(s.t.Context(), s.env)
+	v, err := s.store.ActiveVersion(s.t.Context(), s.env)
 	if err != nil || v == nil {
 		s.t.Fatal(v, err)
 	}
@@ -34,7 +34,7 @@ func (s *stage) deployed() intent.Version {
 // idle waits until no compile is open.
 func (s *stage) idle() {
 	s.t.Helper()
-	queue, err := s.CompileQueue(s.t.Context(), s.env)
+	queue, err := s.store.OpenCompiles(s.t.Context(), s.env)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -81,7 +81,8 @@ func TestRollbackSticks(t *testing.T) {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	for _, r := range []control.CompileRequest{
-		{Update: true, Trigger: intent.Trigger{Type: "schedule"}}, {Trigger: intent.Trigger{Type: "facts"}}, {Update: true, Reinstall: true, Trigger: intent.Trigger{Type: "api"}},
+		{Update: true, Trigger: intent.Trigger{Type: "schedule"}}, {Trigger: intent.Trigger{Type: "facts"}},
+		{Update: true, Reinstall: true, Trigger: intent.Trigger{Type: "api"}},
 	} {
 		if s.compiled(r) {
 			t.Errorf("%+v compiled what is blocked", r)
@@ -100,7 +101,7 @@ func TestRollbackSticks(t *testing.T) {
 	if got := s.deployed(); got.Number != 3 {
 		t.Errorf("after a restart version %d is deployed", got.Number)
 	}
-	if did, err := s.Interventions(t.Context(), s.env); err != nil || len(did) != 2 ||
+	if did, err := s.store.Interventions(t.Context(), s.env, 100); err != nil || len(did) != 2 ||
 		did[0].Kind != intent.DidBlock && did[1].Kind != intent.DidBlock {
 		t.Errorf("%+v, %v", did, err)
 	}
@@ -166,7 +167,7 @@ func TestUnblock(t *testing.T) {
 	if got := s.deployed(); got.Number != 4 || got.Provenance.Commit != "bad-commit" {
 		t.Errorf("%+v is deployed", got)
 	}
-	if left, err := s.BlockedCommits(t.Context(), s.env); err != nil || len(left) != 0 {
+	if left, err := s.store.GitBlocks(t.Context(), s.env); err != nil || len(left) != 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 }
@@ -235,7 +236,7 @@ func TestRollbackThatTakesAwayMuchIsHeld(t *testing.T) {
 	if got := s.deployed(); got.Number != 2 {
 		t.Errorf("version %d is deployed", got.Number)
 	}
-	if b, err := s.BlockedCommits(ctx, s.env); err != nil || len(b) != 0 {
+	if b, err := s.store.GitBlocks(ctx, s.env); err != nil || len(b) != 0 {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if err := s.Confirm(ctx, s.env, 3, "ida", "they are not needed"); err != nil {
@@ -244,7 +245,7 @@ func TestRollbackThatTakesAwayMuchIsHeld(t *testing.T) {
 	if got := s.deployed(); got.Number != 3 || got.Total != 1 || got.Confirmed == nil {
 		t.Errorf("%+v is deployed", got)
 	}
-	if b, err := s.BlockedCommits(ctx, s.env); err != nil || len(b) != 1 || b[0].Commit != "bad-commit" {
+	if b, err := s.store.GitBlocks(ctx, s.env); err != nil || len(b) != 1 || b[0].Commit != "bad-commit" {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if got := s.git(); got.Kind != intent.GitBlocked {

@@ -20,7 +20,7 @@ func (s *stage) ask(tip string, settings map[string]any) (intent.Compile, []stri
 
 func (s *stage) environment() intent.Environment {
 	s.t.Helper()
-	e, err := s.Environment(s.t.Context(), s.env)
+	e, err := s.store.Environment(s.t.Context(), s.env)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestProjectAsksForNonsense(t *testing.T) {
 		if *c.Success || c.Version != nil || names[len(names)-1] != intent.StageExport {
 			t.Errorf("%s: %+v %q", name, c, names)
 		}
-		_, stages, err := s.Compile(t.Context(), c.ID)
+		_, stages, err := s.store.Compile(t.Context(), c.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 // another makes one more environment of the stage's repository.
 func (s *stage) another(name string) intent.EnvironmentID {
 	s.t.Helper()
-	e, err := s.Environment(s.t.Context(), s.env)
+	e, err := s.store.Environment(s.t.Context(), s.env)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestWhatRemainsAfterAStorm(t *testing.T) {
 		if v := s.deployed(); v.Provenance.Commit != fmt.Sprintf("commit-%02d", pushes-1) {
 			t.Errorf("deployed is %s", v.Provenance.Commit)
 		}
-		page, err := s.Compiles(t.Context(), env, intent.ListQuery{})
+		page, err := s.store.Compiles(t.Context(), env, intent.ListQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestPreviewsAndCompilesDoNotWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.versionOfDryRun(run)
-	if c, _, err := s.Compile(t.Context(), running); err != nil || c.Completed != nil {
+	if c, _, err := s.store.Compile(t.Context(), running); err != nil || c.Completed != nil {
 		t.Errorf("the compile ended before the preview: %+v, %v", c, err)
 	}
 	close(hold)
@@ -182,7 +182,7 @@ func TestPreviewsAndCompilesDoNotWaitForEachOther(t *testing.T) {
 	s.parts.hold = nil
 	s.parts.mu.Unlock()
 	s.done(s.request("api"))
-	if d, _, err := s.DryRun(t.Context(), s.env, second); err != nil || d.Version != 0 {
+	if d, _, err := s.store.DryRun(t.Context(), s.env, second); err != nil || d.Version != 0 {
 		t.Errorf("the preview ended before the compile: %+v, %v", d, err)
 	}
 	close(hold)
@@ -195,7 +195,7 @@ func (s *stage) versionOfDryRun(id intent.ActionID) int {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		d, _, err := s.DryRun(s.t.Context(), s.env, id)
+		d, _, err := s.store.DryRun(s.t.Context(), s.env, id)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestANewerCommitCancelsAnOlderCompile(t *testing.T) {
 		if err := s.SourceMoved(t.Context(), s.env, commit, "webhook", "ida pushed "+commit); err != nil {
 			t.Fatal(err)
 		}
-		open, err := s.CompileQueue(t.Context(), s.env)
+		open, err := s.store.OpenCompiles(t.Context(), s.env)
 		if err != nil || len(open) == 0 {
 			t.Fatal(open, err)
 		}
@@ -243,12 +243,12 @@ func TestANewerCommitCancelsAnOlderCompile(t *testing.T) {
 	if names[len(names)-1] != intent.StageCompile {
 		t.Errorf("it went through %q", names)
 	}
-	_, stages, err := s.Compile(t.Context(), first)
+	_, stages, err := s.store.Compile(t.Context(), first)
 	if last := stages[len(stages)-1]; err != nil || last.Completed == nil || *last.ReturnCode != 1 ||
 		!strings.Contains(last.ErrOutput, "a newer commit is there: ida pushed commit-2") {
 		t.Errorf("its last stage is %+v, %v", last, err)
 	}
-	if n, err := s.Notifications(t.Context(), s.env, intent.ListQuery{}); err != nil || len(n.Items) > 0 {
+	if n, err := s.store.Notifications(t.Context(), s.env, intent.ListQuery{}); err != nil || len(n.Items) > 0 {
 		t.Errorf("people were told %+v, %v", n.Items, err)
 	}
 	<-holding
@@ -271,7 +271,7 @@ func TestANewerCommitCancelsAnOlderCompile(t *testing.T) {
 		t.Errorf("what a person asked for is %+v", c)
 	}
 	s.done(third)
-	commits, err := s.GitCommits(t.Context(), s.env)
+	commits, err := s.store.GitCommits(t.Context(), s.env, 100)
 	if err != nil || !slices.ContainsFunc(commits, func(c intent.GitCommit) bool {
 		return c.Revision.Commit == "commit-1" && c.Superseded && c.Version == 0
 	}) {
@@ -296,7 +296,7 @@ func TestSomethingIsDeployedHoweverOftenCommitsCome(t *testing.T) {
 		for i := range 5 {
 			commit := fmt.Sprint("commit-", i)
 			s.push(commit)
-			before, err := s.CompileQueue(t.Context(), s.env)
+			before, err := s.store.OpenCompiles(t.Context(), s.env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -314,7 +314,7 @@ func TestSomethingIsDeployedHoweverOftenCommitsCome(t *testing.T) {
 		}
 		close(hold)
 		s.idle()
-		page, err := s.Compiles(t.Context(), s.env, intent.ListQuery{Sort: "requested"})
+		page, err := s.store.Compiles(t.Context(), s.env, intent.ListQuery{Sort: "requested"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,14 +356,14 @@ func TestHaltedWhileItWaitsForItsTurn(t *testing.T) {
 	close(hold)
 	s.done(first)
 	s.done(s.request("api")) // b had its turn before this
-	if c, _, err := s.Compile(t.Context(), waits); err != nil || c.Started != nil {
+	if c, _, err := s.store.Compile(t.Context(), waits); err != nil || c.Started != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if err := s.Resume(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	s.done(waits)
-	if _, _, err := s.Compile(t.Context(), waits); fault.Is(err, fault.NotFound) {
+	if _, _, err := s.store.Compile(t.Context(), waits); fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
 }

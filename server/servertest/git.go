@@ -85,8 +85,9 @@ func mirrorModel(ctx context.Context, log *slog.Logger, dir string) (commit stri
 		cmd := exec.CommandContext(ctx, "git", args...)
 		cmd.Dir = work
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-			"GIT_AUTHOR_NAME=Noor Haddad", "GIT_AUTHOR_EMAIL=noor@example.com", "GIT_AUTHOR_DATE=2026-11-20T09:00:00Z",
-			"GIT_COMMITTER_NAME=forge", "GIT_COMMITTER_EMAIL=forge@example.com", "GIT_COMMITTER_DATE=2026-11-20T09:00:00Z")
+			"GIT_AUTHOR_NAME=Noor Haddad", "GIT_AUTHOR_EMAIL=noor@example.com",
+			"GIT_AUTHOR_DATE=2026-11-20T09:00:00Z", "GIT_COMMITTER_NAME=forge",
+			"GIT_COMMITTER_EMAIL=forge@example.com", "GIT_COMMITTER_DATE=2026-11-20T09:00:00Z")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 		}

@@ -55,6 +55,7 @@ type Rich struct {
 	// ParkedFile failed too often, ContestedFile is changed by somebody else again and again, DriftedFile drifted.
 	ParkedFile, ContestedFile, DriftedFile intent.ResourceID
 	HealthyDir                             intent.ResourceID
+	DiscoveryDir                           intent.ResourceID // it discovered HealthyDir and a file
 }
 
 // id returns one of the ids that never change.
@@ -111,7 +112,8 @@ func NewRich(t testing.TB) *Rich {
 		Server: s, Running: runningID, Failed: failedID, DryRun: dryRunID, Preview: previewID, Delivery: id(901),
 		Blocked: commit("5e1f00d"), PullHead: pullHead, Stranger: stranger,
 		FailedFile: siteResource(23), ParkedFile: siteResource(43), ContestedFile: siteResource(7),
-		DriftedFile: siteResource(186), HealthyDir: siteResource(5),
+		DriftedFile: siteResource(186),
+		HealthyDir:  siteResource(5), DiscoveryDir: siteResource(10),
 	}
 	if err := r.read(t.Context()); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,8 @@ func siteVersion(isNew bool) *intent.NewVersion {
 	} else {
 		left := intent.ResourceID{Type: "fs::File", Agent: "web01", Attribute: "path", Value: "/srv/www/left.html"}
 		v.Resources = append(v.Resources, intent.Resource{
-			ID: left, Attributes: json.RawMessage(`{"purged": false}`), AttributeHash: fmt.Sprintf("%064x", siteResources),
+			ID: left, Attributes: json.RawMessage(`{"purged": false}`),
+			AttributeHash: fmt.Sprintf("%064x", siteResources),
 		})
 	}
 	return v
@@ -80,20 +81,15 @@ func origins() []byte {
 	return packed
 }
 
-// outcome is how the deployment of one resource ended.
-type outcome struct {
-	intent.FinishedAction
-}
-
 // deployment is a run of a resource that went well, of a version of production.
-func (s *seed) deployment(n, version int, action intent.ActionID, begin time.Time) *outcome {
+func (s *seed) deployment(n, version int, action intent.ActionID, begin time.Time) *intent.FinishedAction {
 	rid := siteResource(n)
 	hash := fmt.Sprintf("%064x", n)
 	if version >= 7 && n%20 == 3 {
 		hash = fmt.Sprintf("%064x", 1000+n)
 	}
 	end := begin.Add(30 * time.Millisecond)
-	return &outcome{intent.FinishedAction{
+	return &intent.FinishedAction{
 		Action: intent.Action{
 			ID: action, Environment: productionID, Kind: intent.ActionDeploy, Resource: rid, Version: version,
 			Started: begin, Finished: &end, Status: intent.StatusDeployed, Change: intent.NoChange,
@@ -102,13 +98,13 @@ func (s *seed) deployment(n, version int, action intent.ActionID, begin time.Tim
 			ID: rid, Compliance: intent.Compliant, LastRun: intent.RunSuccessful, Blocked: intent.NotBlocked,
 			LastRunAt: &end, LastSuccess: &end, LastDeployed: version, DeployedHash: hash, IntentHash: hash,
 		},
-	}}
+	}
 }
 
-func (s *seed) finish(outcomes ...*outcome) {
+func (s *seed) finish(outcomes ...*intent.FinishedAction) {
 	var done []intent.FinishedAction
 	for _, o := range outcomes {
-		done = append(done, o.FinishedAction)
+		done = append(done, *o)
 	}
 	must(s.Store.FinishActions(s.ctx, productionID, done))
 }
@@ -119,7 +115,7 @@ func untried(n int) bool { return n >= 163 && n <= 168 }
 // firstDeployments brings about version 6, but for a few resources that wait for their agents.
 func (s *seed) firstDeployments() {
 	begin := s.ago(4 * time.Hour)
-	var all []*outcome
+	var all []*intent.FinishedAction
 	for n := range siteResources {
 		if n != 199 && !untried(n) {
 			all = append(all, s.deployment(n, 6, uuid.NewSHA1(id(6), []byte{byte(n)}), begin))
@@ -137,7 +133,7 @@ func (s *seed) deployVersion7() {
 	healthy.Action.Messages = []intent.LogLine{{
 		Level: "INFO", Message: "End of the deployment", Time: begin, Arguments: json.RawMessage(`{"changes":1}`),
 	}}
-	done := []*outcome{healthy}
+	done := []*intent.FinishedAction{healthy}
 	var under []intent.Action
 	for n := range siteResources {
 		one := s.deployment(n, 7, uuid.NewSHA1(id(7), []byte{byte(n)}), begin)
@@ -168,7 +164,7 @@ func (s *seed) deployVersion7() {
 }
 
 // failures are three runs of a file whose disk is full, and of another that its agent cannot reach.
-func (s *seed) failures() (out []*outcome) {
+func (s *seed) failures() (out []*intent.FinishedAction) {
 	for n := range 3 {
 		begin := Present.Add(-time.Duration(8-3*n) * time.Minute)
 		one := s.deployment(23, 7, id(60+n), begin)
@@ -404,9 +400,9 @@ func (s *seed) deployStaging(
 	must(s.Control.Release(s.ctx, stagingID, number))
 	var done []intent.FinishedAction
 	for n := range 4 {
-		one := s.deployment(n, number, uuid.NewSHA1(compile, []byte{byte(n)}), begin.Add(2*time.Second)).FinishedAction
+		one := s.deployment(n, number, uuid.NewSHA1(compile, []byte{byte(n)}), begin.Add(2*time.Second))
 		one.Action.Environment, one.State.Compliance = stagingID, compliance
-		done = append(done, one)
+		done = append(done, *one)
 	}
 	must(s.Store.FinishActions(s.ctx, stagingID, done))
 }

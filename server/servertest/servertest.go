@@ -92,8 +92,9 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	sources := source.NewOpener(records, sealing)
 	forges := &forge.Opener{Sources: sources, Version: Version, New: noForge}
 	s.Keepers, err = keeper.New(keeper.Config{
-		Store: records, Bus: s.Bus, Logger: log, Layout: folders, Git: git{syncer}, Builder: builder{}, Sources: sources,
-		Forges: forges, NewDeployer: s.newDeployer, NewWatcher: newWatcher, Version: Version, Now: s.clock.read,
+		Store: records, Bus: s.Bus, Logger: log, Layout: folders, Git: git{syncer}, Builder: builder{},
+		Sources: sources, Forges: forges, NewDeployer: s.newDeployer, NewWatcher: newWatcher, Version: Version,
+		Now: s.clock.read,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"ordain.dev/ordain/server/servertest"
+)
+
+// A newcomer makes a project and an environment, asks for a compile, and finds them in the shapes of version 1 and 2.
+func TestFromNothingToACompile(t *testing.T) {
+	s := servertest.New(t, servertest.Present)
+	c := newClient(t, s)
+	project := c.call("PUT", "/api/v2/project", `{"name":"infra"}`, 200).text("data", "id")
+	c.call("PUT", "/api/v1/project", `{"name":"infra"}`, 500).says("project with this name already")
+	env := c.call("PUT", "/api/v1/environment", `{
+		"project_id":"`+project+`","name":"production",
+		"repository":"https://git.example.com/model.git","branch":"main"}`, 200).part("environment")
+	env.is(project, "project")
+	env.is("main", "repo_branch")
+	id := env.text("id")
+	c.get("/api/v1/project").is(id, "projects", 0, "environments", 0)
+	c.get("/api/v2/project").is("production", "data", 0, "environments", 0, "name")
+	if w := c.send("HEAD", "/api/v1/notify/"+id, ""); w.Code != 204 {
+		t.Errorf("an environment that compiles nothing answers %d", w.Code)
+	}
+	for _, body := range []string{"", "null", "{}", `{"update":false,"metadata":{"type":"cli","message":"by hand"}}`} {
+		s.SetClock(s.Now().Add(time.Second))
+		if got := c.call("POST", "/api/v1/notify/"+id, body, 200).at().(map[string]any); len(got) != 0 {
+			t.Errorf("notify %q: %v", body, got)
+		}
+	}
+	if w := c.send("HEAD", "/api/v1/notify/"+id, ""); w.Code != 200 {
+		t.Errorf("an environment that compiles answers %d", w.Code)
+	}
+	c.tid = id
+	queue := c.get("/api/v1/compilequeue").part("queue")
+	if n := len(queue.list()); n != 4 {
+		t.Fatalf("%d compiles are in the queue", n)
+	}
+	queue.is("by hand", 3, "metadata", "message")
+	queue.is(false, 3, "force_update")
+	queue.is(true, 0, "force_update")
+	queue.is("Recompile trigger through API call", 0, "metadata", "message")
+	c.call("POST", "/api/v2/environment_settings/server_compile", `{"value":"false"}`, 200)
+	c.call("POST", "/api/v1/notify/"+id, "", 200).
+		is("Skipping compile because server compile is not enabled for this environment.", "metadata", "warnings", 0)
+}
+
+// Settings are read, changed, rejected and put back, in both versions.
+func TestSettings(t *testing.T) {
+	c, _ := rich(t)
+	const v1, v2 = "/api/v1/environment_settings/", "/api/v2/environment_settings/"
+	const protect = "/api/v2/protected_environment_settings"
+	c.get("/api/v2/environment_settings").is(30, "data", "settings", "git_poll_interval")
+	c.call("POST", v1+"available_versions_to_keep", `{"value":"42"}`, 200)
+	c.get(v1+"available_versions_to_keep").is(42, "value") // the text was converted
+	c.call("POST", v2+"available_versions_to_keep", `{"value":"many"}`, 500)
+	c.call("POST", v2+"colour", `{"value":"red"}`, 404)
+	c.call("DELETE", v2+"available_versions_to_keep", "", 200).is(nil, "data")
+	got := c.get(v2 + "available_versions_to_keep")
+	got.is(100, "data", "settings", "available_versions_to_keep")
+	got.is("bool", "data", "definition", "auto_deploy", "type")
+	// What project.yml decides cannot be changed here, and the answer says why.
+	c.call("POST", protect, `{"settings":{"recompile_backoff":3},"protected_by":"project.yml"}`, 200)
+	c.call("POST", protect, `{"settings":{"recompile_backoff":3},"protected_by":"me"}`, 400)
+	c.call("POST", v2+"recompile_backoff", `{"value":1}`, 403).says("decided by project.yml")
+	definition := c.get(v2+"recompile_backoff").part("data", "definition")
+	definition.is(true, "recompile_backoff", "protected")
+	definition.is("project.yml", "recompile_backoff", "protected_by")
+	definition.is(false, "auto_deploy", "protected")
+	c.call("POST", protect, `{"settings":{},"protected_by":"project.yml"}`, 200)
+	c.call("POST", v2+"recompile_backoff", `{"value":1}`, 200)
+	c.call("POST", v2+"protected_environment", `{"value":true}`, 200)
+	c.call("DELETE", "/api/v2/environment/"+c.tid, "", 403).says("Access denied: ")
+	c.call("DELETE", "/api/v2/decommission/"+c.tid, "", 403)
+}
+
+// There is no user, and the answer says so as the web console expects it.
+func TestCurrentUser(t *testing.T) {
+	c := newClient(t, servertest.New(t, servertest.Present))
+	c.call("GET", "/api/v2/current_user", "", 404)
+	c.get("/api/v2/health").is(nil, "data")
+}
