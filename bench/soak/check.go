@@ -90,8 +90,23 @@ func (o *ordeal) check(ctx context.Context) error {
 			o.report.trouble("lost: %s is %q, not %q (%v)", o.repo.ID(i), text, o.repo.Value(i), err)
 		}
 	}
+	records, err := o.deployments(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the deployments: %w", err)
+	}
+	if err := o.checkNothingOpen(ctx); err != nil {
+		return err
+	}
+	if err := o.checkJournal(records); err != nil {
+		return err
+	}
+	o.checkProcesses()
+	return o.checkFolders()
+}
+
+// deployments reads what the database has of all deployments.
+func (o *ordeal) deployments(ctx context.Context) (map[string]record, error) {
 	records := map[string]record{}
-	var open, deploying, ahead, drifting int
 	err := o.query(ctx, func(c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `SELECT id::text, resource, finished, status FROM action
 			WHERE environment = $1 AND kind = 'deploy'`, o.envID)
@@ -104,26 +119,34 @@ func (o *ordeal) check(ctx context.Context) error {
 			records[id] = r
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-		return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
-			(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
-			(SELECT COALESCE(sum(cardinality(resources)), 0) FROM ahead WHERE environment = $1),
-			(SELECT count(*) FROM drift WHERE environment = $1)`, o.envID).Scan(&open, &deploying, &ahead, &drifting)
-	})
-	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
-	}
-	if open+deploying+ahead+drifting > 0 {
-		o.report.trouble("everything is deployed and nothing was changed by hand, but the database has %d open actions, "+
-			"%d resources marked as deploying, %d recorded ahead, and %d drifts", open, deploying, ahead, drifting)
-	}
-	if err := o.checkJournal(records); err != nil {
 		return err
+	})
+	return records, err
+}
+
+// checkNothingOpen checks that the database has nothing that is under way. The
+// server clears the list of tasks that are recorded ahead in the commit after the
+// one with the last ends, so this waits a little.
+func (o *ordeal) checkNothingOpen(ctx context.Context) error {
+	var open, deploying, ahead, drifting int
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		err := o.query(ctx, func(c *pgx.Conn) error {
+			return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
+				(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
+				(SELECT COALESCE(sum(cardinality(resources)), 0) FROM ahead WHERE environment = $1),
+				(SELECT count(*) FROM drift WHERE environment = $1)`, o.envID).Scan(&open, &deploying, &ahead, &drifting)
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("reading what is under way: %w", err)
+		case open+deploying+ahead+drifting == 0:
+			return nil
+		case time.Now().After(deadline):
+			o.report.trouble("everything is deployed and nothing was changed by hand, but the database has %d open actions, "+
+				"%d resources marked as deploying, %d recorded ahead, and %d drifts", open, deploying, ahead, drifting)
+			return nil
+		}
 	}
-	o.checkProcesses()
-	return o.checkFolders()
 }
 
 // checkJournal compares what the handlers did with what the database says that they did.

@@ -155,7 +155,6 @@ var lattice = []struct {
 
 	// The wiring, and the program.
 	{"server", "*"},
-	{"cmd/ordain/watch", ""},
 	{"cmd/ordain/demo", "*"},
 	{"cmd/ordain/cli", "*"},
 	{"cmd/ordain", "cmd/ordain/cli"},

@@ -6,6 +6,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
+func newAgent() *cobra.Command {
+	r := &remote{}
+	act := func(action string) func(*cobra.Command, []string) error {
+		return func(c *cobra.Command, args []string) error {
+			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, row{"by": userName()}, nil)
+		}
+	}
+	return r.group("agent", "Names of targets",
+		command("list ENVIRONMENT", "List agents", func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.in(c, args[0], get, "/api/v2/agents?limit=1000", nil, &rows); err != nil {
+				return err
+			}
+			for _, one := range rows {
+				one["target"] = "" // nothing is known against it
+				if breaker, ok := one["breaker"].(row); ok && breaker["state"] == "open" {
+					one["target"] = fmt.Sprintf(
+						"unreachable since %s, next try %s",
+						cell(breaker, "since"),
+						cell(breaker, "next_probe"),
+					)
+				}
+			}
+			return r.show(c, rows, "name", "status", "paused", "target")
+		}),
+		command("pause ENVIRONMENT NAME", "Let an agent's resources wait", act("pause")),
+		command("unpause ENVIRONMENT NAME", "Undo pause", act("unpause")),
+	)
+}
+
 // newExecutor makes `ordain executor`.
 func newExecutor() *cobra.Command {
 	r := &remote{}
