@@ -131,16 +131,8 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		slices.Sort(times)
-		fmt.Printf(
-			"| %d | %s | %s | %s | %s | %d | %s |\n",
-			round+1,
-			ms(all),
-			ms(times[len(times)/2]),
-			ms(times[len(times)*99/100]),
-			ms(times[len(times)-1]),
-			after-version,
-			spent(before, busy, o.hooks),
-		)
+		fmt.Printf("| %d | %s | %s | %s | %s | %d | %s |\n", round+1, ms(all), ms(times[len(times)/2]),
+			ms(times[len(times)*99/100]), ms(times[len(times)-1]), after-version, spent(before, busy, o.hooks))
 		version = after
 	}
 	return nil

@@ -22,11 +22,8 @@ func newAgent() *cobra.Command {
 			for _, one := range rows {
 				one["target"] = "" // nothing is known against it
 				if breaker, ok := one["breaker"].(row); ok && breaker["state"] == "open" {
-					one["target"] = fmt.Sprintf(
-						"unreachable since %s, next try %s",
-						cell(breaker, "since"),
-						cell(breaker, "next_probe"),
-					)
+					one["target"] = fmt.Sprintf("unreachable since %s, next try %s", cell(breaker, "since"),
+						cell(breaker, "next_probe"))
 				}
 			}
 			return r.show(c, rows, "name", "status", "paused", "target")
@@ -61,24 +58,10 @@ func newExecutor() *cobra.Command {
 		"executor",
 		"What runs the handlers of an environment",
 		command("list ENVIRONMENT", "List the processes, oldest first", func(c *cobra.Command, args []string) error {
-			return report(
-				c,
-				args[0],
-				"processes",
-				"blueprint",
-				"pid",
-				"memory_bytes",
-				"agents",
-				"running",
-				"started",
-				"idle_since",
-				"ending",
-				"modules",
-			)
+			return report(c, args[0], "processes", "blueprint", "pid", "memory_bytes", "agents", "running",
+				"started", "idle_since", "ending", "modules")
 		}),
-		command(
-			"disk ENVIRONMENT",
-			"List virtual environments and sources, used last first",
+		command("disk ENVIRONMENT", "List virtual environments and sources, used last first",
 			func(c *cobra.Command, args []string) error {
 				return report(c, args[0], "folders", "kind", "hash", "bytes", "bytes_alone", "last_used", "in_use")
 			},

@@ -60,34 +60,18 @@ func newCompile() *cobra.Command {
 	projectFlags(c, &f.options)
 	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
-	flags.StringArrayVar(
-		&f.options.DeleteSets,
-		"delete-resource-set",
-		nil,
-		"resource set to remove with a partial export",
-	)
-	flags.StringArrayVar(
-		&f.options.ExportFunctions,
-		"export-plugin",
-		nil,
-		"run this export function instead of those of the configuration",
-	)
+	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil,
+		"resource set to remove with a partial export")
+	flags.StringArrayVar(&f.options.ExportFunctions, "export-plugin", nil,
+		"run this export function instead of those of the configuration")
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
-	flags.StringVar(
-		&f.resources,
-		"resources-json",
-		"",
-		"with --export: write the resources alone to this file, as inmanta export -j does",
-	)
+	flags.StringVar(&f.resources, "resources-json", "",
+		"with --export: write the resources alone to this file, as inmanta export -j does")
 	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
-	flags.Uint64Var(
-		&f.memoryMiB,
-		"memory-max",
-		0,
-		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)",
-	)
+	flags.Uint64Var(&f.memoryMiB, "memory-max", 0,
+		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
 	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
 	f.say.flag(c)

@@ -78,10 +78,7 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 		!slices.ContainsFunc(sites, func(s string) bool { return minorOf(s) == interpreter.Minor }) {
 		o.PythonNote = fmt.Sprintf(
 			"the packages in .env are for Python %s, which this machine does not have: %s, version %s, ran them",
-			minorOf(sites[0]),
-			interpreter.Path,
-			interpreter.Version,
-		)
+			minorOf(sites[0]), interpreter.Path, interpreter.Version)
 	}
 	if len(project.SitePackages) > 0 && len(venv.Lacking(project.SitePackages, interpreter)) == 0 {
 		o.Python = interpreter.Path // all that the modules need lies beside them

@@ -34,12 +34,8 @@ func (f *choice) add(c *cobra.Command) {
 	)
 	flags.IntVar(&f.version, "version", 0, "a version, released or not")
 	flags.StringArrayVar(&f.agents, "agent", nil, "only of this agent; * and ? stand for other text; may be repeated")
-	flags.StringArrayVar(
-		&f.types,
-		"type",
-		nil,
-		"only resources of this type, such as fs::File; * and ? stand for other text; may be repeated",
-	)
+	flags.StringArrayVar(&f.types, "type", nil,
+		"only resources of this type, such as fs::File; * and ? stand for other text; may be repeated")
 	flags.StringArrayVar(&f.resources, "resource", nil, "only this resource; may be repeated")
 	flags.BoolVar(&f.noWait, "no-wait", false, "print the id of the dry run and do not wait for its end")
 }
@@ -68,9 +64,7 @@ func newDryRun() *cobra.Command {
 	group := r.group(
 		"dryrun",
 		"What a version or a commit would change",
-		command(
-			"start ENVIRONMENT VERSION",
-			"Start a dry run of a version and print its id",
+		command("start ENVIRONMENT VERSION", "Start a dry run of a version and print its id",
 			func(c *cobra.Command, args []string) error {
 				version, err := strconv.Atoi(args[1])
 				if err != nil {
@@ -230,18 +224,12 @@ func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []s
 	fmt.Fprintf(
 		out,
 		"%s: %s created, %s changed, %s purged, %s unchanged, %s unknown, %s undefined, %s no longer managed; %s of %s resources not looked at\n",
-		cell(
-			summary,
-			"state",
-		),
+		cell(summary, "state"),
 		cell(counts, "created"),
 		cell(counts, "changed"),
 		cell(counts, "purged"),
 		cell(counts, "unchanged"),
-		cell(
-			counts,
-			"unknown",
-		),
+		cell(counts, "unknown"),
 		cell(counts, "undefined"),
 		cell(counts, "no_longer_managed"),
 		cell(summary, "todo"),

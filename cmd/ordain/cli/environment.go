@@ -9,9 +9,7 @@ import (
 func newEnvironment() *cobra.Command {
 	r := &remote{}
 	var project, repo, branch string
-	create := command(
-		"create NAME",
-		"Make an environment and bind it to a repository",
+	create := command("create NAME", "Make an environment and bind it to a repository",
 		func(c *cobra.Command, args []string) error {
 			var projects []row
 			if err := r.call(c, get, "/api/v2/project", nil, &projects); err != nil {
@@ -43,9 +41,7 @@ func newEnvironment() *cobra.Command {
 	create.Flags().StringVar(&branch, "branch", "", "branch; empty: the repository's own choice")
 	_ = create.MarkFlagRequired("project")
 
-	set := command(
-		"set NAME",
-		"Change the repository or branch of an environment",
+	set := command("set NAME", "Change the repository or branch of an environment",
 		func(c *cobra.Command, args []string) error {
 			var now row
 			if err := r.in(c, args[0], get, "/api/v2/environment/%s", nil, &now); err != nil {
@@ -102,9 +98,7 @@ func newEnvironment() *cobra.Command {
 		command("resume NAME", "Undo halt", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], post, "/api/v2/actions/environment/resume", row{"by": userName()}, nil)
 		}),
-		command(
-			"clear NAME",
-			"Drop versions, resources and compiles, keep the environment",
+		command("clear NAME", "Drop versions, resources and compiles, keep the environment",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], remove, "/api/v2/decommission/%s", nil, nil)
 			},

@@ -118,9 +118,7 @@ func deliveryCommands(r *remote) []*cobra.Command {
 	)
 	list.Flags().StringVar(&state, "state", "", "only these: waiting, started, skipped, failed or refused")
 	list.Flags().IntVar(&limit, "limit", 50, "how many, at most 1000")
-	show := command(
-		"show ENVIRONMENT ID",
-		"Show one webhook with all that it told",
+	show := command("show ENVIRONMENT ID", "Show one webhook with all that it told",
 		func(c *cobra.Command, args []string) error {
 			var one row
 			if err := r.in(c, args[0], get, "/api/v2/deliveries/"+escape(args[1]), nil, &one); err != nil {
@@ -129,9 +127,7 @@ func deliveryCommands(r *remote) []*cobra.Command {
 			return r.showJSON(c, one)
 		},
 	)
-	again := command(
-		"redeliver ENVIRONMENT ID",
-		"Act on a webhook anew, as if the forge had sent it again",
+	again := command("redeliver ENVIRONMENT ID", "Act on a webhook anew, as if the forge had sent it again",
 		func(c *cobra.Command, args []string) error {
 			var one row
 			if err := r.in(c, args[0], post, "/api/v2/deliveries/"+escape(args[1])+"/redeliver", row{}, &one); err != nil {

@@ -8,9 +8,7 @@ import (
 func newNotification() *cobra.Command {
 	r := &remote{}
 	var all bool
-	list := command(
-		"list ENVIRONMENT",
-		"List what nobody read yet, newest first",
+	list := command("list ENVIRONMENT", "List what nobody read yet, newest first",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/notification?limit=1000&sort=last.desc"
 			if !all {
@@ -34,10 +32,7 @@ func newNotification() *cobra.Command {
 		"What people should hear of",
 		list,
 		command("read ENVIRONMENT ID", "Mark one as read", mark(row{"read": true})),
-		command(
-			"clear ENVIRONMENT ID",
-			"Mark one as read and take it off the list",
-			mark(row{"read": true, "cleared": true}),
-		),
+		command("clear ENVIRONMENT ID", "Mark one as read and take it off the list",
+			mark(row{"read": true, "cleared": true})),
 	)
 }

@@ -33,9 +33,7 @@ func newOverride() *cobra.Command {
 		command("end ENVIRONMENT ID", "End an override before its time", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], remove, "/api/v2/override/"+escape(args[1])+"?by="+escape(userName()), nil, nil)
 		}),
-		command(
-			"history ENVIRONMENT",
-			"Who halted, paused and let through, newest first",
+		command("history ENVIRONMENT", "Who halted, paused and let through, newest first",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/interventions", nil, &rows); err != nil {
@@ -52,9 +50,7 @@ func newOverrideStart(r *remote) *cobra.Command {
 	var who person
 	var agents string
 	var lasts time.Duration
-	c := command(
-		"start ENVIRONMENT",
-		"Let changes through for a while, at most 24 hours",
+	c := command("start ENVIRONMENT", "Let changes through for a while, at most 24 hours",
 		func(c *cobra.Command, args []string) error {
 			body, err := who.body()
 			if err != nil {
@@ -78,13 +74,9 @@ func newOverrideStart(r *remote) *cobra.Command {
 			if r.format == "json" {
 				return r.showJSON(c, made)
 			}
-			fmt.Fprintf(
-				c.OutOrStdout(),
-				"changes are let through until %s; `ordain override end %s %s` ends it\n",
-				cell(made, "until"),
-				printable(args[0]),
-				cell(made, "id"),
-			)
+			fmt.Fprintf(c.OutOrStdout(),
+				"changes are let through until %s; `ordain override end %s %s` ends it\n", cell(made, "until"),
+				printable(args[0]), cell(made, "id"))
 			return nil
 		},
 	)

@@ -11,9 +11,7 @@ func newResource() *cobra.Command {
 	r := &remote{}
 	var status, agent string
 	var parked bool
-	list := command(
-		"list ENVIRONMENT",
-		"List resources with their states",
+	list := command("list ENVIRONMENT", "List resources with their states",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/resource?limit=1000"
 			if status != "" {
@@ -39,9 +37,7 @@ func newResource() *cobra.Command {
 	list.Flags().StringVar(&status, "status", "", "only in this state, such as failed")
 	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name holds this")
 	var full bool
-	deploy := command(
-		"deploy ENVIRONMENT",
-		"Try again what is not as intended",
+	deploy := command("deploy ENVIRONMENT", "Try again what is not as intended",
 		func(c *cobra.Command, args []string) error {
 			method := "push_incremental_deploy"
 			if full {
@@ -71,9 +67,7 @@ func newResource() *cobra.Command {
 			}
 			return nil
 		}),
-		command(
-			"logs ENVIRONMENT ID",
-			"Show the log of one resource, newest first",
+		command("logs ENVIRONMENT ID", "Show the log of one resource, newest first",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1])+"/logs?limit=100", nil, &rows); err != nil {
@@ -87,9 +81,7 @@ func newResource() *cobra.Command {
 
 // newWhy makes `ordain resource why`.
 func newWhy(r *remote) *cobra.Command {
-	return command(
-		"why ENVIRONMENT ID",
-		"Say why a resource is not deployed",
+	return command("why ENVIRONMENT ID", "Say why a resource is not deployed",
 		func(c *cobra.Command, args []string) error {
 			var why struct {
 				Sentence string `json:"sentence"`
@@ -151,9 +143,7 @@ func newDrift() *cobra.Command {
 	r := &remote{}
 	var open bool
 	var resource string
-	list := command(
-		"list ENVIRONMENT",
-		"List what was found to be other than the intent, newest first",
+	list := command("list ENVIRONMENT", "List what was found to be other than the intent, newest first",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/drift?limit=1000"
 			if open {
@@ -221,9 +211,7 @@ func newFact() *cobra.Command {
 func newDiscovered() *cobra.Command {
 	r := &remote{}
 	var unmanaged bool
-	list := command(
-		"list ENVIRONMENT",
-		"List what discovery resources found outside",
+	list := command("list ENVIRONMENT", "List what discovery resources found outside",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/discovered?limit=1000"
 			if unmanaged {
@@ -244,9 +232,7 @@ func newDiscovered() *cobra.Command {
 		"discovered",
 		"What was found that the model need not make",
 		list,
-		command(
-			"forget ENVIRONMENT ID",
-			"Forget one; it comes back when it is found again",
+		command("forget ENVIRONMENT ID", "Forget one; it comes back when it is found again",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], remove, "/api/v2/discovered/"+escape(args[1]), nil, nil)
 			},

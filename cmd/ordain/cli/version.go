@@ -28,9 +28,7 @@ func newVersions() *cobra.Command {
 		}),
 		newVersionShow(r),
 		newVersionConfirm(r),
-		command(
-			"release ENVIRONMENT VERSION",
-			"Make a version the intent",
+		command("release ENVIRONMENT VERSION", "Make a version the intent",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/promote", nil, nil)
 			},
@@ -52,9 +50,7 @@ func newVersions() *cobra.Command {
 
 // newVersionShow makes `ordain version show`.
 func newVersionShow(r *remote) *cobra.Command {
-	return command(
-		"show ENVIRONMENT VERSION",
-		"Show one version and, when it is held, what it would take away",
+	return command("show ENVIRONMENT VERSION", "Show one version and, when it is held, what it would take away",
 		func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/desiredstate?limit=1&filter.version=ge:"+escape(args[1])+"&filter.version=le:"+escape(args[1]), nil, &rows); err != nil {
@@ -89,13 +85,8 @@ func newVersionShow(r *remote) *cobra.Command {
 func (r *remote) showHold(c *cobra.Command, hold row) error {
 	out := c.OutOrStdout()
 	if confirmed, ok := hold["confirmed"].(row); ok {
-		fmt.Fprintf(
-			out,
-			"confirmed  by %s at %s: %s\n",
-			cell(confirmed, "by"),
-			cell(confirmed, "at"),
-			cell(confirmed, "reason"),
-		)
+		fmt.Fprintf(out, "confirmed  by %s at %s: %s\n", cell(confirmed, "by"), cell(confirmed, "at"),
+			cell(confirmed, "reason"))
 	}
 	fmt.Fprintf(out, "held       since %s: %s\n", cell(hold, "since"), cell(hold, "text"))
 	if hold["confirmable"] == false {
@@ -205,12 +196,8 @@ func newRollback() *cobra.Command {
 func showRollback(c *cobra.Command, done row) error {
 	out := c.OutOrStdout()
 	if back, ok := done["rolled_back"].(row); ok {
-		fmt.Fprintf(
-			out,
-			"version %s is the intent now: the content of version %s\n",
-			cell(done, "version"),
-			cell(back, "to"),
-		)
+		fmt.Fprintf(out, "version %s is the intent now: the content of version %s\n", cell(done, "version"),
+			cell(back, "to"))
 		if commit := cell(back, "blocked"); commit != "" {
 			fmt.Fprintf(out, "commit %s is blocked\n", commit)
 		}
