@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test short lint verify generate bench parity differ demo fuzz
+.PHONY: help build test short lint verify generate bench parity search nightly matrices demo fuzz
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -7,9 +7,11 @@ help: ## show this
 build: ## build the binary into bin/
 	go build -o bin/ordain ./cmd/ordain
 
-test: ## everything that CI tests: with the race detector, and the large matrices whole
+test: matrices ## everything that CI tests: with the race detector, and the large matrices whole
 	go test -timeout 20m -race ./...
-	go test -timeout 20m ./compiler ./compiler/internal/parity/generate ./compiler/syntax
+
+matrices: ## the large matrices whole, of which go test takes a fixed sample
+	ORDAIN_MATRIX=whole go test -timeout 20m ./compiler ./compiler/internal/parity/generate ./compiler/syntax
 
 short: ## the quick tests only
 	go test -short ./...
@@ -29,19 +31,18 @@ bench: ## measure against the reference (installs it; takes a while)
 	go run ./bench/push
 	go run ./bench/compile
 
-parity: ## compile the corpus with the reference too, show differences, record (ORDAIN_REFERENCE_PYTHON)
-	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write
-	go run ./compiler/internal/parity/record -python "$$ORDAIN_REFERENCE_PYTHON" -write -corpus compiler/testdata/published -stories ""
+PARITY = go run ./compiler/internal/parity/tool
 
-differ: ## compile generated models with the reference too and show differences (ORDAIN_REFERENCE_PYTHON)
-	go run ./compiler/internal/parity/differ -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -feeds -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -heirs -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -wild -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -places -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -turns -errors -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -cross -n 500 -seed $$(date +%s)
-	go run ./compiler/internal/parity/differ -mutate -n 500 -seed $$(date +%s)
+parity: ## compile the corpus with the reference too, show differences, record
+	$(PARITY) record -write
+	$(PARITY) record -write -corpus compiler/testdata/published -stories ""
+
+search: ## compile generated models, new ones each time, with the reference too and show differences
+	for f in careful feeds heirs wild places turns crosses mutants; do \
+	  $(PARITY) search -family $$f -n 500 -seed $$(date +%s) || exit 1; done
+
+nightly: ## compile generated models of all families, from fixed seeds, with the reference too
+	$(PARITY) nightly
 
 demo: ## the whole flow on a sample repository
 	go run ./cmd/ordain demo

@@ -15,15 +15,15 @@ import (
 	"ordain.dev/ordain/internal/python/runtime"
 )
 
-// oneByOne is a host that is told of one call at a time.
+// oneByOne is a host that gets one call at a time.
 type oneByOne struct{ eval.Host }
 
-// TakeOutput hands on what was printed outside of calls.
+// TakeOutput returns what was printed outside of calls.
 func (h oneByOne) TakeOutput() []string {
 	return h.Host.(interface{ TakeOutput() []string }).TakeOutput()
 }
 
-// counting is a host that counts the calls that it is told of before their turn.
+// counting is a host that counts the calls that are posted.
 type counting struct {
 	oneByOne
 	posted *int
@@ -41,9 +41,9 @@ func (h counting) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 // Next implements eval.BatchHost.
 func (h counting) Next() eval.Outcome { return h.Host.(eval.BatchHost).Next() }
 
-// However many calls go to Python at once, the model, the output and the error
-// are those of calls that go one by one.
-func TestCallsAheadAreLikeCallsOneByOne(t *testing.T) {
+// However many calls go to Python at once, the model, the output and the error are
+// the same as when they go one by one.
+func TestPostedCallsAreLikeCallsOneByOne(t *testing.T) {
 	const code = `
 import os
 from inmanta.plugins import plugin, Context
@@ -126,7 +126,7 @@ c = m::whole(3)
 			posted := 0
 			several, severalLog := compile(func(h eval.Host) eval.Host { return counting{oneByOne{h}, &posted} })
 			if posted == 0 {
-				t.Error("no call was made ahead: there is nothing to compare")
+				t.Error("no call was posted, so there is nothing to compare")
 			}
 			if diff := cmp.Diff(single.Output, several.Output); diff != "" {
 				t.Errorf("output: %s", diff)

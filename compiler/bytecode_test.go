@@ -23,11 +23,15 @@ func TestPluginsInBytecode(t *testing.T) {
 		bytecode map[string]string // by what was compiled
 		call     string
 	}{
-		"alone":              {nil, map[string]string{"plugins/__init__.pyc": returns("1")}, "a::f()"},
-		"a package's":        {map[string]string{"plugins/__init__.py": returns("2")}, map[string]string{"plugins/__init__.pyc": returns("1")}, "a::f()"},
-		"plugins.pyc":        {map[string]string{"plugins/__init__.py": returns("2"), "plugins.py": returns("3")}, map[string]string{"plugins.pyc": returns("1")}, "a::f()"},
-		"a file's, alone":    {map[string]string{"plugins/__init__.py": ""}, map[string]string{"plugins/s.pyc": returns("1")}, "a::s::f()"},
-		"a file's, a source": {map[string]string{"plugins/__init__.py": "", "plugins/s.py": returns("1")}, map[string]string{"plugins/s.pyc": returns("2")}, "a::s::f()"},
+		"alone": {nil, map[string]string{"plugins/__init__.pyc": returns("1")}, "a::f()"},
+		"a package's": {map[string]string{"plugins/__init__.py": returns("2")},
+			map[string]string{"plugins/__init__.pyc": returns("1")}, "a::f()"},
+		"plugins.pyc": {map[string]string{"plugins/__init__.py": returns("2"), "plugins.py": returns("3")},
+			map[string]string{"plugins.pyc": returns("1")}, "a::f()"},
+		"a file's, alone": {map[string]string{"plugins/__init__.py": ""},
+			map[string]string{"plugins/s.pyc": returns("1")}, "a::s::f()"},
+		"a file's, a source": {map[string]string{"plugins/__init__.py": "", "plugins/s.py": returns("1")},
+			map[string]string{"plugins/s.pyc": returns("2")}, "a::s::f()"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -51,7 +55,8 @@ func TestPluginsInBytecode(t *testing.T) {
 			for path, text := range c.bytecode {
 				write("compiled.py", text)
 				write("libs/a/"+path, "")
-				out, err := exec.Command(python, "-c", "import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], doraise=True)",
+				out, err := exec.Command(python, "-c",
+					"import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], doraise=True)",
 					filepath.Join(dir, "compiled.py"), filepath.Join(dir, "libs/a", path)).
 					CombinedOutput()
 				if err != nil {

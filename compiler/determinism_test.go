@@ -44,7 +44,8 @@ implementation none for std::Entity:
 end
 implementation motd for Host:
     for n in [1, 2, 3, 4, 5]:
-        self.files += File(path="/etc/{{ n }}", content=m::shout("{{ self.name }} {{ n }}"), options={"z": n, "a": [n, self.name]})
+        text = m::shout("{{ self.name }} {{ n }}")
+        self.files += File(path="/etc/{{ n }}", content=text, options={"z": n, "a": [n, self.name]})
     end
     for f in self.files:
         if f.path != "/etc/1":

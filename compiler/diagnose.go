@@ -13,16 +13,17 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// reading makes a diagnostic of an error from reading files: of the parser, or
-// of the project and its modules.
-func reading(err error) diag.Diagnostic {
+// Diagnose makes a diagnostic of an error from reading files: of the parser, or of the project and its
+// modules.
+func Diagnose(err error) diag.Diagnostic {
 	var parse *syntax.Error
 	if errors.As(err, &parse) {
 		var m *module.Error
 		if !errors.As(err, &m) {
 			d := locate(diag.Diagnostic{
 				Severity: diag.Error, Code: diag.Code(parse.Kind), Kind: parse.Kind,
-				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(), Expected: parse.Expected, Found: parse.Found,
+				Message: parse.Message, Hint: parse.Hint, Trace: parse.Error(), Expected: parse.Expected,
+				Found: parse.Found,
 			}, parse.At)
 			if focus := locate(diag.Diagnostic{}, parse.Focus); focus.Location != nil {
 				d.Focus, d.Source = focus.Location, focus.Source
@@ -44,9 +45,9 @@ func reading(err error) diag.Diagnostic {
 			Message: m.Message, Hint: m.Hint, Trace: m.Error(),
 		}
 		if m.Cause != nil {
-			d.Causes = []diag.Diagnostic{reading(m.Cause)}
+			d.Causes = []diag.Diagnostic{Diagnose(m.Cause)}
 		}
-		if d.Code == diag.Code("") { // upstream it is one of Python's own
+		if d.Code == diag.Code("") { // in the reference it is an exception of Python itself
 			d.Code = diag.Code(cmp.Or(m.Like, module.KindInvalidMetadata))
 		}
 		return locate(d, m.At)
@@ -66,15 +67,14 @@ func reading(err error) diag.Diagnostic {
 	return d
 }
 
-// Failed is the outcome of a compile that could not begin: what it needs could
-// not be installed.
+// Failed is the outcome of a compile that could not begin, because what it needs could not be installed.
 func Failed(err error) *Outcome {
 	doc := export.NewDocument()
-	doc.Diagnostics = append(doc.Diagnostics, reading(err))
+	doc.Diagnostics = append(doc.Diagnostics, Diagnose(err))
 	return &Outcome{Document: doc, Text: doc.Diagnostics[0].Render()}
 }
 
-// panicked makes a diagnostic of a fault of the compiler.
+// panicked is the diagnostic of a panic in the compiler.
 func panicked(cause any, stack []byte) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code("InternalError"), Kind: "ordain.InternalError",
@@ -84,12 +84,13 @@ func panicked(cause any, stack []byte) diag.Diagnostic {
 	}
 }
 
-// tooLarge is for a project that does not fit into the memory it may use.
+// tooLarge is the diagnostic of a project that needs more memory than it may use.
 func tooLarge(limit uint64) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: diag.Code("CompilerException"), Kind: "inmanta.ast.CompilerException",
 		Message: fmt.Sprintf("The project needs more than %d MiB of memory and was given up", limit>>20),
-		Hint:    "is there a file that a program wrote, and too much of it? raise the limit with --memory-max if the project is that large",
+		Hint: "is there a file that a program wrote, and too much of it? raise the limit with --memory-max if " +
+			"the project is that large",
 	}
 }
 
@@ -101,7 +102,7 @@ func warning(w syntax.Warning) diag.Diagnostic {
 	)
 }
 
-// locate adds the place and the source line, where there are any.
+// locate adds the place and the source line, if they are known.
 func locate(d diag.Diagnostic, at syntax.Span) diag.Diagnostic {
 	if at.File == nil || at.Start.Line == 0 {
 		return d
@@ -118,6 +119,3 @@ func locate(d diag.Diagnostic, at syntax.Span) diag.Diagnostic {
 	}
 	return d
 }
-
-// Diagnose makes a diagnostic of an error from reading a file.
-func Diagnose(err error) diag.Diagnostic { return reading(err) }

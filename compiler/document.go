@@ -2,15 +2,15 @@ package compiler
 
 import "ordain.dev/ordain/compiler/modeldoc"
 
-// ModelDocument is what `--model-json` writes: the model, or why there is
-// none, with the resources of its export.
+// ModelDocument is the document of `--model-json`: the model with the resources of its export, or the
+// error.
 func (o *Outcome) ModelDocument() *modeldoc.Document {
 	d := modeldoc.Failed(o.Document.Diagnostics...)
 	if o.Result != nil {
 		d = modeldoc.New(o.Result)
 		if o.Result.Err == nil && !o.Document.Success {
 			d.Success, d.Error = false, modeldoc.Failed(o.Document.Diagnostics...).Error
-			d.Error.Location = nil // people are told a place; for programs errors of an export have none
+			d.Error.Location = nil // people see a place, but for programs errors of an export have none
 		}
 	}
 	if d.Error != nil && !o.crashed {
@@ -38,7 +38,7 @@ func (o *Outcome) ModelDocument() *modeldoc.Document {
 	return d
 }
 
-// resources gives the resources one by one: what it gave is gone with the next.
+// resources yields the resources one by one. Each is valid until the next.
 func (o *Outcome) resources(yield func(modeldoc.Resource) bool) {
 	var text []byte
 	var requires [][]byte

@@ -9,20 +9,19 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 )
 
-// watchMemory is how often a compile with a limit is looked at.
+// watchMemory is the interval at which the memory of a compile with a limit is checked.
 const watchMemory = 50 * time.Millisecond
 
-// watched compiles and gives up when the process uses more memory than it may:
-// ok is false then. The evaluator asks for itself, at its own limit; this is for
-// what comes before it, such as a file whose tree alone is too large. What was
-// given up cannot be stopped: the process is expected to end.
-func (r *run) watched(ctx context.Context) (result *eval.Result, ok bool) {
-	limit := r.o.MemoryMax
+// watched compiles, and gives up when the process uses more memory than it may: then ok is false. The
+// evaluator checks its own limit; this is for what comes before it, such as a file whose tree alone is
+// too large. The goroutine that was given up cannot be stopped: the process is expected to end.
+func (c *compilation) watched(ctx context.Context) (result *eval.Result, ok bool) {
+	limit := c.options.MemoryMax
 	if limit == 0 {
-		return r.guarded(ctx), true
+		return c.guarded(ctx), true
 	}
 	done := make(chan *eval.Result, 1)
-	go func() { done <- r.guarded(ctx) }()
+	go func() { done <- c.guarded(ctx) }()
 	tick := time.NewTicker(watchMemory)
 	defer tick.Stop()
 	for {
@@ -33,7 +32,7 @@ func (r *run) watched(ctx context.Context) (result *eval.Result, ok bool) {
 			if heap() < limit+limit/8 {
 				continue
 			}
-			runtime.GC() // what is dead does not count
+			runtime.GC() // garbage does not count
 			if heap() >= limit+limit/8 {
 				return nil, false
 			}
@@ -41,7 +40,7 @@ func (r *run) watched(ctx context.Context) (result *eval.Result, ok bool) {
 	}
 }
 
-// heap is how many bytes the objects of this process take.
+// heap is the size of the objects of this process in bytes.
 func heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -6,42 +6,127 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// Every model of the corpus comes out as the reference's recorded outcome says,
-// words of messages included, but for what testdata/parity/known.txt names with its
-// verdict; where a model has plug-ins, other words will do. A case named there that is better now has to leave. Every
-// fifth case is compiled with the race detector, all are without it.
-// ORDAIN_PARITY=wide takes those of archives with the option wide too.
+const (
+	corpus    = "testdata/parity"
+	published = "testdata/published"
+)
+
+// TestParity compiles the models of the corpus and compares each with the outcome that was
+// recorded of the reference, words of messages included. testdata/parity/known.txt lists the
+// cases that are known to differ, each with its verdict; a case that is better now has to leave
+// that list. Where a model has plug-ins, words may differ: some are those of the Python version.
+//
+// TestParityWithStd has the cases that need module std.
+//
+// Cases with Python start an interpreter each, so that the test takes a sample of them;
+// ORDAIN_MATRIX=whole takes all.
 func TestParity(t *testing.T) {
-	cases, err := parity.Load("testdata/parity", "eval/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcomes, err := parity.LoadOutcomes("testdata/parity/outcomes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := readKnown(t, filepath.Join("testdata", "parity", "known.txt"))
-	found, noPython := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
+	python := plugintest.Python(t)
+	cases := loadCases(t, corpus, "eval/testdata")
 	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
-		return c.Wide && !wide() || c.Std ||
-			c.HasPython() &&
-				(noPython != nil || testing.Short()) // std has packages of its own: TestParityWithStd compares those
+		return c.NeedsStd() || c.HasPython() && testing.Short()
 	})
-	holdAll(t, cases, outcomes, known, o)
+	compareAll(t, corpus, cases, compiler.Options{CacheDir: t.TempDir(), Python: python})
 }
 
-// wide tells whether cases that are many of a kind are wanted too.
-func wide() bool { return os.Getenv("ORDAIN_PARITY") == "wide" }
+// pythonMinor returns the second part of the version of a Python 3; 0 if there is none.
+func pythonMinor(python string) int {
+	out, err := exec.Command(python, "-c", "import sys; print(sys.version_info.minor)").Output()
+	if err != nil {
+		return 0
+	}
+	minor, _ := strconv.Atoi(strings.TrimSpace(string(out)))
+	return minor
+}
 
+// loadCases loads the cases of a corpus that are compiled in this run.
+func loadCases(t *testing.T, dir string, stories ...string) []parity.Case {
+	t.Helper()
+	cases, err := parity.Load(dir, stories...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(cases, func(c parity.Case) bool {
+		switch {
+		case wholeMatrix():
+			return false
+		case c.HasPython():
+			return !c.InSample(8)
+		}
+		return racedetector.On && !c.InSample(5)
+	})
+}
+
+// wholeMatrix reports whether this run takes all cases, as CI does.
+func wholeMatrix() bool { return os.Getenv("ORDAIN_MATRIX") == "whole" }
+
+// compareAll compiles cases of a corpus and compares them with their recorded outcomes.
+func compareAll(t *testing.T, dir string, cases []parity.Case, o compiler.Options) {
+	t.Helper()
+	outcomes, err := parity.LoadOutcomes(filepath.Join(dir, "outcomes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := pythonMinor(o.Python)
+	cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return c.PythonMinor > minor })
+	known := readKnown(t, filepath.Join(dir, "known.txt"))
+	for id := range known {
+		if outcomes[id] == nil && !strings.HasSuffix(id, "/*") {
+			t.Errorf("known.txt lists %s, which is not a case", id)
+		}
+	}
+	areas := map[string][]parity.Case{}
+	for _, c := range cases {
+		areas[c.Area] = append(areas[c.Area], c)
+	}
+	for area, cases := range areas {
+		for some := range slices.Chunk(cases, 20) {
+			t.Run(area, func(t *testing.T) {
+				t.Parallel()
+				for _, c := range some {
+					compare(t, c, outcomes[c.ID()], known, o)
+				}
+			})
+		}
+	}
+}
+
+// compare compiles a case and compares it with its recorded outcome.
+func compare(t *testing.T, c parity.Case, want *parity.Document, known map[string]parity.Verdict, o compiler.Options) {
+	t.Helper()
+	if want == nil {
+		t.Errorf("%s has no recorded outcome: run make parity", c.ID())
+		return
+	}
+	got, err := parity.Compile(context.Background(), c, t.TempDir(), o)
+	if err != nil {
+		t.Fatalf("%s: %v", c.ID(), err)
+	}
+	verdict, why := parity.Compare(want, got)
+	allowed, listed := known[c.ID()]
+	switch {
+	case !listed && verdict == known[c.Area+"/*"]:
+	case listed && verdict == allowed:
+	case listed:
+		t.Errorf("%s is known as %q and now is %q: %s", c.ID(), allowed, verdict, why)
+	case verdict == parity.Message && c.HasPython(): // some words are those of the Python version
+	case verdict != parity.Same:
+		t.Errorf("%s: %s\n%s", c.ID(), verdict, why)
+	}
+}
+
+// readKnown reads the list of cases that are known to differ, with their verdicts. The name area/*
+// allows a verdict for all cases of an area.
 func readKnown(t *testing.T, path string) map[string]parity.Verdict {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -61,71 +146,4 @@ func readKnown(t *testing.T, path string) map[string]parity.Verdict {
 		known[fields[0]] = parity.Verdict(fields[1])
 	}
 	return known
-}
-
-// A fault of the compiler itself is told like other errors, and asks for a report.
-func TestAFaultOfTheCompilerIsTold(t *testing.T) {
-	out := compiler.RunFailing(t.TempDir(), func() { panic("the sky fell") })
-	if out.Document.Success || len(out.Document.Diagnostics) != 1 {
-		t.Fatalf("a compiler that fails gave %+v", out.Document)
-	}
-	if !strings.Contains(out.Text, "the sky fell") || !strings.Contains(out.Text, "please report it") {
-		t.Errorf("the text is %q", out.Text)
-	}
-	if d := out.ModelDocument(); d.Success || d.Error == nil || !strings.Contains(d.Error.Trace, "parity_test.go") {
-		t.Errorf("the document does not hold the stack: %+v", d.Error)
-	}
-}
-
-// holdAll compiles cases and holds them against their recorded outcomes, some at
-// a time. With the race detector it takes every fifth.
-func holdAll(
-	t *testing.T,
-	cases []parity.Case,
-	outcomes parity.Outcomes,
-	known map[string]parity.Verdict,
-	o compiler.Options,
-) {
-	areas := map[string][]parity.Case{}
-	for n, c := range cases {
-		if !racedetector.On || n%5 == 0 {
-			areas[c.Area] = append(areas[c.Area], c)
-		}
-	}
-	for area, cases := range areas {
-		for some := range slices.Chunk(cases, 20) {
-			t.Run(area, func(t *testing.T) {
-				t.Parallel()
-				for _, c := range some {
-					hold(t, c, outcomes[c.ID()], known, o)
-				}
-			})
-		}
-	}
-}
-
-// hold compiles a case and holds it against its recorded outcome.
-func hold(t *testing.T, c parity.Case, want *parity.Document, known map[string]parity.Verdict, o compiler.Options) {
-	t.Helper()
-	if want == nil {
-		t.Errorf("%s has no recorded outcome: run make parity", c.ID())
-		return
-	}
-	got, err := parity.Compile(context.Background(), c, t.TempDir(), o)
-	if err != nil {
-		t.Fatalf("%s: %v", c.ID(), err)
-	}
-	verdict, why := parity.Compare(want, got)
-	allowed, listed := known[c.ID()]
-	if all := known[c.Area+"/*"]; !listed && verdict == all { // one line for all cases of the area that differ so
-		return
-	}
-	switch {
-	case listed && verdict == allowed:
-	case listed:
-		t.Errorf("%s is known as %q and now is %q: %s", c.ID(), allowed, verdict, why)
-	case verdict == parity.Message && c.HasPython(): // the version of Python has a say in it
-	case verdict != parity.Same:
-		t.Errorf("%s: %s\n%s", c.ID(), verdict, why)
-	}
 }

@@ -2,7 +2,6 @@ package compiler_test
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,36 +10,31 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
-// Models of published modules compile and export as the reference's recorded
-// outcome says, but for what testdata/published/known.txt names with its
-// verdict; with the race detector every fifth does. ORDAIN_PARITY=wide takes those
-// of archives with the option wide too. The interpreter has the
-// modules and what they import, no inmanta-core.
+// TestPublishedModules compiles and exports models of published modules and compares them with
+// the recorded outcomes of the reference. The interpreter has the modules and what they import,
+// but no inmanta-core.
 func TestPublishedModules(t *testing.T) {
-	holdPublished(t, plugintest.Newest(), nil, func(area string) bool { return !remote[area] })
+	comparePublished(t, plugintest.Newest(), nil, func(area string) bool { return !remote[area] })
 }
 
-// So do those of modules that talk to other systems, in an environment of their own.
+// TestPublishedModulesForOtherSystems does the same with modules that talk to other systems,
+// which have an environment of their own.
 func TestPublishedModulesForOtherSystems(t *testing.T) {
-	holdPublished(t, plugintest.All, nil, func(area string) bool { return remote[area] && area != "sops" })
+	comparePublished(t, plugintest.All, nil, func(area string) bool { return remote[area] && area != "sops" })
 }
 
-// Models decrypt files with the program sops, and edit them. ORDAIN_PARITY=wide
+// TestSops compiles models that decrypt and edit files with the program sops. ORDAIN_MATRIX=whole
 // builds the program where there is none.
 func TestSops(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some compiles with Python")
+		t.Skip("compiles with Python")
 	}
-	path := plugintest.Sops(t, wide()) + string(os.PathListSeparator) + os.Getenv("PATH")
-	holdPublished(
-		t,
-		plugintest.All,
-		append(os.Environ(), "PATH="+path),
-		func(area string) bool { return area == "sops" },
-	)
+	path := plugintest.Sops(t, wholeMatrix()) + string(os.PathListSeparator) + os.Getenv("PATH")
+	env := append(os.Environ(), "PATH="+path)
+	comparePublished(t, plugintest.All, env, func(area string) bool { return area == "sops" })
 }
 
-// remote are the archives that need what plugintest.All has.
+// remote are the archives that need the packages of plugintest.All.
 var remote = map[string]bool{
 	"git-ops":        true,
 	"podman":         true,
@@ -52,51 +46,31 @@ var remote = map[string]bool{
 	"tools":          true,
 }
 
-func holdPublished(t *testing.T, set plugintest.Set, env []string, wanted func(area string) bool) {
+func comparePublished(t *testing.T, set plugintest.Set, env []string, wanted func(area string) bool) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("some hundred compiles with Python")
+		t.Skip("many compiles with Python")
 	}
-	const corpus = "testdata/published"
-	cases, err := parity.Load(corpus)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return !wanted(c.Area) || c.Wide && !wide() })
-	outcomes, err := parity.LoadOutcomes(filepath.Join(corpus, "outcomes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := readKnown(t, filepath.Join(corpus, "known.txt"))
+	cases := slices.DeleteFunc(loadCases(t, published), func(c parity.Case) bool { return !wanted(c.Area) })
 	interpreter := plugintest.Venv(t, set)
-	o := compiler.Options{
+	compareAll(t, published, cases, compiler.Options{
 		CacheDir:     t.TempDir(),
 		Python:       interpreter,
 		SitePackages: []string{plugintest.Site(t, interpreter)},
 		Env:          env,
-	}
-	holdAll(t, cases, outcomes, known, o)
+	})
 }
 
-// The models of the parity corpus that are compiled with std come out as recorded too.
+// TestParityWithStd compiles the cases of the parity corpus that use module std.
 func TestParityWithStd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some hundred compiles with Python")
+		t.Skip("many compiles with Python")
 	}
-	cases, err := parity.Load("testdata/parity")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases = slices.DeleteFunc(cases, func(c parity.Case) bool { return !c.Std || c.Wide && !wide() })
-	outcomes, err := parity.LoadOutcomes("testdata/parity/outcomes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := slices.DeleteFunc(loadCases(t, corpus), func(c parity.Case) bool { return !c.Std })
 	interpreter := plugintest.Venv(t, plugintest.Newest())
-	o := compiler.Options{
+	compareAll(t, corpus, cases, compiler.Options{
 		CacheDir:     t.TempDir(),
 		Python:       interpreter,
 		SitePackages: []string{plugintest.Site(t, interpreter)},
-	}
-	holdAll(t, cases, outcomes, readKnown(t, filepath.Join("testdata", "parity", "known.txt")), o)
+	})
 }

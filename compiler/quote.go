@@ -10,9 +10,8 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// quoter adds the lines of files that the compiler itself does not read, such
-// as plug-ins and project.yml, to diagnostics, and shortens paths of files in
-// the project.
+// quoter adds to diagnostics the source lines of files that the compiler itself does not parse, such as
+// plug-ins and project.yml, and shortens paths of files in the project.
 type quoter struct {
 	dir   string
 	lines map[string][]string
@@ -56,7 +55,7 @@ func (q *quoter) short(path string) string {
 	return path
 }
 
-// line reads a line of a file; empty when that cannot be done.
+// line is a line of a file; empty when it cannot be read.
 func (q *quoter) line(path string, n int) string {
 	lines, read := q.lines[path]
 	if !read {
@@ -69,7 +68,7 @@ func (q *quoter) line(path string, n int) string {
 	return strings.TrimRight(lines[n-1], "\r")
 }
 
-// readLines reads the lines of the first of the files that is there.
+// readLines reads the lines of the first of the files that exists.
 func readLines(paths ...string) []string {
 	const most = 1 << 20
 	for _, path := range paths {

@@ -1,47 +1,39 @@
 package compiler_test
 
 import (
-	"os/exec"
-	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
-	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
-// The second compile of a project, which remembers what the first one loaded
-// and imports only what it uses, comes to the same end: model, output,
-// warnings, resources and errors. With the race detector every fifth of the
-// cases is compiled.
-func TestTheSecondCompileIsLikeTheFirst(t *testing.T) {
+// TestSecondCompileIsLikeTheFirst compiles projects twice. The second compile remembers what the
+// first one loaded, and imports only what it uses; model, output, warnings, resources and errors
+// have to be the same.
+func TestSecondCompileIsLikeTheFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles many cases twice")
 	}
-	found, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		t.Skip("no python3 on this machine")
-	}
-	cases, err := parity.Load(filepath.Join("testdata", "parity"))
+	python := plugintest.Python(t)
+	cases, err := parity.Load(corpus)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var some []parity.Case
-	for n, c := range cases {
-		// Some of each area suffice, but for the one that is about this.
-		if !c.Std && c.HasPython() && (n%4 == 0 || c.Area == "py_entangled") {
-			some = append(some, c)
-		}
+	n := uint32(24)
+	if wholeMatrix() {
+		n = 12
 	}
-	if len(some) < 20 {
-		t.Errorf("only %d cases have plug-ins", len(some))
+	cases = slices.DeleteFunc(cases, func(c parity.Case) bool {
+		sampled := c.InSample(n) || c.Area == "py_entangled" && c.InSample(n/6) // which is about this
+		return c.Std || !c.HasPython() || !sampled
+	})
+	if len(cases) < 20 {
+		t.Errorf("only %d cases have plug-ins", len(cases))
 	}
-	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
-	for n, c := range some {
-		if racedetector.On && n%5 > 0 {
-			continue
-		}
+	o := compiler.Options{CacheDir: t.TempDir(), Python: python}
+	for _, c := range cases {
 		t.Run(c.ID(), func(t *testing.T) {
 			t.Parallel()
 			compileTwice(t, c, o)
@@ -64,14 +56,11 @@ func compileTwice(t *testing.T, c parity.Case, o compiler.Options) {
 	}
 }
 
-// A model that imports one more submodule than the compile before it has that
-// one's plug-ins, and what is wrong with them, and loses both with the import.
+// TestPluginsComeAndGoWithImports compiles a project several times. A model that imports one more
+// submodule than before has that module's plug-ins, and their errors, until the import is gone.
 func TestPluginsComeAndGoWithImports(t *testing.T) {
-	found, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		t.Skip("no python3 on this machine")
-	}
-	o := compiler.Options{CacheDir: t.TempDir(), Python: strings.TrimSpace(string(found))}
+	python := plugintest.Python(t)
+	o := compiler.Options{CacheDir: t.TempDir(), Python: python}
 	dir := t.TempDir()
 	const plugins = "from inmanta.plugins import plugin\n\n@plugin\ndef f() -> str:\n    return __name__\n"
 	files := map[string]string{
@@ -81,7 +70,8 @@ func TestPluginsComeAndGoWithImports(t *testing.T) {
 		"libs/m/model/wrong.cf":      "",
 		"libs/m/plugins/__init__.py": plugins,
 		"libs/m/plugins/sub.py":      plugins,
-		"libs/m/plugins/wrong.py":    "from inmanta.plugins import plugin\n\n@plugin\ndef f(x: \"nowhere\") -> str:\n    return x\n",
+		"libs/m/plugins/wrong.py": "from inmanta.plugins import plugin\n\n@plugin\ndef f(x: \"nowhere\") -> " +
+			"str:\n    return x\n",
 	}
 	for _, step := range []struct{ model, kind string }{
 		{"import m\nx = m::f()\n", ""},

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/api"
+	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
@@ -160,7 +161,8 @@ func (s *Server) Stop() { s.running.Stop() }
 // claim makes the directories, takes the state directory for this process and opens the log.
 func (s *Server) claim() (err error) {
 	o := s.cfg.Options
-	if s.layout, err = layout.New(layout.Config{StateDir: o.StateDir, LogDir: o.LogDir, CacheDir: o.CacheDir}); err != nil {
+	if s.layout, err = layout.New(layout.Config{StateDir: o.StateDir, LogDir: o.LogDir,
+		CacheDir: o.CacheDir}); err != nil {
 		return err
 	}
 	lock, err := s.layout.Lock()
@@ -208,7 +210,7 @@ func (s *Server) publicURL() string {
 }
 
 // doors mounts what answers HTTP.
-func (s *Server) doors(records *store.Store) (http.Handler, error) {
+func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
@@ -219,7 +221,9 @@ func (s *Server) doors(records *store.Store) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := console.New(console.Config{Control: s.control, Logger: s.log})
+	pages, err := console.New(console.Config{
+		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
+	})
 	if err != nil {
 		return nil, err
 	}

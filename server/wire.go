@@ -73,7 +73,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}); err != nil {
 		return nil, err
 	}
-	return s.doors(records)
+	return s.doors(records, events)
 }
 
 // gitConfig is the configuration of a Syncer whose checkouts keep these names.

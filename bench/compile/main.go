@@ -98,7 +98,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	var rows []*row
-	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // also when it is interrupted: what was measured so far
+	defer func() { report(os.Stdout, o.runs, b.version, rows) }() // what was measured so far
 	chosen, err := shapesNamed(o.shapes)
 	if err != nil {
 		return err

@@ -76,8 +76,7 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 			short,
 			len(positional),
 			len(args),
-		).Coded(diag.WrongArguments).
-			Hinted(program.SuggestCall(sig, namesOf(named)))
+		).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
 	}
 	open := false
 	check := func(i int, v types.Value) (types.Value, *Error) {
@@ -129,15 +128,13 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 				"%s() got multiple values for argument '%s'",
 				short,
 				g.name,
-			).Coded(diag.WrongArguments).
-				Hinted(program.SuggestCall(sig, namesOf(named)))
+			).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
 		case i < 0 && varkeywords < 0:
 			return false, program.RuntimeError(
 				"%s() got an unexpected keyword argument: '%s'",
 				short,
 				g.name,
-			).Coded(diag.WrongArguments).
-				Hinted(program.SuggestCall(sig, namesOf(named)))
+			).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
 		case i < 0:
 			i = varkeywords
 		default:

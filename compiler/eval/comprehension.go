@@ -106,8 +106,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		return program.TypingError(
 			"A list comprehension in a direct execute context can only be applied to lists, got %s",
 			types.PythonName(iterable),
-		).Coded(diag.WrongOperand).
-			In(u.n)
+		).Coded(diag.WrongOperand).In(u.n)
 	}
 	if !ok {
 		if u.c != nil &&
@@ -119,8 +118,7 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		return program.TypingError(
 			"A list comprehension can only be applied to lists and relations, got %s",
 			types.PythonName(iterable),
-		).Coded(diag.WrongOperand).
-			In(u.n)
+		).Coded(diag.WrongOperand).In(u.n)
 	}
 	if received := len(u.results); received == 0 {
 		for _, item := range l.Items {
@@ -130,8 +128,8 @@ func (u *comprehensionUnit) run(r *run) *Error {
 		}
 	} else if received != len(l.Items) && !isUnknown(iterable) { // `[x.a, x.a]` passes the elements of x.a on once
 		return program.NewError("InvalidCompilerState", "Invalid compiler state, this likely indicates a bug in "+
-			"the compiler. Details: list comprehension helper received some but not all values gradually").
-			In(u.n).Hinted("the same relation stands in the list twice, and got elements later: name it once")
+			"the compiler. Details: list comprehension helper received some but not all values gradually",
+		).In(u.n).Hinted("the same relation stands in the list twice, and got elements later: name it once")
 	}
 	f := make(frame, len(u.results))
 	copy(f, u.results)

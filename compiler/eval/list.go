@@ -100,8 +100,7 @@ func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Valu
 		return nil, program.TypingError(
 			"dict lookup is only possible on dicts, %s is not an object",
 			types.Text(of),
-		).Coded(diag.WrongOperand).
-			In(n)
+		).Coded(diag.WrongOperand).In(n)
 	}
 	key, err := r.eval(n.Key, s, f)
 	if err != nil {
@@ -115,8 +114,7 @@ func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Valu
 		return nil, program.TypingError(
 			"dict keys must be string, %s is not a string",
 			types.Text(key),
-		).Coded(diag.WrongOperand).
-			In(n)
+		).Coded(diag.WrongOperand).In(n)
 	}
 	v, ok := d.Values[string(k)]
 	if !ok {

@@ -44,15 +44,13 @@ func (u *conditionUnit) run(r *run) *Error {
 		return program.TypingError(
 			"Invalid value `%s`: the guard condition for a list comprehension must be a boolean expression",
 			types.Text(cond),
-		).In(u.n).
-			Coded(diag.NoBoolean)
+		).In(u.n).Coded(diag.NoBoolean)
 	}
 	if !ok {
 		return program.RuntimeError(
 			"Invalid value `%s`: the condition for a conditional expression must be a boolean expression",
 			types.Text(cond),
-		).In(u.n).
-			Coded(diag.NoBoolean)
+		).In(u.n).Coded(diag.NoBoolean)
 	}
 	branch := u.n.Then
 	if !truth {

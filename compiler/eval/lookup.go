@@ -77,8 +77,10 @@ func (u *lookupUnit) run(r *run) *Error {
 			return e
 		}
 		if attr.End == nil {
-			return program.TypingError("short index lookup is only possible on relations, %s is an attribute", n.Rel).
-				In(n)
+			return program.TypingError(
+				"short index lookup is only possible on relations, %s is an attribute",
+				n.Rel,
+			).In(n)
 		}
 		if attr.End.Inverse == nil {
 			return program.TypingError(

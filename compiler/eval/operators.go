@@ -76,8 +76,7 @@ func compare(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 			"Can only concatenate str (not '%s' (%s)) to str",
 			types.PythonName(b),
 			types.Repr(b),
-		).Coded(diag.WrongOperand).
-			In(n)
+		).Coded(diag.WrongOperand).In(n)
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
 		return nil, program.TypingError("Can only compare numbers.").Coded(diag.WrongOperand).In(n)
@@ -117,8 +116,7 @@ func arithmetic(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 				"Can only concatenate str (not '%s' (%s)) to str",
 				types.PythonName(b),
 				types.Repr(b),
-			).Coded(diag.WrongOperand).
-				In(n)
+			).Coded(diag.WrongOperand).In(n)
 		}
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
@@ -176,11 +174,8 @@ func (r *run) contains(n *program.Binary, a, b types.Value) (types.Value, *Error
 		_, have := b.Values[k]
 		return types.Bool(have), nil
 	}
-	return nil, blameBinary(
-		n,
-		program.TypingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b)).
-			Coded(diag.WrongOperand),
-	)
+	e := program.TypingError("Operand two of 'in' can only be a list or dict (%s)", types.Text(b))
+	return nil, blameBinary(n, e.Coded(diag.WrongOperand))
 }
 
 func (r *run) evalMatching(n *program.Matching, s *scope, f frame) (types.Value, *Error) {

@@ -14,8 +14,8 @@ import (
 	"ordain.dev/ordain/internal/jsontext"
 )
 
-// canonical rewrites JSON so that equal values have equal bytes: keys sorted,
-// no blanks, one way to write each string. Numbers stay as they are written.
+// canonical rewrites JSON so that equal values have equal bytes: keys are sorted, there are no
+// blanks, and there is one way to write each string. Numbers stay as they are written.
 func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && raw[0] != '"' {
 		return raw, nil
@@ -73,10 +73,10 @@ func writeCanonical(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// writeText writes a string as JSON without the escapes for HTML.
+// writeText writes a string as JSON, without escapes for HTML.
 func writeText(b *bytes.Buffer, s string) { b.Write(jsontext.AppendString(b.AvailableBuffer(), s)) }
 
-// appendObject writes the fields of a resource, whose values are canonical already.
+// appendObject writes the fields of a resource; their values are canonical already.
 func (it *item) appendObject(b []byte) []byte {
 	b = append(b, '{')
 	first := true
@@ -94,11 +94,9 @@ func (it *item) appendObject(b []byte) []byte {
 	return append(b, '}')
 }
 
-// attributeHash is the hash that tells whether a resource has to be deployed again.
-// The scratch is used again for the next one.
-func attributeHash(attributes json.RawMessage, requires []intent.ResourceID, scratch *[]byte) string {
-	b := append((*scratch)[:0], attributes...)
-	b = append(b, "\n["...)
+// attributeHash is the hash by which the server sees whether a resource has changed.
+func attributeHash(attributes json.RawMessage, requires []intent.ResourceID) string {
+	b := append(slices.Clone(attributes), "\n["...)
 	for i, id := range requires {
 		if i > 0 {
 			b = append(b, ',')
@@ -106,9 +104,6 @@ func attributeHash(attributes json.RawMessage, requires []intent.ResourceID, scr
 		b = jsontext.AppendString(b, id.String())
 	}
 	b = append(b, ']')
-	*scratch = b
 	sum := sha256.Sum256(b)
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], sum[:])
-	return string(text[:])
+	return hex.EncodeToString(sum[:])
 }

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
 	"sync"
 
 	"ordain.dev/ordain/compiler/module"
@@ -28,8 +27,8 @@ import (
 //	+ those that define the references in its resources
 //	+ what their Python files import of other modules, and so on
 //
-// and per module all its Python files, its distribution's other packages, and
-// its requirements but for inmanta-core and for modules that are sent along.
+// and of each module all its Python files, the other packages of its distribution, and its
+// requirements but for inmanta-core and for modules that are sent along.
 func (e *exporter) code() error {
 	if err := e.uploads(); err != nil {
 		return err
@@ -39,7 +38,7 @@ func (e *exporter) code() error {
 		if used[it.id.Type] == nil {
 			used[it.id.Type] = map[string]bool{}
 		}
-		for _, name := range it.rarely().references {
+		for _, name := range it.references {
 			used[it.id.Type][name] = true
 		}
 	}
@@ -50,10 +49,11 @@ func (e *exporter) code() error {
 	var reply struct {
 		Modules map[string][]string `json:"modules"`
 	}
-	if err := e.host.Request("export_code", plugin.CodeOf{Types: names}, &reply, e.heap, "looking for the handlers"); err != nil {
+	if err := e.host.Request("export_code", plugin.CodeOf{Types: names}, &reply, e.heap,
+		"looking for the handlers"); err != nil {
 		return err
 	}
-	sources := <-e.sources
+	sources := e.sources
 	for _, name := range names {
 		wanted := map[string]bool{}
 		for _, python := range reply.Modules[name] {
@@ -76,25 +76,7 @@ func (e *exporter) code() error {
 	return nil
 }
 
-// readSources reads the Python code of all modules while Python is busy.
-func readSources(modules []*module.Module) <-chan *sources {
-	ready := make(chan *sources, 1)
-	s := &sources{byName: map[string]*module.Module{}, read: map[string]*moduleCode{}, files: map[string][]byte{}}
-	for _, m := range modules {
-		s.byName[m.Name] = m
-	}
-	go func() {
-		for _, m := range modules {
-			if _, err := s.module(m.Name); err != nil {
-				break // the one who needs it will meet it again
-			}
-		}
-		ready <- s
-	}()
-	return ready
-}
-
-// uploads takes over the files that resource classes uploaded.
+// uploads takes over the files that resource classes uploaded with Exporter.upload_file.
 func (e *exporter) uploads() error {
 	for {
 		var reply struct {
@@ -121,11 +103,19 @@ func topModule(python string) string {
 	return name
 }
 
-// sources reads the code of modules, each once.
+// sources reads the Python code of modules, each once.
 type sources struct {
 	byName map[string]*module.Module
 	read   map[string]*moduleCode
 	files  map[string][]byte
+}
+
+func newSources(modules []*module.Module) *sources {
+	s := &sources{byName: map[string]*module.Module{}, read: map[string]*moduleCode{}, files: map[string][]byte{}}
+	for _, m := range modules {
+		s.byName[m.Name] = m
+	}
+	return s
 }
 
 // moduleCode is the Python side of one module.
@@ -162,8 +152,8 @@ func (s *sources) code(name string, wanted map[string]bool) (intent.ResourceCode
 	return code, nil
 }
 
-// importsOf finds what a Python file imports, also inside of functions: the
-// modules of the model, and the distributions that inmanta-core would bring.
+// importsOf notes what a Python file imports, inside of functions too: modules of the model,
+// and distributions that inmanta-core would have installed.
 func importsOf(content []byte, modules, implied map[string]bool) {
 	for line := range bytes.Lines(content) {
 		words := bytes.Fields(line)
@@ -220,25 +210,27 @@ func (s *sources) module(name string) (*moduleCode, error) {
 	return code, nil
 }
 
-// byCore names the distributions of packages that inmanta-core requires.
-// Modules use them and count on inmanta-core to bring them, which is not
-// installed here.
+// byCore maps packages to the distributions that inmanta-core requires for them. Modules import
+// them without requiring them, but inmanta-core is not installed here.
 var byCore = map[string]string{
 	"yaml": "pyyaml", "pydantic": "pydantic", "jinja2": "jinja2", "email_validator": "email-validator",
-	"more_itertools": "more-itertools", "packaging": "packaging", "dateutil": "python-dateutil", "ruamel": "ruamel-yaml",
+	"more_itertools": "more-itertools", "packaging": "packaging", "dateutil": "python-dateutil",
+	"ruamel":  "ruamel-yaml",
 	"tornado": "tornado", "toml": "toml", "cryptography": "cryptography", "typing_extensions": "typing-extensions",
-	"typing_inspect": "typing-inspect", "jsonpath_ng": "jsonpath-ng", "click": "click", "jwt": "pyjwt", "nacl": "pynacl",
-	"texttable": "texttable", "colorlog": "colorlog", "docstring_parser": "docstring-parser", "setproctitle": "setproctitle",
+	"typing_inspect": "typing-inspect", "jsonpath_ng": "jsonpath-ng", "click": "click", "jwt": "pyjwt",
+	"nacl":      "pynacl",
+	"texttable": "texttable", "colorlog": "colorlog", "docstring_parser": "docstring-parser",
+	"setproctitle": "setproctitle",
 }
 
-// distribution is the name in a requirement, in the one way to write it.
+// distribution is the normalised name in a requirement.
 func distribution(requirement string) string {
 	return strings.ToLower(
 		strings.NewReplacer("_", "-", ".", "-").Replace(requirementName().FindString(strings.TrimSpace(requirement))),
 	)
 }
 
-// add takes a file into the code of a module and the document.
+// add reads a file into the code of a module.
 func (s *sources) add(code *moduleCode, path, as string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -255,8 +247,8 @@ func (s *sources) add(code *moduleCode, path, as string) ([]byte, error) {
 	return content, nil
 }
 
-// others adds the packages that a distribution brings beside inmanta_plugins,
-// such as code that a handler runs on its target.
+// others adds the packages that a distribution has beside inmanta_plugins, such as code that a
+// handler runs on its target.
 func (s *sources) others(m *module.Module, code *moduleCode) error {
 	if m.Generation != 2 {
 		return nil
@@ -290,7 +282,7 @@ func (s *sources) others(m *module.Module, code *moduleCode) error {
 	return nil
 }
 
-// besides names the other top-level packages of a module's distribution.
+// besides lists the other top-level packages of a module's distribution.
 func besides(base string, m *module.Module) []string {
 	if m.Editable {
 		var found []string
@@ -329,8 +321,8 @@ func isPackage(dir string) bool {
 
 var requirementName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`) })
 
-// external reports whether a requirement must be installed: inmanta-core is
-// answered by the worker's own runtime, and loaded modules are sent along.
+// external reports whether a requirement must be installed. The worker's own runtime takes the
+// place of inmanta-core, and loaded modules are sent along.
 func (s *sources) external(requirement string) bool {
 	name := distribution(requirement)
 	if name == "" || name == "inmanta-core" || name == "inmanta" {

@@ -16,20 +16,19 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// dependencies finds what requires what, and which resource set each is in.
+// dependencies finds what each resource requires and which resource set it is in. It runs
+// dependency managers and export functions, which may change both.
 func (e *exporter) dependencies() error {
-	e.inParts(len(e.items), func(from, to int) {
-		for _, it := range e.items[from:to] {
-			if e.of(it.instance) != it {
-				continue
-			}
-			for _, other := range e.instances(it.instance, "requires") {
-				if needed := e.of(other); needed != nil {
-					it.requires = append(it.requires, needed)
-				}
+	for _, it := range e.items {
+		if e.of(it.instance) != it {
+			continue
+		}
+		for _, other := range e.instances(it.instance, "requires") {
+			if needed := e.of(other); needed != nil {
+				it.requires = append(it.requires, needed)
 			}
 		}
-	})
+	}
 	if err := e.resourceSets(); err != nil {
 		return err
 	}
@@ -49,18 +48,18 @@ func (e *exporter) dependencies() error {
 	if err := e.write(); err != nil {
 		return err
 	}
-	return e.fit()
+	return e.refuseUnfit()
 }
 
-// fit refuses values that are none of JSON. Dependency managers and export
-// functions have run by then, as in the reference.
-func (e *exporter) fit() error {
+// refuseUnfit refuses values that JSON does not have. As in the reference, dependency managers
+// and export functions run before that.
+func (e *exporter) refuseUnfit() error {
 	for _, it := range e.items {
-		for _, unfit := range it.rarely().unfit {
-			e.wrong.add(fail("TypeError", "%s", unfit[0]).hint("%s", unfit[1]).at(it.instance), it.instance)
+		for _, unfit := range it.unfit {
+			e.failures.add(fail("TypeError", "%s", unfit[0]).hint("%s", unfit[1]).at(it.instance), it.instance)
 		}
 	}
-	return e.wrong.err()
+	return e.failures.err()
 }
 
 // functionsRequest is the request export_functions.
@@ -69,8 +68,7 @@ type functionsRequest struct {
 	modules []*module.Module
 }
 
-// PythonModules are those that the request needs: which module registered a
-// function is known when all are imported.
+// PythonModules are all modules: only an import tells which of them registers a function.
 func (r functionsRequest) PythonModules() []string {
 	var names []string
 	for _, m := range r.modules {
@@ -81,7 +79,7 @@ func (r functionsRequest) PythonModules() []string {
 	return names
 }
 
-// instances reads a relation.
+// instances are the instances in a relation.
 func (e *exporter) instances(of types.Instance, name string) []types.Instance {
 	read := e.heap.Attribute(of, name)
 	if read.State != eval.Known {
@@ -140,7 +138,7 @@ func (e *exporter) resourceSets() error {
 	e.doc.ResourceSets = append(e.doc.ResourceSets, slices.Sorted(maps.Keys(names))...)
 	e.doc.RemovedSets = append(
 		e.doc.RemovedSets,
-		e.in.DeleteSets...) // one that the model has too is for the server to refuse
+		e.in.DeleteSets...) // the server refuses one that the model has too
 	slices.Sort(e.doc.RemovedSets)
 	e.doc.RemovedSets = slices.Compact(e.doc.RemovedSets)
 	return nil
@@ -148,25 +146,29 @@ func (e *exporter) resourceSets() error {
 
 // dependenciesRequest is the request export_dependencies.
 type dependenciesRequest struct {
-	Modules  []string  `json:"modules"`  // Python modules of the managers and of the resources' classes
-	Managers []string  `json:"managers"` // all, in the order in which they register; none when none has anything to do
+	Modules []string `json:"modules"` // Python modules of the managers and of the resources' classes
+	// Managers are all managers, in the order in which they register; none at all when
+	// none of them has anything to do.
+	Managers []string  `json:"managers"`
 	Rows     [][10]any `json:"rows"`
 }
 
 // PythonModules are those that the request needs.
 func (r dependenciesRequest) PythonModules() []string { return r.Modules }
 
-// graph is which resources Python has, by places: first those that it was
-// given, then those that came.
+// graph is what dependency managers and export functions did to the resources. It numbers
+// them: first the rows of the request, then New.
 type graph struct {
-	Required map[string][]int `json:"required"` // all that is required now, where that is not as it was
-	New      [][]string       `json:"new"`      // ids of all that came
+	Required map[string][]int `json:"required"` // what each resource requires now, where that changed
+	New      [][]string       `json:"new"`      // ids of all resources that Python added
 	Removed  []int            `json:"removed"`
-	Lost     []string         `json:"lost"` // an id, and that which it requires in vain
+	// Missing is the id of a resource, and the id of a resource that it requires and that
+	// does not exist; empty: none.
+	Missing []string `json:"lost"`
 }
 
-// whole is a resource as it writes itself.
-type whole struct {
+// writtenResource is a resource as its Python object writes it.
+type writtenResource struct {
 	id         []string
 	requires   [][]string
 	attributes json.RawMessage
@@ -174,13 +176,13 @@ type whole struct {
 }
 
 // UnmarshalJSON reads [id, requires, attributes, undefined].
-func (w *whole) UnmarshalJSON(raw []byte) error {
+func (w *writtenResource) UnmarshalJSON(raw []byte) error {
 	parts := []any{&w.id, &w.requires, &w.attributes, &w.undefined}
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
 	if len(parts) != 4 {
-		return errors.New("a whole resource has four parts")
+		return errors.New("a written resource has four parts")
 	}
 	return nil
 }
@@ -196,12 +198,12 @@ func (e *exporter) hasManagers() bool {
 	return false
 }
 
-// manage has Python make objects of all resources, for dependency managers, for
-// export functions and for resources that write themselves. Without any of
-// these there are no objects.
+// manage has Python make objects of all resources and runs the dependency managers on them.
+// Objects are needed for export functions too, and for resources that write themselves;
+// without any of these there are none.
 func (e *exporter) manage() error {
-	held := slices.ContainsFunc(e.items, func(it *item) bool { return it.rarely().held > 0 })
-	// Their classes may do anything while a manager looks at them.
+	held := slices.ContainsFunc(e.items, func(it *item) bool { return it.held > 0 })
+	// A held resource may do anything when a manager reads it.
 	managers := e.hasManagers() || held && len(e.managers) > 0
 	if !managers && !held && len(e.in.Functions) == 0 {
 		return nil
@@ -237,7 +239,7 @@ func (e *exporter) manage() error {
 	return e.connect(&reply)
 }
 
-// objectRow is what Python makes an object of.
+// objectRow is what Python makes the object of a resource of.
 func (e *exporter) objectRow(it *item, index map[*item]int) (row [10]any, err error) {
 	instance, err := e.host.Encode(it.instance, e.heap)
 	if err != nil {
@@ -247,63 +249,64 @@ func (e *exporter) objectRow(it *item, index map[*item]int) (row [10]any, err er
 	for _, other := range it.requires {
 		requires = append(requires, index[other])
 	}
-	rare := it.rarely()
 	var fields map[string]json.RawMessage
-	if rare.held == 0 {
+	if it.held == 0 {
 		if fields, err = it.fields(); err != nil {
 			return row, err
 		}
 	}
 	return [10]any{
-		it.kind.Name, it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value, instance, fields, requires, rare.undefined, rare.held,
+		it.kind.Name, it.id.Type, it.id.Agent, it.id.Attribute, it.id.Value,
+		instance, fields, requires, it.undefined, it.held,
 	}, nil
 }
 
-func (e *exporter) place(n int) (*item, error) {
+// numbered returns the resource to which Python gives a number.
+func (e *exporter) numbered(n int) (*item, error) {
 	if n < 0 || n >= len(e.known) {
-		return nil, fmt.Errorf("export: the worker names resource %d, which there is not", n)
+		return nil, fmt.Errorf("export: the worker names resource %d, which does not exist", n)
 	}
 	return e.known[n], nil
 }
 
-// at is place for numbers that are keys.
-func (e *exporter) at(text string) (*item, error) {
+// atKey does the same for a number that is the key of a JSON object.
+func (e *exporter) atKey(text string) (*item, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return nil, fmt.Errorf("export: the worker names a resource %q: %w", text, err)
 	}
-	return e.place(n)
+	return e.numbered(n)
 }
 
-// connect does to the resources what dependency managers did.
+// connect applies to the resources what Python did to them.
 func (e *exporter) connect(now *graph) error {
-	if len(now.Lost) == 2 {
-		made := fail("KeyError", "%s", now.Lost[1]).
-			hint("a dependency manager made %s require this resource, which does not exist", now.Lost[0])
+	if len(now.Missing) == 2 {
+		made := fail("KeyError", "%s", now.Missing[1]).
+			hint("a dependency manager made %s require this resource, which does not exist", now.Missing[0])
 		for _, it := range e.known {
-			if it.id.String() == now.Lost[0] {
+			if it.id.String() == now.Missing[0] {
 				made = made.at(it.instance)
 			}
 		}
 		return made
 	}
-	for _, parts := range now.New[min(len(now.New), e.came):] {
+	for _, parts := range now.New[min(len(now.New), e.added):] {
 		id, err := idOf(parts)
 		if err != nil {
 			return err
 		}
 		it := &item{id: id}
 		e.known, e.items = append(e.known, it), append(e.items, it)
-		e.came++
+		e.added++
 	}
 	for text, places := range now.Required {
-		it, err := e.at(text)
+		it, err := e.atKey(text)
 		if err != nil {
 			return err
 		}
 		it.requires = nil
 		for _, n := range places {
-			needed, err := e.place(n)
+			needed, err := e.numbered(n)
 			if err != nil {
 				return err
 			}
@@ -312,7 +315,7 @@ func (e *exporter) connect(now *graph) error {
 	}
 	gone := map[*item]bool{}
 	for _, n := range now.Removed {
-		it, err := e.place(n)
+		it, err := e.numbered(n)
 		if err != nil {
 			return err
 		}
@@ -322,18 +325,18 @@ func (e *exporter) connect(now *graph) error {
 	return nil
 }
 
-// write takes over what the objects say at the end.
+// write has the Python objects write themselves, and takes over what changed.
 func (e *exporter) write() error {
 	if e.known == nil {
 		return nil
 	}
 	request := struct {
-		Again bool `json:"again"` // something ran since the dependency managers
+		Changed bool `json:"again"` // export functions ran after the dependency managers
 	}{len(e.in.Functions) > 0}
 	var reply struct {
 		graph
 		Changed map[string]map[string]json.RawMessage `json:"changed"`
-		Whole   map[string]whole                      `json:"whole"`
+		Whole   map[string]writtenResource            `json:"whole"`
 	}
 	if err := e.host.Request("export_written", request, &reply, e.heap, "writing the resources"); err != nil {
 		return err
@@ -342,27 +345,27 @@ func (e *exporter) write() error {
 		return err
 	}
 	for text, fields := range reply.Changed {
-		it, err := e.at(text)
+		it, err := e.atKey(text)
 		if err != nil {
 			return err
 		}
-		if err := it.change(fields, &e.written); err != nil {
+		if err := it.change(fields); err != nil {
 			return err
 		}
 	}
-	for text, whole := range reply.Whole {
-		it, err := e.at(text)
+	for text, resource := range reply.Whole {
+		it, err := e.atKey(text)
 		if err != nil {
 			return err
 		}
-		if err := it.replace(whole); err != nil {
+		if err := it.replace(resource); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// acyclic refuses resources that need each other in a circle.
+// acyclic refuses resources that require each other in a cycle.
 func (e *exporter) acyclic() error {
 	var path []*item
 	var walk func(it *item) error
@@ -372,14 +375,14 @@ func (e *exporter) acyclic() error {
 			return nil
 		case entered:
 			start := slices.Index(path, it)
-			told, way := []string{it.id.String()}, []string{it.id.String()}
-			for _, each := range slices.Backward(path[start+1:]) { // told on the way back
-				told = append(told, each.id.String())
+			cycle, way := []string{it.id.String()}, []string{it.id.String()}
+			for _, each := range slices.Backward(path[start+1:]) { // the reference lists it backwards
+				cycle = append(cycle, each.id.String())
 			}
 			for _, each := range append(slices.Clone(path[start+1:]), it) {
 				way = append(way, each.id.String())
 			}
-			return fail("DependencyCycleException", "Cycle in dependencies: [%s]", strings.Join(told, ", ")).
+			return fail("DependencyCycleException", "Cycle in dependencies: [%s]", strings.Join(cycle, ", ")).
 				hint("take one of these requirements out of the model: %s", strings.Join(way, " -> ")).at(it.instance)
 		}
 		it.visited = entered
@@ -401,25 +404,21 @@ func (e *exporter) acyclic() error {
 	return nil
 }
 
-// finish writes the document's resources, on all processors: there are many,
-// and they have nothing to do with each other any more.
+// finish writes the document's resources.
 func (e *exporter) finish() error {
 	slices.SortFunc(e.items, func(a, b *item) int { return compareID(a.id, b.id) })
 	e.doc.Resources = make([]Resource, len(e.items))
-	inParts(len(e.items), func(from, to int) {
-		var scratch []byte
-		for n, it := range e.items[from:to] {
-			made := it.resource()
-			if !e.in.ModelOnly {
-				made.AttributeHash = attributeHash(made.Attributes, made.Requires, &scratch)
-			}
-			e.doc.Resources[from+n] = made
+	for n, it := range e.items {
+		made := it.resource()
+		if !e.in.ModelOnly {
+			made.AttributeHash = attributeHash(made.Attributes, made.Requires)
 		}
-	})
+		e.doc.Resources[n] = made
+	}
 	return e.unknowns()
 }
 
-// resource is the item as the document holds it.
+// resource is the item as the document has it.
 func (it *item) resource() Resource {
 	requires := make([]intent.ResourceID, 0, len(it.requires))
 	for _, other := range it.requires {
@@ -427,17 +426,16 @@ func (it *item) resource() Resource {
 	}
 	slices.SortFunc(requires, compareID)
 	requires = slices.Compact(requires)
-	if needs := it.rarely().needs; needs != nil {
-		requires = needs
+	if it.needs != nil {
+		requires = it.needs
 	}
-	undefined := it.rarely().undefined
-	slices.Sort(undefined)
+	slices.Sort(it.undefined)
 	return Resource{
 		ID:            it.id,
 		Attributes:    it.attributes,
 		Requires:      requires,
 		ResourceSet:   it.resourceSet,
-		Undefined:     slices.Compact(undefined),
+		Undefined:     slices.Compact(it.undefined),
 		SendEvent:     it.sendEvent,
 		ReceiveEvents: it.receiveEvents,
 		ReportOnly:    it.reportOnly,
@@ -458,7 +456,7 @@ func compareID(a, b intent.ResourceID) int {
 	return strings.Compare(a.Value, b.Value)
 }
 
-// unknowns collects the parameters that plug-ins asked for in vain.
+// unknowns collects the parameters that plug-ins asked for and that have no value.
 func (e *exporter) unknowns() error {
 	var reply struct {
 		Unknowns []map[string]string `json:"unknowns"`

@@ -9,12 +9,12 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// DocumentFormat is the number in Document.Format. A reader refuses another.
+// DocumentFormat is the number in Document.Format. A reader refuses any other.
 const DocumentFormat = 1
 
-// Document is all that a compile hands to the server: `ordain compile
-// --export-json FILE` writes it as JSON, for a failed compile too. Equal input
-// gives equal bytes, but for Python, Stages and Output, which tell of the run.
+// Document is the result of a compile for the server: `ordain compile --export-json FILE` writes
+// it as JSON, for a failed compile too. Equal input gives equal bytes, but for Python, Stages
+// and Output, which describe the run.
 type Document struct {
 	Format  int  `json:"format"`
 	Success bool `json:"success"`
@@ -27,7 +27,7 @@ type Document struct {
 	Files map[string][]byte `json:"files"`
 	// Modules are the modules that the model loaded, with their versions.
 	Modules map[string]string `json:"modules"`
-	// Unknowns are the parameters that the model asked for in vain.
+	// Unknowns are the parameters that the model asked for and that have no value.
 	Unknowns []intent.Unknown `json:"unknowns"`
 	// ResourceSets are the names of all resource sets of the model, empty ones too; sorted.
 	ResourceSets []string         `json:"resource_sets"`
@@ -39,8 +39,8 @@ type Document struct {
 	// Settings are environment settings that project.yml asks for.
 	Settings map[string]any `json:"settings,omitempty"`
 
-	// Provenance says where every field of every resource was set; nil where
-	// nothing was exported.
+	// Provenance says where every field of every resource was set; nil when nothing
+	// was exported.
 	Provenance *provenance.Table `json:"provenance,omitempty"`
 
 	Diagnostics []diag.Diagnostic `json:"diagnostics"`
@@ -51,7 +51,7 @@ type Document struct {
 	Stages []Stage  `json:"stages"`
 }
 
-// Resource is one resource as exported; Intent makes the domain value of it.
+// Resource is one exported resource; Intent makes the domain value of it.
 type Resource struct {
 	ID intent.ResourceID `json:"id"`
 	// Attributes is canonical JSON: keys sorted, no blanks; without id, version and requires.
@@ -69,7 +69,7 @@ type Resource struct {
 	Purged        bool     `json:"purged,omitempty"`
 }
 
-// Intent gives the resource as the version of that number holds it.
+// Intent returns the resource as a resource of the numbered version.
 func (r Resource) Intent(version int) intent.Resource {
 	return intent.Resource{
 		ID:            r.ID,
@@ -85,7 +85,7 @@ func (r Resource) Intent(version int) intent.Resource {
 	}
 }
 
-// Stage is how long one part of the compile took.
+// Stage is the time that one stage of the compile took.
 type Stage struct {
 	Name         string  `json:"name"` // parse, plugins, evaluate, resources, code
 	Milliseconds float64 `json:"ms"`
@@ -98,7 +98,7 @@ func NewDocument() *Document {
 	return d
 }
 
-// fill makes what is missing empty: readers find lists and never null.
+// fill makes missing lists and maps empty, so that readers never find null.
 func (d *Document) fill() {
 	d.Format = DocumentFormat
 	d.Resources = notNil(d.Resources)

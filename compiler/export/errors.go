@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// Codes of what can be wrong with an export.
+// Codes of errors of an export.
 const (
 	CodeResource = "E0501" // a resource cannot be made from the model
 	CodeCycle    = "E0502" // resources require each other in a circle
@@ -25,13 +25,14 @@ type FormatError struct{ Got int }
 // Error implements error.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf(
-		"the export document has format %d, and this program reads %d: compile again with the same version as the server",
+		"the export document has format %d, and this program reads %d: compile again with the same version as the "+
+			"server",
 		e.Got,
 		DocumentFormat,
 	)
 }
 
-// fail makes an error of the reference's class.
+// fail makes an error of a class that the reference has.
 func fail(class, format string, args ...any) *Error {
 	code := CodeResource
 	kind := "inmanta.resources." + class
@@ -58,16 +59,16 @@ func (e *Error) hint(format string, args ...any) *Error {
 	return e
 }
 
-// mostFailures is how many different errors of resources are told.
+// mostFailures is how many different errors of resources are reported.
 const mostFailures = 20
 
-// failures are what is wrong with resources: all of it is told.
+// failures are the errors of resources. An export reports all of them.
 type failures struct {
 	list []*Error
 }
 
-// add keeps an error of a resource. One that fails as another one of its type
-// did is counted there.
+// add adds an error of a resource. When another resource failed in the same way, that error
+// counts one more instead.
 func (f *failures) add(err error, instance types.Instance) {
 	made := asError(err).of(instance)
 	for _, have := range f.list {
@@ -81,8 +82,8 @@ func (f *failures) add(err error, instance types.Instance) {
 	}
 }
 
-// repeatedBy reports whether another resource fails in the same way: on the
-// same line of Python or, where that is not known, with the same words.
+// repeatedBy reports whether another resource fails in the same way: on the same line of Python
+// or, if the line is not known, with the same message.
 func (e *Error) repeatedBy(other *Error) bool {
 	if e.Location == nil || other.Location == nil {
 		return e.Location == other.Location && e.Kind == other.Kind && e.Message == other.Message
@@ -90,14 +91,14 @@ func (e *Error) repeatedBy(other *Error) bool {
 	return e.Kind == other.Kind && *e.Location == *other.Location
 }
 
-// err is the first one, with the others.
+// err is the first error, with the others in it; nil when there is none.
 func (f *failures) err() error {
 	if len(f.list) == 0 {
 		return nil
 	}
 	first := f.list[0]
-	for _, more := range f.list[1:] {
-		first.Further = append(first.Further, more.Diagnostic)
+	for _, other := range f.list[1:] {
+		first.Further = append(first.Further, other.Diagnostic)
 	}
 	return first
 }
@@ -114,7 +115,7 @@ func (e *Error) of(i types.Instance) *Error {
 	return e.related("the resource is "+placed.Title()+", made", placed.At())
 }
 
-// other names the instance that was there before.
+// other names the instance that has the same id.
 func (e *Error) other(i types.Instance) *Error {
 	if placed, ok := i.(interface{ At() syntax.Span }); ok {
 		return e.related("the other one is made", placed.At())
@@ -144,7 +145,7 @@ func (e *Error) related(label string, span syntax.Span) *Error {
 	return e
 }
 
-// at says which instance it is about, where that knows its place.
+// at locates the error where the instance was made, if that is known.
 func (e *Error) at(i types.Instance) *Error {
 	if placed, ok := i.(interface{ At() syntax.Span }); ok {
 		if span := placed.At(); span.File != nil {
@@ -163,8 +164,9 @@ func asError(err error) *Error {
 	var raised *plugin.RequestError
 	if errors.As(err, &raised) {
 		d := diag.Diagnostic{
-			Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace, Python: raised.Frames(),
-			Hint: raised.Notes, Raised: raised.Raised(),
+			Severity: diag.Error, Code: CodePython, Kind: raised.Class, Message: raised.Message, Trace: raised.Trace,
+			Python: raised.Frames(),
+			Hint:   raised.Notes, Raised: raised.Raised(),
 		}
 		if cause := raised.Wrapped; cause != nil {
 			d.Causes = []diag.Diagnostic{{Severity: diag.Error, Kind: cause.Class, Message: cause.Last()}}
@@ -180,7 +182,7 @@ func asError(err error) *Error {
 	}
 }
 
-// causes are those that a compiler exception has.
+// causes are the causes of a compiler exception.
 func causes(of []eval.PluginError) []diag.Diagnostic {
 	var list []diag.Diagnostic
 	for _, cause := range of {
@@ -197,7 +199,7 @@ func causes(of []eval.PluginError) []diag.Diagnostic {
 	return list
 }
 
-// gone says which resources Python was making when it went away.
+// gone adds to the error of a worker that died which resources it was making.
 func gone(err error, asked []*item) error {
 	made := asError(err)
 	if made.Code != CodeWorker {

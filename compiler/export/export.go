@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -21,17 +20,17 @@ import (
 // rowsPerRequest bounds what one request to Python carries.
 const rowsPerRequest = 2000
 
-// Input is what an export works on.
+// Input is what Export needs, and the Document that it fills.
 type Input struct {
 	// Result of the compile, which must have succeeded. Heap may take its place.
 	Result *eval.Result
 	Heap   eval.Heap
 	// Host ran the plug-ins of the compile; it is still open.
 	Host *plugin.Host
-	// Modules that the model loaded.
+	// Modules are those that the model loaded.
 	Modules []*module.Module
-	// Document is filled in: resources, code, files, unknowns, sets, output and
-	// stages. Nothing of it changes when the export fails.
+	// Document is filled with resources, code, files, unknowns, sets, output and
+	// stages. When the export fails it gets only output and warnings.
 	Document *Document
 	// Partial: the model holds the changed resource sets only; DeleteSets are
 	// sets to remove.
@@ -39,25 +38,25 @@ type Input struct {
 	DeleteSets []string
 	// Functions are the export functions to run, by name.
 	Functions []string
-	// ModelOnly leaves out what only the export's own document has: where fields
-	// were set, and hashes.
+	// ModelOnly leaves out hashes and where fields were set: they are for the
+	// export's own document only.
 	ModelOnly bool
-	// ProjectDir is what places of Python functions are shown relative to.
+	// ProjectDir is the folder that places of Python functions are relative to.
 	ProjectDir string
 }
 
 // Error is an export that failed.
 type Error struct {
 	diag.Diagnostic
-	// Further is what is wrong with other resources.
+	// Further are the errors of other resources.
 	Further []diag.Diagnostic
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Export makes the resources of a successful compile. What is wrong with them
-// is an *Error; Diagnostics gives it for people.
+// Export makes the resources of a successful compile. It returns an *Error when something is
+// wrong with them; Diagnostics makes a list of diagnostics of that.
 func Export(ctx context.Context, in Input) error {
 	heap := in.Heap
 	if heap == nil {
@@ -66,7 +65,7 @@ func Export(ctx context.Context, in Input) error {
 	e := &exporter{
 		ctx: ctx, in: in, heap: heap, host: in.Host,
 		doc:     NewDocument(),
-		sources: readSources(in.Modules), expected: map[*types.Entity]bool{},
+		sources: newSources(in.Modules), expected: map[*types.Entity]bool{},
 	}
 	err := e.run()
 	in.Document.Output = append(in.Document.Output, in.Host.TakeOutput()...)
@@ -83,7 +82,7 @@ func Export(ctx context.Context, in Input) error {
 	return nil
 }
 
-// warn adds what was told of deprecated plug-ins, each once.
+// warn adds the warnings about deprecated plug-ins, each once.
 func (in Input) warn(messages []string) {
 	const kind = "PluginDeprecationWarning"
 	for _, message := range messages {
@@ -100,7 +99,7 @@ func (in Input) warn(messages []string) {
 	}
 }
 
-// Diagnostics gives what Export returned, for people.
+// Diagnostics are the diagnostics in an error of Export.
 func Diagnostics(err error) []diag.Diagnostic {
 	e := asError(err)
 	return append([]diag.Diagnostic{e.Diagnostic}, e.Further...)
@@ -111,11 +110,11 @@ type kind struct {
 	Name        string `json:"name"`
 	Agent       string `json:"agent"`
 	IDAttribute string `json:"id_attribute"`
-	OwnID       bool   `json:"own_id"` // the id takes Python
-	// Held: Python makes the resources, keeps them, and writes them at the end,
-	// as the class has ways of its own to do some of that.
+	OwnID       bool   `json:"own_id"` // only Python can make the id
+	// Held: Python makes the resources, keeps them and writes them at the end,
+	// because the class overrides how some of that is done.
 	Held   bool        `json:"held"`
-	Fields [][2]string `json:"fields"` // name, how
+	Fields [][2]string `json:"fields"` // the name, and how it is made: see exporter.field
 	// Functions are those that compute the fields with "python".
 	Functions map[string]function `json:"functions"`
 	Module    string              `json:"module"` // Python module of the class
@@ -124,12 +123,12 @@ type kind struct {
 	places []int    // of Fields, in names
 }
 
-// manager is a dependency manager.
+// manager is a dependency manager: a Python function that changes what requires what.
 type manager struct {
 	Name   string `json:"name"`
 	Module string `json:"module"` // Python module of the function
-	// Types are the resource types without which it does nothing; nil when it
-	// may always do something.
+	// Types are the resource types that it works on: without a resource of these it
+	// does nothing. nil: it may always do something.
 	Types []string `json:"types"`
 }
 
@@ -139,7 +138,7 @@ type fieldsRequest struct {
 	Module string   `json:"module"`
 	Names  []string `json:"names"`
 	Rows   [][3]any `json:"rows"`
-	Failed bool     `json:"failed"` // the export does: only what else is wrong is wanted
+	Failed bool     `json:"failed"` // the export has failed: Python looks for further errors only
 }
 
 // PythonModules are those that the request needs.
@@ -151,44 +150,21 @@ type item struct {
 	instance   types.Instance
 	id         intent.ResourceID
 	values     []json.RawMessage // of the fields, in the order of kind.names; nil: not there
-	attributes json.RawMessage   // values, once they are sealed
+	attributes json.RawMessage   // of values, once the item is sealed
 	requires   []*item
 	ignored    bool
 	visited    visit
-	// what some of the fields say, once they are sealed
+	// These are fields of the resource, once the item is sealed.
 	sendEvent, receiveEvents, reportOnly, purged bool
-	same                                         *item // of the same kind, with the same hash of the id
-	resourceSet                                  string
-	rare                                         *rareOfItem
-}
 
-// rareOfItem is what few resources have.
-type rareOfItem struct {
-	python     []string // fields that Python has to make
-	undefined  []string
-	references []string            // types of references and mutators in it
-	held       int                 // number of the object that Python keeps; 0: none
-	needs      []intent.ResourceID // what it says that it requires, where that is not requires; not nil then
-	unfit      [][2]string         // why values are none of JSON, and which
-	reads      map[string][]read   // what the functions of fields read of the model
-}
-
-var plainItem rareOfItem
-
-// rarely is what it has of that, to be read.
-func (it *item) rarely() *rareOfItem {
-	if it.rare == nil {
-		return &plainItem
-	}
-	return it.rare
-}
-
-// more is what it has of that, to be written.
-func (it *item) more() *rareOfItem {
-	if it.rare == nil {
-		it.rare = &rareOfItem{}
-	}
-	return it.rare
+	resourceSet string
+	python      []string            // fields that Python has to make
+	undefined   []string            // fields whose value is unknown
+	references  []string            // types of the references and mutators in it
+	held        int                 // number of the object that Python keeps; 0: none
+	needs       []intent.ResourceID // replaces requires, where it is not nil
+	unfit       [][2]string         // values that JSON does not have: the error, and a hint
+	reads       map[string][]read   // what the functions of fields read of the model
 }
 
 type exporter struct {
@@ -200,23 +176,13 @@ type exporter struct {
 	kinds      []*kind
 	modules    map[string]string // Python module of each reference and mutator type
 	managers   []manager
-	known      []*item // those that Python has objects of, by its places
-	came       int     // how many of known modules added
+	known      []*item // those that Python has objects of, by the number it gives them
+	added      int     // how many of known came from Python
 	items      []*item
-	byInstance []*item // by id: the last one, where an instance is exported for two types
-	sources    <-chan *sources
+	byInstance map[uint64]*item // by id: the last one, where an instance is exported for two types
+	sources    *sources
 	expected   map[*types.Entity]bool
-	written    arena // attributes that Python made something of
-	wrong      failures
-}
-
-// writer writes what needs no Python. Several may be at work, on one heap.
-type writer struct {
-	heap    eval.Heap
-	items   []item            // unused
-	values  []json.RawMessage // of the item in work
-	texts   arena             // of fields
-	written arena             // attributes
+	failures   failures
 }
 
 func (e *exporter) run() error {
@@ -256,116 +222,72 @@ func (e *exporter) resources() error {
 		return err
 	}
 	e.kinds, e.modules, e.managers = declared.Types, declared.References, declared.Managers
-	all := len(e.in.Result.Instances)
-	e.items, e.byInstance = make([]*item, 0, all), make([]*item, all+1)
+	e.byInstance = make(map[uint64]*item)
 	for _, k := range e.kinds {
 		if err := e.make(k); err != nil {
-			if len(e.wrong.list) > 0 { // that is the error
+			if len(e.failures.list) > 0 { // these come first
 				break
 			}
 			return err
 		}
 	}
-	return e.wrong.err()
+	return e.failures.err()
 }
 
 // make makes the resources of one type. What is wrong with one of them is noted.
 func (e *exporter) make(k *kind) error {
 	k.arrange()
-	made := e.beginAll(k, e.heap.Instances(k.Name))
+	var made []*item
+	for _, instance := range e.heap.Instances(k.Name) {
+		if it := e.begin(k, instance); it != nil {
+			made = append(made, it)
+		}
+	}
 	for rows := range slices.Chunk(made, rowsPerRequest) {
 		if err := e.askFields(k, rows); err != nil {
 			return err
 		}
 	}
 	made = slices.DeleteFunc(made, func(it *item) bool { return it.ignored })
-	k.unique(made, &e.wrong)
+	e.refuseDuplicates(k, made)
 	for _, it := range made {
-		it.seal(&e.written)
-		e.remember(it)
+		it.seal()
+		e.items = append(e.items, it)
+		e.byInstance[it.instance.InstanceID()] = it
 	}
 	return nil
 }
 
-// remember notes which resource an instance is exported as.
-func (e *exporter) remember(it *item) {
-	e.items = append(e.items, it)
-	e.byInstance[it.instance.InstanceID()] = it
-}
+// of returns the resource that an instance is exported as; nil for none.
+func (e *exporter) of(i types.Instance) *item { return e.byInstance[i.InstanceID()] }
 
-// of gives the resource that an instance is exported as; nil for none.
-func (e *exporter) of(i types.Instance) *item {
-	if id := i.InstanceID(); id < uint64(len(e.byInstance)) {
-		return e.byInstance[id]
-	}
-	return nil
-}
-
-// unique notes resources that have the id of one before them.
-func (k *kind) unique(made []*item, wrong *failures) {
-	seen := make(map[uint64]*item, len(made))
-	seed := maphash.MakeSeed()
-	var text []byte
+// refuseDuplicates notes resources of one type that have the id of an earlier one.
+func (e *exporter) refuseDuplicates(k *kind, made []*item) {
+	last := make(map[intent.ResourceID]*item, len(made))
 	for _, it := range made {
-		text = it.id.Append(text[:0])
-		sum := maphash.Bytes(seed, text)
-		for other := seen[sum]; other != nil; other = other.same {
-			if other.id == it.id {
-				wrong.add(
-					fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
-						hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).
-						at(it.instance).other(other.instance),
-					it.instance,
-				)
-			}
+		if other := last[it.id]; other != nil {
+			e.failures.add(
+				fail("CompilerException", "Resource %s exists more than once in the configuration model", it.id).
+					hint("two instances of %s have the same agent and %s", k.Name, k.IDAttribute).
+					at(it.instance).other(other.instance),
+				it.instance,
+			)
 		}
-		it.same = seen[sum]
-		seen[sum] = it
+		last[it.id] = it
 	}
 }
-
-// beginAll begins the resources of one type, on all processors.
-func (e *exporter) beginAll(k *kind, instances []types.Instance) []*item {
-	all := make([]*item, len(instances))
-	e.inParts(len(all), func(from, to int) {
-		w := writer{heap: e.heap}
-		for n := from; n < to; n++ {
-			all[n] = w.begin(k, instances[n])
-		}
-	})
-	return slices.DeleteFunc(all, func(it *item) bool { return it == nil })
-}
-
-// inParts has all processors read the model, where nothing changes it any more.
-func (e *exporter) inParts(n int, do func(from, to int)) {
-	if _, same := e.heap.(*finished); same {
-		inParts(n, do)
-	} else {
-		do(0, n)
-	}
-}
-
-// itemsAtOnce is how many items are one allocation.
-const itemsAtOnce = 32
 
 // begin writes what Go can write of a resource; nil when it is not exported.
-func (w *writer) begin(k *kind, instance types.Instance) *item {
-	w.values = append(w.values[:0], make([]json.RawMessage, len(k.names))...)
-	if len(w.items) == 0 {
-		w.items = make([]item, itemsAtOnce)
-	}
-	it := &w.items[0]
-	w.items = w.items[1:]
-	*it = item{kind: k, instance: instance, values: w.values}
-	before := w.texts.mark()
+func (e *exporter) begin(k *kind, instance types.Instance) *item {
+	it := &item{kind: k, instance: instance, values: make([]json.RawMessage, len(k.names))}
 	if !k.OwnID {
-		agent, state := w.text(instance, k.Agent)
+		agent, state := e.text(instance, k.Agent)
 		if state == undefined {
 			return nil
 		}
 		if state == written {
 			var value string
-			if value, state = w.idValue(instance, k.IDAttribute); state == undefined {
+			if value, state = e.idValue(instance, k.IDAttribute); state == undefined {
 				return nil
 			}
 			if state == written {
@@ -376,45 +298,42 @@ func (w *writer) begin(k *kind, instance types.Instance) *item {
 	for n, f := range k.Fields {
 		name, how := f[0], f[1]
 		if how == "python" {
-			it.more().python = append(it.more().python, name)
+			it.python = append(it.python, name)
 			continue
 		}
-		raw, state := w.field(instance, name, how)
+		raw, state := e.field(instance, name, how)
 		switch state {
 		case ignored:
 			return nil
 		case needPython:
-			it.more().python = append(it.more().python, name)
+			it.python = append(it.python, name)
 			continue
 		case undefined:
-			it.more().undefined = append(it.more().undefined, name)
+			it.undefined = append(it.undefined, name)
 		}
 		it.values[k.places[n]] = raw
 	}
-	it.set("references", noneOfThem)
-	it.set("mutators", noneOfThem)
-	if it.waitsForPython() {
-		it.values = slices.Clone(it.values)
-	} else {
-		it.seal(&w.written)
-		w.texts.release(before)
+	it.set("references", emptyList)
+	it.set("mutators", emptyList)
+	if !it.waitsForPython() {
+		it.seal()
 	}
 	return it
 }
 
-// waitsForPython reports whether Python has something to make of the resource.
-func (it *item) waitsForPython() bool { return len(it.rarely().python) > 0 || it.id.IsZero() }
+// waitsForPython reports whether Python has to make fields or the id of the resource.
+func (it *item) waitsForPython() bool { return len(it.python) > 0 || it.id.IsZero() }
 
-// text follows a path of attributes to a string. What is wrong with it is for
-// Python to say.
-func (w *writer) text(instance types.Instance, path string) (string, outcome) {
+// text follows a path of attributes to a string. Where that fails, Python does it again,
+// for the error that it raises.
+func (e *exporter) text(instance types.Instance, path string) (string, outcome) {
 	var v types.Value = instance
 	for name := range strings.SplitSeq(path, ".") {
 		at, ok := v.(types.Instance)
 		if !ok {
 			return "", needPython
 		}
-		read := w.heap.Attribute(at, name)
+		read := e.heap.Attribute(at, name)
 		if read.State != eval.Known {
 			return "", needPython
 		}
@@ -433,8 +352,8 @@ func (w *writer) text(instance types.Instance, path string) (string, outcome) {
 }
 
 // idValue is the value of the attribute that is part of the id.
-func (w *writer) idValue(instance types.Instance, name string) (string, outcome) {
-	read := w.heap.Attribute(instance, name)
+func (e *exporter) idValue(instance types.Instance, name string) (string, outcome) {
+	read := e.heap.Attribute(instance, name)
 	if read.State != eval.Known {
 		return "", needPython
 	}
@@ -452,9 +371,9 @@ func (w *writer) idValue(instance types.Instance, name string) (string, outcome)
 	return "", needPython
 }
 
-// askFields has Python make what Go could not.
+// askFields has Python make the fields that Go could not.
 func (e *exporter) askFields(k *kind, made []*item) error {
-	request := fieldsRequest{Type: k.Name, Module: k.Module, Failed: len(e.wrong.list) > 0}
+	request := fieldsRequest{Type: k.Name, Module: k.Module, Failed: len(e.failures.list) > 0}
 	for _, f := range k.Fields {
 		if f[1] == "python" {
 			request.Names = append(request.Names, f[0])
@@ -475,7 +394,7 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 		return nil
 	}
 	var reply struct {
-		Rows []answered `json:"rows"`
+		Rows []madeFields `json:"rows"`
 	}
 	if err := e.host.Request("export_fields", request, &reply, e.heap, "a resource class of "+k.Name); err != nil {
 		return gone(err, asked)
@@ -486,7 +405,7 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 	for n, row := range reply.Rows {
 		if len(row.Errors) > 0 {
 			asked[n].ignored = true
-			e.failed(row.Errors, asked[n].instance)
+			e.fieldsFailed(row.Errors, asked[n].instance)
 			continue
 		}
 		if err := asked[n].take(row); err != nil {
@@ -496,22 +415,22 @@ func (e *exporter) askFields(k *kind, made []*item) error {
 	return nil
 }
 
-// failed notes why fields of a resource cannot be made. Several may fail on one
-// line of Python that all of them use: that is told once.
-func (e *exporter) failed(fields []json.RawMessage, instance types.Instance) {
-	var told []*Error
+// fieldsFailed notes why fields of a resource cannot be made. Several may fail on one line
+// of Python that all of them use; that is one error.
+func (e *exporter) fieldsFailed(fields []json.RawMessage, instance types.Instance) {
+	var noted []*Error
 	for _, raw := range fields {
 		err := asError(e.raised(raw))
-		if !slices.ContainsFunc(told, err.repeatedBy) {
-			told = append(told, err)
-			e.wrong.add(err, instance)
+		if !slices.ContainsFunc(noted, err.repeatedBy) {
+			noted = append(noted, err)
+			e.failures.add(err, instance)
 		}
 	}
 }
 
-// raised is an exception of a resource's class.
-func (e *exporter) raised(told json.RawMessage) error {
-	err := plugin.Raised(told)
+// raised makes an error of an exception of a resource's class.
+func (e *exporter) raised(exception json.RawMessage) error {
+	err := plugin.Raised(exception)
 	var raised *plugin.RequestError
 	if !errors.As(err, &raised) {
 		return err
@@ -519,7 +438,7 @@ func (e *exporter) raised(told json.RawMessage) error {
 	return asError(err).hint("%s", raised.Hint(e.heap.Type))
 }
 
-// row asks for a resource. all are the fields that Python makes of its type.
+// row is the request for one resource; all are the fields that Python makes of its type.
 func (e *exporter) row(it *item, all []string) (row [3]any, err error) {
 	e.expect(it.instance.Entity())
 	if row[0], err = e.host.Encode(it.instance, e.heap); err != nil {
@@ -528,14 +447,14 @@ func (e *exporter) row(it *item, all []string) (row [3]any, err error) {
 	if !it.id.IsZero() {
 		row[1] = []string{it.id.Agent, it.id.Attribute, it.id.Value}
 	}
-	if python := it.rarely().python; !slices.Equal(python, all) {
-		row[2] = python
+	if !slices.Equal(it.python, all) {
+		row[2] = it.python
 	}
 	return row, nil
 }
 
-// answered is what Python made of a resource.
-type answered struct {
+// madeFields is the answer to one row: the fields of a resource that Python made.
+type madeFields struct {
 	Ignored    bool                       `json:"ignored"`
 	UnknownID  bool                       `json:"unknown_id"`
 	ID         []string                   `json:"id"`
@@ -546,12 +465,12 @@ type answered struct {
 	References json.RawMessage            `json:"references"`
 	Mutators   json.RawMessage            `json:"mutators"`
 	Errors     []json.RawMessage          `json:"errors"`
-	Held       int                        `json:"held"`
-	Types      []string                   `json:"types"` // of the references and mutators of one that is held
+	Held       int                        `json:"held"`  // see item.held
+	Types      []string                   `json:"types"` // of its references and mutators, with Held
 }
 
-// take puts an answer into the resource.
-func (it *item) take(row answered) error {
+// take puts the fields that Python made into the resource.
+func (it *item) take(row madeFields) error {
 	if row.Ignored || row.UnknownID {
 		it.ignored = true
 		return nil
@@ -562,7 +481,7 @@ func (it *item) take(row answered) error {
 			return err
 		}
 	}
-	it.more().reads, it.more().unfit = row.Reads, row.Unfit
+	it.reads, it.unfit = row.Reads, row.Unfit
 	for name, raw := range row.Values {
 		value, err := canonical(raw)
 		if err != nil {
@@ -573,11 +492,11 @@ func (it *item) take(row answered) error {
 		}
 	}
 	if row.Held > 0 {
-		it.more().held, it.more().references = row.Held, row.Types
+		it.held, it.references = row.Held, row.Types
 	}
 	for _, name := range row.Undefined {
 		it.set(name, json.RawMessage(undefinedText))
-		it.more().undefined = append(it.more().undefined, name)
+		it.undefined = append(it.undefined, name)
 	}
 	if row.References != nil {
 		return it.refer(row.References, row.Mutators)
@@ -585,7 +504,7 @@ func (it *item) take(row answered) error {
 	return nil
 }
 
-// idOf is an id that came in its parts.
+// idOf makes an id of the list of its parts.
 func idOf(parts []string) (id intent.ResourceID, err error) {
 	if len(parts) != 4 {
 		return id, fmt.Errorf("export: an id has four parts, not %d", len(parts))
@@ -593,8 +512,8 @@ func idOf(parts []string) (id intent.ResourceID, err error) {
 	return intent.ResourceID{Type: parts[0], Agent: parts[1], Attribute: parts[2], Value: parts[3]}, nil
 }
 
-// expect has instances of an entity travel with all that is not a list of
-// others: the methods of a resource class read most of it.
+// expect has instances of an entity sent to Python with all their attributes but lists of other
+// instances: the methods of a resource class read most of them.
 func (e *exporter) expect(entity *types.Entity) {
 	if e.expected[entity] {
 		return
@@ -607,7 +526,7 @@ func (e *exporter) expect(entity *types.Entity) {
 	}
 }
 
-// refer puts references and mutators into the fields and notes their types.
+// refer puts references and mutators into the fields of the resource and notes their types.
 func (it *item) refer(references, mutators json.RawMessage) error {
 	for name, raw := range map[string]json.RawMessage{"references": references, "mutators": mutators} {
 		value, err := canonical(raw)
@@ -622,7 +541,7 @@ func (it *item) refer(references, mutators json.RawMessage) error {
 			return err
 		}
 		for _, d := range described {
-			it.more().references = append(it.more().references, d.Type)
+			it.references = append(it.references, d.Type)
 		}
 	}
 	return nil

@@ -58,7 +58,8 @@ func exported(
 		t.Fatal(err)
 	}
 	host := plugin.Start(t.Context(), plugin.Config{
-		Python: interpreter, RuntimeDir: unpacked, Path: project.SitePackages, ProjectDir: project.Dir, ProjectName: "test", ModulePath: project.ModulePath,
+		Python: interpreter, RuntimeDir: unpacked, Path: project.SitePackages, ProjectDir: project.Dir,
+		ProjectName: "test", ModulePath: project.ModulePath,
 		Settings: map[string]map[string]any{"config": {"environment": "9b7b1d8c-0000-4000-8000-000000000001"}},
 	})
 	t.Cleanup(func() { host.Close() })
@@ -290,8 +291,10 @@ func TestExport(t *testing.T) {
 	}
 	m1 := attributes(t, doc, "t::M[ag,name=m1]")
 	if diff := cmp.Diff(map[string]any{
-		"send_event": true, "receive_events": true, "report_only": false, "references": []any{}, "mutators": []any{}, "managed": true,
-		"name": "m1", "v": "q", "d": map[string]any{"z": 1.0, "a": map[string]any{"k": []any{1.0, 2.5, true, nil}}}, "l": []any{},
+		"send_event": true, "receive_events": true, "report_only": false, "references": []any{}, "mutators": []any{},
+		"managed": true,
+		"name":    "m1", "v": "q", "d": map[string]any{"z": 1.0, "a": map[string]any{"k": []any{1.0, 2.5, true, nil}}},
+		"l": []any{},
 		"x": 3.0, "y": map[string]any{"b": []any{"q", 1.0}, "a": "bbb09f340dbe04a476b6257220bf78c82b50d978"},
 		"z": map[string]any{"z": 1.0, "a": map[string]any{"k": []any{1.0, 2.5, true, nil}}},
 	}, m1); diff != "" {
@@ -356,7 +359,8 @@ func TestExportReferences(t *testing.T) {
 	for _, r := range m2["references"].([]any) {
 		got = append(got, r.(map[string]any)["id"].(string))
 	}
-	if diff := cmp.Diff([]string{"0a3402a6-0002-3013-98ef-f4a4ba59ca01", "bfb8676d-a942-330f-bb14-a2729148e7c0", "cc4159bc-b3ea-3662-a074-418c9e1fc878"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"0a3402a6-0002-3013-98ef-f4a4ba59ca01", "bfb8676d-a942-330f-bb14-a2729148e7c0",
+		"cc4159bc-b3ea-3662-a074-418c9e1fc878"}, got); diff != "" {
 		t.Errorf("references:\n%s", diff)
 	}
 	var places []string
@@ -364,7 +368,8 @@ func TestExportReferences(t *testing.T) {
 		args := m.(map[string]any)["args"].([]any)
 		places = append(places, args[2].(map[string]any)["value"].(string))
 	}
-	if diff := cmp.Diff([]string{"d.'l'[1]", "y.'b'[0]", "d.'it\\'s'", "z.'it\\'s'", "z.'l'[1]", "l[0]", "v"}, places); diff != "" &&
+	if diff := cmp.Diff([]string{"d.'l'[1]", "y.'b'[0]", "d.'it\\'s'", "z.'it\\'s'", "z.'l'[1]", "l[0]", "v"},
+		places); diff != "" &&
 		len(places) != 7 {
 		t.Errorf("mutators:\n%s", diff)
 	}
@@ -431,14 +436,16 @@ func TestManagerReplaces(t *testing.T) {
 	archive := strings.Replace(
 		std,
 		"by_name = {r.id",
-		"by_name = {}\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name == \"b\"}\n    by_name or {r.id",
+		"by_name = {}\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            "+
+			"r.requires = {x for x in resources.values() if x.name == \"b\"}\n    by_name or {r.id",
 		1,
 	)
 	doc, err := exported(
 		t,
 		write(
 			t,
-			archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\", requires=t::A(name=\"a\"))\n",
+			archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\", "+
+				"requires=t::A(name=\"a\"))\n",
 		),
 		plugintest.Python(t),
 		nil,
@@ -456,7 +463,11 @@ func TestManagerSeesTheModel(t *testing.T) {
 	archive := strings.Replace(
 		std,
 		"by_name = {r.id",
-		"by_name = {}\n    names = {i.get_attribute(\"name\").get_value() for t in model if t == \"t::A\" for i in model[t].get_all_instances()}\n    assert \"t::A\" in model and \"t::Nothing\" not in model and model.get(\"t::Nothing\") is None\n    for r in resources.values():\n        if r.id.attribute_value == \"c\":\n            r.requires = {x for x in resources.values() if x.name in names - {\"c\"}}\n    by_name or {r.id",
+		"by_name = {}\n    names = {i.get_attribute(\"name\").get_value() for t in model if t == \"t::A\" for i in "+
+			"model[t].get_all_instances()}\n    assert \"t::A\" in model and \"t::Nothing\" not in model and "+
+			"model.get(\"t::Nothing\") is None\n    for r in resources.values():\n        if r.id.attribute_value "+
+			"== \"c\":\n            r.requires = {x for x in resources.values() if x.name in names - {\"c\"}}\n    "+
+			"by_name or {r.id",
 		1,
 	)
 	doc, err := exported(
@@ -545,11 +556,13 @@ t::A(name="gone")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"t::A[ag,name=a]", "t::A[ag,name=b]", "w::W[ag,name=added]", "w::W[ag,name=w]"}, ids(doc)); diff != "" {
+	if diff := cmp.Diff([]string{"t::A[ag,name=a]", "t::A[ag,name=b]", "w::W[ag,name=added]", "w::W[ag,name=w]"},
+		ids(doc)); diff != "" {
 		t.Error(diff)
 	}
 	for id, want := range map[string][]string{
-		"t::A[ag,name=a]": {"w::W[ag,name=added]"}, "w::W[ag,name=added]": {"t::A[ag,name=b]"}, "w::W[ag,name=w]": {"t::A[ag,name=b]"},
+		"t::A[ag,name=a]": {"w::W[ag,name=added]"}, "w::W[ag,name=added]": {"t::A[ag,name=b]"},
+		"w::W[ag,name=w]": {"t::A[ag,name=b]"},
 	} {
 		if diff := cmp.Diff(want, requires(doc, id)); diff != "" {
 			t.Errorf("%s: %s", id, diff)
@@ -581,13 +594,18 @@ t::A(name="gone")
 func TestExportErrors(t *testing.T) {
 	for _, c := range []struct{ name, main, message, beside string }{
 		{"twice", `t::A(name="a") t::A(name="a")`, "Resource t::A[ag,name=a] exists more than once", ""},
-		{"cycle", `a = t::A(name="a", requires=b) b = t::A(name="b", requires=c) c = t::A(name="c", requires=a)`, "Cycle in dependencies: [t::A[ag,name=a], t::A[ag,name=c], t::A[ag,name=b]]", ""},
-		{"two sets", `a = t::A(name="a") std::ResourceSet(name="s", resources=a) std::ResourceSet(name="r", resources=a)`, "multiple ResourceSets", ""},
-		{"dangling", `t::M(name="m1")`, "t::A[ag,name=a1]", "a dependency manager made t::M[ag,name=m1] require this resource, which does not exist"},
+		{"cycle", `a = t::A(name="a", requires=b) b = t::A(name="b", requires=c) c = t::A(name="c", requires=a)`,
+			"Cycle in dependencies: [t::A[ag,name=a], t::A[ag,name=c], t::A[ag,name=b]]", ""},
+		{"two sets", `a = t::A(name="a") ` +
+			`std::ResourceSet(name="s", resources=a) std::ResourceSet(name="r", resources=a)`,
+			"multiple ResourceSets", ""},
+		{"dangling", `t::M(name="m1")`, "t::A[ag,name=a1]",
+			"a dependency manager made t::M[ag,name=m1] require this resource, which does not exist"},
 		{"agent", `t::A(name="a", agent="x,y")`, "cannot contain ','", ""},
 		{"id", `t::A(name="a]")`, "cannot contain ']'", ""},
 		{"reference in id", `t::A(name=t::ref("x"))`, "Encountered reference in resource's id attribute.", ""},
-		{"unknown inside", `t::M(name="holding")`, "Failed to get attribute 'y' for export on 't::M'", "not JSON serializable at path y[0]"},
+		{"unknown inside", `t::M(name="holding")`, "Failed to get attribute 'y' for export on 't::M'",
+			"not JSON serializable at path y[0]"},
 		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -612,13 +630,15 @@ func TestExportErrors(t *testing.T) {
 // What is wrong with several resources is told of all of them, in the order in
 // which they are made; one that fails like another one is counted.
 func TestSeveralExportErrors(t *testing.T) {
-	main := "import t\nimport u\nimport std\n" + `t::A(name="a") t::A(name="a") t::A(name="x]") t::A(name="b") t::A(name="b") t::M(name="holding")`
+	main := "import t\nimport u\nimport std\n" +
+		`t::A(name="a") t::A(name="a") t::A(name="x]") t::A(name="b") t::A(name="b") t::M(name="holding")`
 	_, err := exported(t, write(t, std+"-- main.cf --\n"+main+"\n"), plugintest.Python(t), nil)
 	var said []string
 	for _, d := range export.Diagnostics(err) {
 		said = append(said, d.Message)
 	}
-	for i, want := range []string{"cannot contain ']'", "t::A[ag,name=a] exists more than once", "t::A[ag,name=b] exists more than once", "Failed to get attribute 'y' for export on 't::M'"} {
+	for i, want := range []string{"cannot contain ']'", "t::A[ag,name=a] exists more than once",
+		"t::A[ag,name=b] exists more than once", "Failed to get attribute 'y' for export on 't::M'"} {
 		if len(said) != 4 || !strings.Contains(said[i], want) {
 			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q", len(said), strings.Join(said, "\n"), i, want)
 		}
@@ -627,7 +647,8 @@ func TestSeveralExportErrors(t *testing.T) {
 
 // benchModel is a thousand resources of a type with a field that Python computes.
 func benchModel() string {
-	return std + "-- main.cf --\nimport t\nimport u\nimport std\nfor a in t::numbers(1000):\n    t::M(name=f\"r{a}\", v=\"x\")\nend\n"
+	return std + "-- main.cf --\nimport t\nimport u\nimport std\nfor a in t::numbers(1000):\n    " +
+		"t::M(name=f\"r{a}\", v=\"x\")\nend\n"
 }
 
 // BenchmarkExport exports a thousand resources; the compile is not measured.

@@ -12,29 +12,33 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// undefinedText stands in the attributes for a value that is not known.
+// undefinedText takes the place of an unknown value in the attributes.
 const undefinedText = `"<<undefined>>"`
 
-// outcome is what became of a field that Go wrote itself.
+// outcome says whether Go could write a field itself.
 type outcome uint8
 
 const (
 	written    outcome = iota
 	undefined          // the value is unknown
 	ignored            // the resource is not exported
-	needPython         // a reference, or something to complain about in Python's words
+	needPython         // it is a reference, or Python has to raise an error about it
 )
 
-// field gets the value of a field in one of the ways that need no Python.
-func (w *writer) field(i types.Instance, name, how string) (json.RawMessage, outcome) {
-	read := w.heap.Attribute(i, name)
+// field writes the value of a field. how is "python" for those that Python makes, and here one of:
+//
+//	flag_false, flag_true   the attribute, or this default when it has no value
+//	managed                 the attribute; the resource is not exported when it is false
+//	anything else           the attribute
+func (e *exporter) field(i types.Instance, name, how string) (json.RawMessage, outcome) {
+	read := e.heap.Attribute(i, name)
 	switch how {
 	case "flag_false", "flag_true":
 		if read.State == eval.Known {
 			if _, reference := read.Value.(*types.Reference); reference {
 				return nil, needPython
 			}
-			if raw, state := w.texts.plain(read.Value); state == written {
+			if raw, state := plain(read.Value); state == written {
 				return raw, written
 			}
 		}
@@ -60,56 +64,19 @@ func (w *writer) field(i types.Instance, name, how string) (json.RawMessage, out
 	if _, unknown := read.Value.(types.Unknown); unknown {
 		return json.RawMessage(undefinedText), undefined
 	}
-	return w.texts.plain(read.Value)
+	return plain(read.Value)
 }
 
-// arena holds the text of fields: many short ones in one allocation.
-type arena struct {
-	rest  []byte
-	block int // which of them rest is
-}
-
-// arenaMark is a point to which an arena can be taken back.
-type arenaMark struct{ block, size int }
-
-func (a *arena) mark() arenaMark { return arenaMark{a.block, len(a.rest)} }
-
-// release forgets what was kept since.
-func (a *arena) release(m arenaMark) {
-	if a.block != m.block {
-		m.size = 0
-	}
-	a.rest = a.rest[:m.size]
-}
-
-const arenaSize = 64 << 10
-
-// keep writes what write appends and gives it a place of its own.
-func (a *arena) keep(write func(b []byte) ([]byte, bool)) (json.RawMessage, bool) {
-	if cap(a.rest)-len(a.rest) < arenaSize/16 {
-		a.rest = make([]byte, 0, arenaSize)
-		a.block++
-	}
-	from := len(a.rest)
-	b, ok := write(a.rest)
-	if !ok {
-		return nil, false
-	}
-	if cap(b) == cap(a.rest) { // else it outgrew the arena and has a place already
-		a.rest = b
-	}
-	return b[from:len(b):len(b)], true
-}
-
-// plain writes a value as canonical JSON, where it is plain.
-func (a *arena) plain(v types.Value) (json.RawMessage, outcome) {
-	raw, ok := a.keep(func(b []byte) ([]byte, bool) { return appendPlain(b, v) })
+// plain writes a value as canonical JSON, if JSON has such a value.
+func plain(v types.Value) (json.RawMessage, outcome) {
+	raw, ok := appendPlain(nil, v)
 	if !ok {
 		return nil, needPython
 	}
 	return raw, written
 }
 
+// appendPlain reports false for a value that JSON does not have, and for references.
 func appendPlain(b []byte, v types.Value) ([]byte, bool) {
 	switch v := v.(type) {
 	case types.Null:

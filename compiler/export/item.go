@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// arrange sorts the names of the fields.
+// arrange sorts the names of all fields and finds the place of each.
 func (k *kind) arrange() {
 	k.names = []string{"mutators", "references"}
 	for _, f := range k.Fields {
@@ -21,7 +21,7 @@ func (k *kind) arrange() {
 	}
 }
 
-// visit is how far the search for circles got with a resource.
+// visit says how far the search for cycles is with a resource.
 type visit uint8
 
 const (
@@ -29,9 +29,9 @@ const (
 	left
 )
 
-var noneOfThem = json.RawMessage("[]")
+var emptyList = json.RawMessage("[]")
 
-// set gives a field its value; false when there is no such field.
+// set sets the value of a field. It reports false when there is no such field.
 func (it *item) set(name string, raw json.RawMessage) bool {
 	place, have := slices.BinarySearch(it.kind.names, name)
 	if have {
@@ -40,7 +40,7 @@ func (it *item) set(name string, raw json.RawMessage) bool {
 	return have
 }
 
-// get gives the value of a field, nil when it has none.
+// get returns the value of a field; nil when it has none.
 func (it *item) get(name string) json.RawMessage {
 	if place, have := slices.BinarySearch(it.kind.names, name); have {
 		return it.values[place]
@@ -48,7 +48,7 @@ func (it *item) get(name string) json.RawMessage {
 	return nil
 }
 
-// title names the resource, by its type where it has no id yet.
+// title is the id of the resource or, before it has one, its type.
 func (it *item) title() string {
 	if it.id.IsZero() {
 		return "a " + it.kind.Name
@@ -56,7 +56,7 @@ func (it *item) title() string {
 	return it.id.String()
 }
 
-// fields are all that have a value.
+// fields are the fields that have a value, by name.
 func (it *item) fields() (all map[string]json.RawMessage, err error) {
 	if it.values == nil {
 		return all, json.Unmarshal(it.attributes, &all)
@@ -70,20 +70,19 @@ func (it *item) fields() (all map[string]json.RawMessage, err error) {
 	return all, nil
 }
 
-// seal writes the attributes once all fields have their values, which are not
-// needed any more then.
-func (it *item) seal(into *arena) {
+// seal writes the attributes once all fields have their values, and drops those.
+func (it *item) seal() {
 	if it.values == nil {
 		return
 	}
-	it.attributes, _ = into.keep(func(b []byte) ([]byte, bool) { return it.appendObject(b), true })
+	it.attributes = it.appendObject(nil)
 	it.sendEvent, it.receiveEvents = isTrue(it.get("send_event")), isTrue(it.get("receive_events"))
 	it.reportOnly, it.purged = isTrue(it.get("report_only")), isTrue(it.get("purged"))
 	it.values = nil
 }
 
-// change gives fields of a sealed item other values.
-func (it *item) change(fields map[string]json.RawMessage, into *arena) error {
+// change sets fields of a sealed item to other values.
+func (it *item) change(fields map[string]json.RawMessage) error {
 	all, err := it.fields()
 	if err != nil {
 		return err
@@ -97,16 +96,14 @@ func (it *item) change(fields map[string]json.RawMessage, into *arena) error {
 			return err
 		}
 		it.set(name, raw)
-		if it.rare != nil {
-			it.rare.undefined = slices.DeleteFunc(it.rare.undefined, func(u string) bool { return u == name })
-		}
+		it.undefined = slices.DeleteFunc(it.undefined, func(u string) bool { return u == name })
 	}
-	it.seal(into)
+	it.seal()
 	return nil
 }
 
-// replace has the item be what its object wrote.
-func (it *item) replace(by whole) (err error) {
+// replace makes the item what its Python object wrote.
+func (it *item) replace(by writtenResource) (err error) {
 	if it.id, err = idOf(by.id); err != nil {
 		return err
 	}
@@ -124,18 +121,17 @@ func (it *item) replace(by whole) (err error) {
 	}
 	it.sendEvent, it.receiveEvents = flags.SendEvent == true, flags.ReceiveEvents == true
 	it.reportOnly, it.purged = flags.ReportOnly == true, flags.Purged == true
-	rare := it.more()
-	rare.undefined = append(rare.undefined, by.undefined...)
-	rare.needs = []intent.ResourceID{}
+	it.undefined = append(it.undefined, by.undefined...)
+	it.needs = []intent.ResourceID{}
 	for _, parts := range by.requires {
 		id, err := idOf(parts)
 		if err != nil {
 			return err
 		}
-		rare.needs = append(rare.needs, id)
+		it.needs = append(it.needs, id)
 	}
-	slices.SortFunc(rare.needs, compareID)
-	rare.needs = slices.Compact(rare.needs)
+	slices.SortFunc(it.needs, compareID)
+	it.needs = slices.Compact(it.needs)
 	return nil
 }
 

@@ -7,19 +7,19 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// finished is the model after a compile, as a heap for Python: every variable
-// that will ever have a value has it.
+// finished is the heap that Python sees after a compile: every variable that will ever have a
+// value has it.
 type finished struct {
 	instances []*eval.Instance
-	exact     map[*types.Entity][]int32 // places in instances, of no descendants
-	asked     map[string][]types.Instance
+	exact     map[*types.Entity][]int32   // indexes into instances, without those of descendants
+	asked     map[string][]types.Instance // results of Instances
 	entities  map[string]*types.Entity
 	typedefs  map[string]*types.Typedef
-	impls     map[string]*types.Implementation // made when it is asked for
+	impls     map[string]*types.Implementation // made when first needed
 	result    *eval.Result
 }
 
-// Finished gives the heap of a successful compile.
+// Finished returns the heap of a successful compile.
 func Finished(result *eval.Result) eval.Heap {
 	f := &finished{
 		instances: result.Instances,
@@ -41,12 +41,11 @@ func Finished(result *eval.Result) eval.Heap {
 	return f
 }
 
-// TypeNames lists the names of all types that the model defines, for dependency
-// managers that walk over it.
+// TypeNames lists the names of all types that the model defines, for dependency managers that
+// walk over it.
 func (f *finished) TypeNames() []string { return eval.TypeNames(f.result.Files) }
 
-// CheckResult says what is wrong with the result of a plug-in that Python code
-// called.
+// CheckResult checks the result of a plug-in that Python code called.
 func (f *finished) CheckResult(plugin string, v types.Value) (declared string, err *eval.Error) {
 	if f.result.CheckResult == nil {
 		return "", nil

@@ -47,10 +47,10 @@ func (r *read) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// maxReads bounds how much is told of what one function read.
+// maxReads bounds how many reads of one function are recorded.
 const maxReads = 30
 
-// provenance notes where the fields of all resources were set.
+// provenance records where the fields of all resources were set.
 func (e *exporter) provenance() error {
 	if e.in.Result == nil || e.in.ModelOnly {
 		return nil
@@ -92,10 +92,10 @@ func (p *provenancer) resource(it *item) {
 	p.Add(it.id.String(), &p.entry)
 }
 
-// function notes a field that Python computed, and what it read for that.
+// function records a field that Python computed, and what the function read for it.
 func (p *provenancer) function(it *item, name string, f function) {
 	p.Function(&p.entry, name, provenance.Place{File: p.shown(f.File), Line: f.Line}, f.Name)
-	for n, r := range it.rarely().reads[name] {
+	for n, r := range it.reads[name] {
 		if n == maxReads {
 			break
 		}
@@ -120,7 +120,7 @@ func (p *provenancer) label(i *eval.Instance) string {
 	return label
 }
 
-// shown makes a path short: relative to the project, or to the folder of packages.
+// shown shortens a path: relative to the project, or to the folder of packages.
 func (p *provenancer) shown(path string) string {
 	if short := lineage.Shown(path); short != path {
 		return short

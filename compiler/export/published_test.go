@@ -59,7 +59,8 @@ func TestPublishedModules(t *testing.T) {
 				for _, s := range c.Sources {
 					found[s.Path] = true
 				}
-				for _, path := range []string{"inmanta_plugins/fs/resources.py", "inmanta_plugins/mitogen/abc.py", "inmanta_mitogen/__init__.py", "inmanta_plugins/std/__init__.py"} {
+				for _, path := range []string{"inmanta_plugins/fs/resources.py", "inmanta_plugins/mitogen/abc.py",
+					"inmanta_mitogen/__init__.py", "inmanta_plugins/std/__init__.py"} {
 					if !found[path] {
 						t.Errorf("the code of fs::File lacks %s; it has %v", path, found)
 					}

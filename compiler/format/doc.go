@@ -2,10 +2,9 @@
 //
 //	text ──syntax.Lexemes──▶ tokens with their comments ──layout──▶ document ──printer──▶ text
 //
-// It works on tokens and not on the tree, because the tree has neither comments
-// nor the way in which constants are written. Only blanks, line ends and the
-// commas before a closing bracket change. Each result is parsed again and
-// compared with the tree of the input: what would change the meaning is refused.
+// It works on tokens and not on the tree, because the tree has neither comments nor the way in which
+// constants are written. Only blanks, line ends and the commas before a closing bracket change. Each
+// result is parsed and its tree compared with that of the input, so that the meaning cannot change.
 package format
 
 import (
@@ -16,17 +15,16 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// Width is the number of columns that a line has where it can be broken.
+// Width is the number of columns after which lines are broken, if they can be.
 const Width = 100
 
-// errUnfaithful is a fault of this package, which the caller sees instead of a
-// text that means something else.
+// errUnfaithful reports a fault of this package, instead of a text that means something else.
 var errUnfaithful = errors.New(
 	"the formatted text would not mean the same; this is a fault of Ordain: please report it with the file",
 )
 
-// Source formats the text of a model file. A text that does not parse gives the
-// *syntax.Error of the parser.
+// Source formats the text of a model file. For a text that does not parse it returns the *syntax.Error
+// of the parser.
 func Source(info syntax.FileInfo, text []byte) ([]byte, error) {
 	before, err := syntax.Parse(info, text)
 	if err != nil {
@@ -58,7 +56,7 @@ func layout(text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// remarks is all that comments say, without blanks.
+// remarks is the text of all comments, without blanks.
 func remarks(text []byte) string {
 	text, lexemes, err := syntax.Lexemes(text)
 	if err != nil {

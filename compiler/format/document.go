@@ -12,11 +12,11 @@ type doc struct {
 	kind  docKind
 	text  string
 	parts []doc
-	// forced: it cannot stand on one line.
+	// forced: it cannot be on one line.
 	forced bool
-	// pending: a comment waits for the end of the line.
+	// pending: it ends with a comment, which needs a line end after it.
 	pending bool
-	// breaks: it has a place of its own, outside of groups, for a line end.
+	// breaks: it has a possible line end outside of groups.
 	breaks bool
 }
 
@@ -48,7 +48,7 @@ func remark(s string) doc { return doc{kind: remarkDoc, text: s, pending: true} 
 // ifBroken is text in a broken group only.
 func ifBroken(s string) doc { return doc{kind: brokenDoc, text: s} }
 
-// cat is one after the other. Where a comment waits and a line may end, it ends.
+// cat is one document after the other. A line end that may follow a pending comment does.
 func cat(parts ...doc) doc {
 	d := doc{kind: catDoc, parts: parts}
 	for _, p := range parts {
@@ -67,15 +67,15 @@ func group(d doc) doc {
 	return doc{kind: groupDoc, parts: []doc{d}, forced: d.forced, pending: d.pending, breaks: d.forced}
 }
 
-// command is a document that waits to be printed.
+// command is a document that is still to be printed.
 type command struct {
 	doc    *doc
 	indent int
 	flat   bool
 }
 
-// Lines are indented by levels; what is nested very deeply stays where it is,
-// or the blanks would outweigh the text.
+// Lines are indented by levels, but not more than deepest: else blanks would outnumber the text of
+// deeply nested expressions.
 const indentation, deepest = 4, 25 * 4
 
 type printer struct {
@@ -137,7 +137,7 @@ func (p *printer) write(s string) {
 	p.column += utf8.RuneCountInString(s)
 }
 
-// flush ends the line: comments come last, blanks at the end go.
+// flush ends the line. Comments are put last and trailing blanks are removed.
 func (p *printer) flush() {
 	p.trim()
 	for _, r := range p.remarks {
@@ -169,8 +169,8 @@ func (p *printer) newline(indent int) {
 	p.column = indent
 }
 
-// fits reports whether a document, on one line, and what follows up to the
-// next line end have room.
+// fits reports whether there is room for a document on one line and for what follows up to the next
+// line end.
 func fits(d *doc, rest []command, room int) bool {
 	stack := []command{{doc: d, flat: true}}
 	below := len(rest)

@@ -9,7 +9,8 @@ type piece struct {
 	operand doc
 }
 
-// levels of operators, loosest first: where a long expression is broken.
+// levels are the precedences of operators, loosest first. A long expression is broken before the
+// loosest.
 var levels = map[string]int{
 	"?": 0, "or": 1, "and": 2,
 	"==": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3, "in": 3, "not": 3,
@@ -18,8 +19,7 @@ var levels = map[string]int{
 
 const lastLevel = 6
 
-// expression lays out operands and what joins them. A colon belongs to it only
-// as the second half of `c ? a : b`.
+// expression lays out operands and operators. A colon is part of it only in `c ? a : b`.
 func (p *parser) expression() doc {
 	pieces := []piece{{operand: p.operand()}}
 	conditions := 0
@@ -63,7 +63,7 @@ func chain(pieces []piece, level int) doc {
 		if !first {
 			part = cat(line, pieces[start].op, text(" "), part)
 		} else if end-start > 1 {
-			part = nest(part) // further in than the looser operators below it
+			part = nest(part) // indented further than the looser operators below it
 		}
 		all = append(all, part)
 		first, start = false, end
@@ -89,8 +89,7 @@ func (p *parser) operand() doc {
 	return p.take()
 }
 
-// closed is a group with its closing bracket; a comment behind that does not
-// break it.
+// closed is a group with its closing bracket. A comment after that does not break the group.
 func (p *parser) closed(inner doc, bracket string) doc {
 	last := &lines{}
 	p.comments(last)
@@ -109,7 +108,7 @@ func (p *parser) closed(inner doc, bracket string) doc {
 	return d
 }
 
-// reference is a name with what belongs to it: a.b, f(…), C[…], d["k"].
+// reference is a name and what may follow it: a.b, f(…), C[…], d["k"].
 func (p *parser) reference() doc {
 	d := p.take()
 	for p.at("::") {
@@ -141,7 +140,7 @@ func (p *parser) reference() doc {
 	return d
 }
 
-// isQuery tells x.rel[k=v] from d["k"].
+// isQuery reports whether a bracket begins x.rel[k=v] and not d["k"].
 func (p *parser) isQuery() bool {
 	first := p.ahead(1)
 	return first.is("]") || first.is("**") || first.kind == syntax.LowerName && p.ahead(2).is("=")
@@ -159,8 +158,8 @@ func (p *parser) argument() doc {
 
 func (p *parser) pair() doc { return cat(p.take(), p.expect(":"), text(" "), p.expression()) }
 
-// bracket is a list of items between brackets, or a comprehension. It stays
-// broken where the author broke the line behind the opening bracket.
+// bracket is a list of items between brackets, or a comprehension. It stays broken if the author broke
+// the line after the opening bracket.
 func (p *parser) bracket(closing string, item func() doc) doc {
 	open := p.take()
 	kept := p.peek().breaks()
@@ -184,7 +183,7 @@ func (p *parser) bracket(closing string, item func() doc) doc {
 			parts = append(parts, comma)
 			continue
 		}
-		// Whether the last comma stays is for the printer; what is said behind it stays.
+		// The printer decides about the last comma; a comment after it stays.
 		parts = append(parts, ifBroken(","))
 		if after := p.tokens[p.next-1].after; after != "" {
 			parts = append(parts, remark(after))
@@ -195,8 +194,8 @@ func (p *parser) bracket(closing string, item func() doc) doc {
 	return p.closed(inner, closing)
 }
 
-// between is what separates an item from the one before: a line end, in a
-// broken list, with the empty line and the comments that the author put there.
+// between separates an item from the one before. In a broken list that is a line end, with an empty
+// line and comments if the author has them.
 func (p *parser) between(first bool) []doc {
 	t := p.peek()
 	after := t.lines

@@ -9,7 +9,7 @@ import (
 
 var spanType = reflect.TypeFor[syntax.Span]()
 
-// Same tells whether two files hold the same statements, wherever they stand.
+// Same reports whether two files have the same statements, without regard to their places.
 func Same(a, b *syntax.File) bool {
 	return a.Doc == b.Doc && same(reflect.ValueOf(a.Statements), reflect.ValueOf(b.Statements))
 }

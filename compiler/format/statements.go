@@ -2,9 +2,9 @@ package format
 
 import "ordain.dev/ordain/compiler/syntax"
 
-// parser lays out a text that is known to parse, so it looks no further than
-// it must to see where each statement ends. What it does not understand makes
-// it lost, and nothing is formatted.
+// parser lays out a text that is known to parse, so it looks ahead only as far as it must to find the
+// end of each statement. When it does not understand something it is lost, and the file is not
+// formatted.
 type parser struct {
 	tokens []token
 	next   int
@@ -23,8 +23,8 @@ func (p *parser) atKind(kind syntax.LexemeKind) bool {
 	return !p.done() && p.peek().kind == kind
 }
 
-// take gives the next token. Comments before it that have no line of their own
-// by now go to the end of the line on which it stands.
+// take returns the next token. Comments before it for which there is no line of their own go to the
+// end of its line.
 func (p *parser) take() doc {
 	t := p.peek()
 	if t.eof {
@@ -53,7 +53,7 @@ func (p *parser) expect(text string) doc {
 	return p.take()
 }
 
-// lines gathers what stands on lines of its own, one below the other.
+// lines collects documents that are on lines of their own, one below the other.
 type lines struct{ parts []doc }
 
 func (l *lines) add(after int, d doc) {
@@ -66,7 +66,7 @@ func (l *lines) add(after int, d doc) {
 	l.parts = append(l.parts, d)
 }
 
-// comments gives the comments before the next token lines of their own.
+// comments puts the comments before the next token on lines of their own.
 func (p *parser) comments(l *lines) {
 	t := p.peek()
 	for _, c := range t.before {
@@ -151,7 +151,7 @@ func (p *parser) names() doc {
 	return group(nest(cat(parts...)))
 }
 
-// block is what lies between a colon and `end`, where the documentation comes first.
+// block is the text between a colon and `end`, which begins with the documentation.
 func (p *parser) block(body func(l *lines)) doc {
 	colon := p.expect(":")
 	inner := &lines{}
@@ -160,7 +160,7 @@ func (p *parser) block(body func(l *lines)) doc {
 	return cat(colon, below(inner), hard, p.expect("end"))
 }
 
-// below puts lines on lines of their own, further in.
+// below indents lines.
 func below(l *lines) doc {
 	if len(l.parts) == 0 {
 		return doc{}
@@ -275,8 +275,8 @@ func (p *parser) conditional() doc {
 	return cat(append(parts, hard, p.expect("end"))...)
 }
 
-// outer takes the comments before elif and else that the author put on their
-// level: they speak of what follows.
+// outer takes the comments before elif and else that are on their level of indentation, because they
+// are about what follows.
 func (p *parser) outer() []comment {
 	t := p.peek()
 	if p.at("end") {
@@ -291,7 +291,7 @@ func (p *parser) outer() []comment {
 	return outer
 }
 
-// relates tells whether a relation stands here: a::B.x …
+// relates reports whether a relation begins here: a::B.x …
 func (p *parser) relates() bool {
 	n := 0
 	for p.ahead(n).kind == syntax.LowerName && p.ahead(n+1).is("::") {
@@ -300,8 +300,7 @@ func (p *parser) relates() bool {
 	return p.ahead(n).kind == syntax.UpperName && !p.ahead(n).eof && p.ahead(n+1).is(".")
 }
 
-// ends tells whether the second side of a relation stands here, and not one
-// more annotation.
+// ends reports whether the second side of a relation begins here, and not another annotation.
 func (p *parser) ends() bool {
 	n := 0
 	for p.ahead(n).kind == syntax.LowerName && p.ahead(n+1).is("::") {

@@ -83,7 +83,8 @@ func TestSame(t *testing.T) {
 		t.Error("places and quotes make a difference")
 	}
 	for _, other := range []string{
-		"x = A(y=[1, 2.5], z=\"t\")", "x = A(y=[1, 2], z=\"s\")", "x = A(y=[2.5, 1], z=\"s\")", "x = A(y=[1, 2.5])", "x = A(y=[1, 2.5], z=\"s\") y",
+		"x = A(y=[1, 2.5], z=\"t\")", "x = A(y=[1, 2], z=\"s\")", "x = A(y=[2.5, 1], z=\"s\")", "x = A(y=[1, 2.5])",
+		"x = A(y=[1, 2.5], z=\"s\") y",
 	} {
 		if format.Same(base, parse(other)) {
 			t.Errorf("%s is said to be the same", other)
@@ -94,7 +95,8 @@ func TestSame(t *testing.T) {
 // Whatever the text, formatting ends; what parses keeps its meaning and its
 // comments, and formatting the result changes nothing.
 func FuzzSource(f *testing.F) {
-	for _, path := range []string{styleFile, "../testdata/parity/lexer.txtar", "../testdata/parity/operators.txtar", "../testdata/parity/relations.txtar"} {
+	for _, path := range []string{styleFile, "../testdata/parity/lexer.txtar", "../testdata/parity/operators.txtar",
+		"../testdata/parity/relations.txtar"} {
 		archive, err := txtar.ParseFile(filepath.FromSlash(path))
 		if err != nil {
 			f.Fatal(err)

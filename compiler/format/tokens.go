@@ -6,7 +6,7 @@ import (
 	"ordain.dev/ordain/compiler/syntax"
 )
 
-// token is a token with what stands around it.
+// token is a token with the comments around it.
 type token struct {
 	kind   syntax.LexemeKind
 	text   string
@@ -25,8 +25,7 @@ type comment struct {
 	col   int // blanks before it
 }
 
-// tokenize attaches the comments between tokens. The last token is the end of
-// the file.
+// tokenize attaches comments to tokens. The last token is the end of the file.
 func tokenize(text []byte, lexemes []syntax.Lexeme) []token {
 	tokens := make([]token, 0, len(lexemes)+1)
 	end := 0
@@ -42,7 +41,7 @@ func tokenize(text []byte, lexemes []syntax.Lexeme) []token {
 	return gap(tokens, token{eof: true}, string(text[end:]))
 }
 
-// gap reads what stands before a token and appends it.
+// gap reads the text between two tokens and appends the second.
 func gap(tokens []token, t token, between string) []token {
 	col := 0
 	for between != "" {

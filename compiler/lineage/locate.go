@@ -9,11 +9,11 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// located is what the tree of a file says of the places in it.
+// located maps places in a file to statements.
 type located struct {
 	file *syntax.File
-	// at has the statement by the place of the expression that it takes the
-	// value from, or of a part of that.
+	// at has statements by the place of the expression that is their value, or of a part of
+	// that.
 	at map[syntax.Pos]provenance.Statement
 	// arguments has the statements of the arguments of a constructor, by its place.
 	arguments map[syntax.Pos]map[string]provenance.Statement
@@ -32,8 +32,7 @@ func locate(file *syntax.File) *located {
 // maxSource is how much of a source line is kept.
 const maxSource = 200
 
-// Shown makes the path of an installed module's file short, and the same on
-// every machine.
+// Shown shortens the path of a file of an installed module, so that it is the same on every machine.
 func Shown(path string) string {
 	if i := strings.LastIndex(path, "/site-packages/"); i >= 0 {
 		return path[i+len("/site-packages/"):]
@@ -41,7 +40,7 @@ func Shown(path string) string {
 	return path
 }
 
-// place names lines of the file.
+// place is a range of lines of the file.
 func (l *located) place(start syntax.Pos, end int32) provenance.Place {
 	p := provenance.Place{
 		File:    Shown(l.file.Path),
@@ -103,8 +102,8 @@ func (l *located) statement(s syntax.Stmt, loop provenance.Place) {
 	}
 }
 
-// expression notes that an expression and its parts give the value of a
-// statement. The arguments of a constructor are statements of their own.
+// expression records that an expression and its parts are the value of a statement. The arguments of
+// a constructor are statements of their own.
 func (l *located) expression(e syntax.Expr, of provenance.Statement) {
 	if e == nil {
 		return
@@ -125,7 +124,7 @@ func (l *located) expression(e syntax.Expr, of provenance.Statement) {
 		l.expression(e.Guard, of)
 		return
 	}
-	for _, part := range parts(e) {
+	for _, part := range operands(e) {
 		l.expression(part, of)
 	}
 }
@@ -143,13 +142,13 @@ func (l *located) construct(e *syntax.Construct, of provenance.Statement) {
 		one := of
 		one.Kind, one.Place = provenance.Argument, l.place(first(s.Expr).Start, last(s.Expr))
 		l.expression(s.Expr, one)
-		arguments[""] = one // of any other name
+		arguments[""] = one // for arguments without an entry
 	}
 	l.arguments[e.At.Start] = arguments
 }
 
-// plugin is the name of the plug-in that an expression calls; empty when it
-// does something else, a cast for instance.
+// plugin is the name of the plug-in that an expression calls; empty when it is something else, such
+// as a cast.
 func plugin(e syntax.Expr) string {
 	call, is := e.(*syntax.Call)
 	if !is {
@@ -169,8 +168,8 @@ func spread(splats []syntax.Splat) []syntax.Expr {
 	return out
 }
 
-// parts are the expressions directly in one.
-func parts(e syntax.Expr) []syntax.Expr {
+// operands are the expressions directly in an expression.
+func operands(e syntax.Expr) []syntax.Expr {
 	named := func(list []syntax.Argument) []syntax.Expr {
 		out := make([]syntax.Expr, len(list))
 		for i, a := range list {
@@ -228,7 +227,7 @@ func first(e syntax.Expr) syntax.Span {
 	case *syntax.Lookup:
 		at = e.Type.At
 	}
-	for _, part := range parts(e) {
+	for _, part := range operands(e) {
 		if p := first(part); p.Start.Line < at.Start.Line ||
 			p.Start.Line == at.Start.Line && p.Start.Col < at.Start.Col {
 			at = p
@@ -237,14 +236,14 @@ func first(e syntax.Expr) syntax.Span {
 	return at
 }
 
-// last is the last line of a statement that is no block.
+// last is the last line of a statement that is not a block.
 func last(n syntax.Node) int32 {
 	line := n.Where().End.Line
 	switch n := n.(type) {
 	case *syntax.Assign:
 		return max(line, last(n.Target), last(n.Value))
 	case syntax.Expr:
-		for _, part := range parts(n) {
+		for _, part := range operands(n) {
 			line = max(line, last(part))
 		}
 	}

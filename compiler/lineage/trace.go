@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// Tracer fills a provenance table from a model. It is for one goroutine.
+// Tracer fills a provenance table from a model. It must not be used by several goroutines at once.
 type Tracer struct {
 	*provenance.Builder
 	files      map[*syntax.File]*located
@@ -20,7 +20,7 @@ type Tracer struct {
 	settings   []eval.Setting
 }
 
-// settingKey is all that the statement behind a setting depends on.
+// settingKey is everything on which the statement of a setting depends.
 type settingKey struct {
 	at        *syntax.Span
 	attribute string
@@ -33,7 +33,7 @@ type callKey struct {
 	selected *syntax.Span
 }
 
-// New begins with an empty table.
+// New makes a tracer with an empty table.
 func New() *Tracer {
 	return &Tracer{
 		Builder: provenance.NewBuilder(), files: map[*syntax.File]*located{},
@@ -41,11 +41,11 @@ func New() *Tracer {
 	}
 }
 
-// maxElements bounds how many elements of one relation are told of.
+// maxElements bounds how many elements of one relation are recorded.
 const maxElements = 50
 
-// Attribute notes where an attribute of an instance was set, under a name; with
-// input as something that the function noted before it read.
+// Attribute records under a name where an attribute of an instance was set. input: it is not a field
+// of its own, but was read by the function recorded last.
 func (t *Tracer) Attribute(into *provenance.Entry, name string, i *eval.Instance, attribute string, input bool) {
 	t.settings = i.Settings(t.settings[:0], attribute)
 	text := t.Text(name)
@@ -60,7 +60,7 @@ func (t *Tracer) Attribute(into *provenance.Entry, name string, i *eval.Instance
 	}
 }
 
-// unset says where the attribute is defined, for one that nobody set.
+// unset is the definition of an attribute that nothing set.
 func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement {
 	s := provenance.Statement{Kind: provenance.Unset}
 	if a := i.Entity().Attribute(attribute); a != nil {
@@ -69,7 +69,7 @@ func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement 
 	return s
 }
 
-// Function notes that a Python function computed a field.
+// Function records that a Python function computed a field.
 func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Place, function string) {
 	into.Set(
 		t.Text(name),
@@ -80,7 +80,7 @@ func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Pla
 	)
 }
 
-// BuiltIn notes a field with the value that it has where the model says nothing.
+// BuiltIn records a field that has its own default, because the model does not set it.
 func (t *Tracer) BuiltIn(into *provenance.Entry, name string) {
 	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Unset}), false, false, provenance.TopLevel)
 }
@@ -111,7 +111,7 @@ func (t *Tracer) statement(i *eval.Instance, attribute string, s eval.Setting) i
 	return index
 }
 
-// resolve finds the statement that stands at a place.
+// resolve finds the statement at a place.
 func (t *Tracer) resolve(key settingKey, implied bool) provenance.Statement {
 	if key.at.File == nil {
 		return provenance.Statement{Kind: provenance.Expression}
@@ -131,7 +131,7 @@ func (t *Tracer) resolve(key settingKey, implied bool) provenance.Statement {
 	return provenance.Statement{Kind: provenance.Expression, Place: l.place(key.at.Start, key.at.End.Line)}
 }
 
-// step gives the index of a step, made with those above it.
+// step returns the index of a step, and adds it with those above it when it is new.
 func (t *Tracer) step(o *eval.Origin) int {
 	var missing []*eval.Origin
 	parent := provenance.TopLevel
@@ -165,7 +165,7 @@ func (t *Tracer) call(o *eval.Origin) provenance.Call {
 	return c
 }
 
-// Place names a place of the text.
+// Place converts a place in the text.
 func (t *Tracer) Place(at *syntax.Span) provenance.Place {
 	if at == nil || at.File == nil {
 		return provenance.Place{}

@@ -1,4 +1,3 @@
-// Package modeldoc writes the document of `ordain compile --model-json`: what a
-// compile made, for programs to read. Its shape is a promise to the outside;
-// COMPILER-CONTRACT.md describes it.
+// Package modeldoc writes the document of `ordain compile --model-json`: the result of a compile,
+// for programs to read. Other programs rely on its form, which COMPILER-CONTRACT.md describes.
 package modeldoc

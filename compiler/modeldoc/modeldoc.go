@@ -9,20 +9,20 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// Document is the whole of it. Instances and variables are written from the
-// result itself, which may be large.
+// Document is the whole document. Instances and variables are not copied into it, because there
+// may be many: Write takes them from the result.
 type Document struct {
 	Success  bool
 	Output   []string
 	Warnings []Warning
 	Error    *Error
-	// Further are errors that do not follow from Error.
+	// Further are errors that Error did not cause.
 	Further []*Error
-	// Resources and ResourceSets are what an export adds; nil without one.
+	// Resources and ResourceSets are those of an export; nil without one.
 	Resources    iter.Seq[Resource]
 	ResourceSets map[string]string
 
-	model *eval.Result // nil: there is no model
+	model *eval.Result // nil when the compile failed
 }
 
 // Warning is a warning of the compiler.
@@ -50,14 +50,14 @@ type Error struct {
 	Causes   []*Error  `json:"causes"`
 }
 
-// Resource is a resource as the server gets it, without its version.
+// Resource is a resource as the server receives it, without its version.
 type Resource struct {
 	ID         []byte
 	Attributes []byte // JSON
 	Requires   [][]byte
 }
 
-// New makes the document of a compile that got as far as a result.
+// New makes the document of a compile that has a result, which may be an error.
 func New(r *eval.Result) *Document {
 	d := &Document{Success: r.Err == nil, Output: r.Output}
 	seen := map[Warning]bool{}
@@ -90,8 +90,8 @@ func New(r *eval.Result) *Document {
 	return d
 }
 
-// placeless are the warnings that name no place in this document. People are
-// told one all the same.
+// placeless are the warnings that have no location in this document, as in the reference. People
+// see one all the same.
 var placeless = map[string]bool{
 	"VariableShadowWarning":    true,
 	"TypeDeprecationWarning":   true,
@@ -99,9 +99,9 @@ var placeless = map[string]bool{
 	"InmantaWarning":           true,
 }
 
-// Lists tells whether the document has warnings of a kind. That of escapes which
-// mean nothing is for people only: upstream the filter for it matches no text of
-// today's Pythons, so programs never get it there.
+// Lists reports whether the document lists warnings of a kind. It leaves out the warning about
+// meaningless escapes: the reference looks for the words of an older Python, so that its
+// programs never get that one.
 func Lists(kind string) bool { return kind[strings.LastIndexByte(kind, '.')+1:] != "ParserWarning" }
 
 // Failed makes the document of a compile that failed before there was a result.
@@ -109,8 +109,8 @@ func Failed(problems ...diag.Diagnostic) *Document {
 	d := &Document{}
 	if len(problems) > 0 {
 		d.Error = fromDiagnostic(problems[0])
-		for _, more := range problems[1:] {
-			d.Further = append(d.Further, fromDiagnostic(more))
+		for _, further := range problems[1:] {
+			d.Further = append(d.Further, fromDiagnostic(further))
 		}
 	}
 	return d
@@ -120,12 +120,12 @@ func failure(e *eval.Error) *Error {
 	d := e.Diagnostic()
 	out := &Error{Trace: d.Trace, Causes: []*Error{}}
 	out.Kind, out.Message = d.ForPrograms()
-	// Diagnostics show a place to people also where the error itself has none.
+	// A diagnostic may show people a place though the error itself has none.
 	if _, ok := e.At(); (ok || e.File != "") && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = located(d.Location)
 	}
 	for _, cause := range e.Causes {
-		if !cause.Foreign() { // a Python exception is no error of the compiler
+		if !cause.Foreign() { // a Python exception is not an error of the compiler
 			out.Causes = append(out.Causes, failure(cause))
 		}
 	}
@@ -142,16 +142,16 @@ func located(l *diag.Location) *Location {
 func fromDiagnostic(d diag.Diagnostic) *Error {
 	out := &Error{Trace: d.Trace, Causes: []*Error{}}
 	out.Kind, out.Message = d.ForPrograms()
-	// upstream these name no place: of project.yml, and of a hyphen in an import
+	// In the reference, errors of project.yml and of a hyphen in an import have no location.
 	nowhere := strings.HasSuffix(d.Kind, ".InvalidMetadata") || d.Kind == "inmanta.ast.CompilerException"
 	if !nowhere && !strings.HasPrefix(d.Kind, "builtins.") {
 		out.Location = located(d.Location)
 	}
 	if strings.HasSuffix(d.Kind, ".ExternalException") || strings.HasSuffix(d.Kind, ".ExplicitPluginException") {
-		return out // what Python raised is no error of the compiler
+		return out // what Python raised is not an error of the compiler
 	}
 	for _, cause := range d.Causes {
-		if !strings.HasSuffix(cause.Kind, ".InvalidMetadata") { // told to people, no cause upstream
+		if !strings.HasSuffix(cause.Kind, ".InvalidMetadata") { // for people only: the reference has no such cause
 			out.Causes = append(out.Causes, fromDiagnostic(cause))
 		}
 	}

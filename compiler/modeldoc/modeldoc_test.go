@@ -121,7 +121,8 @@ func TestValues(t *testing.T) {
 		{types.NewInt(new(big.Int).Lsh(big.NewInt(1), 64)), `18446744073709551616`},
 		{&types.Object{Class: "a.B"}, `{"$python":"B"}`},
 		{&types.Object{Class: "a.B", Base: types.Str("s")}, `"s"`},
-		{&types.Reference{Type: "std::Environment", Args: []types.ReferenceArg{{Name: "name", Value: types.Str("HOME")}}},
+		{&types.Reference{Type: "std::Environment",
+			Args: []types.ReferenceArg{{Name: "name", Value: types.Str("HOME")}}},
 			`{"$reference":{"type":"std::Environment","args":{"name":"HOME"}}}`},
 	} {
 		if got := string(modeldoc.Value(c.v)); got != c.want || !json.Valid([]byte(got)) {

@@ -80,7 +80,7 @@ func appendFloat(b []byte, f float64) []byte {
 	return append(b, strings.Replace(pytext.Float(f), "e+", "e", 1)...)
 }
 
-// className is the name of a class without its module or what it is defined in.
+// className is the name of a class without its module and the classes around it.
 func className(qualified string) string {
 	return qualified[strings.LastIndexByte(qualified, '.')+1:]
 }

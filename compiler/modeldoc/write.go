@@ -12,15 +12,19 @@ import (
 	"ordain.dev/ordain/internal/jsontext"
 )
 
-// flushFrom is how much is gathered before it is written out.
-const flushFrom = 64 << 10
+// flushSize is the size from which a writer writes its buffer out.
+const flushSize = 64 << 10
 
-// writer gathers JSON and writes it out piece by piece, so that the document
-// of a large model never lies in memory as a whole.
+// writer collects JSON in a buffer and writes it out piece by piece, so that the document of a
+// large model is never in memory as a whole.
 type writer struct {
 	to  io.Writer
 	b   []byte
 	err error
+}
+
+func newWriter(to io.Writer) *writer {
+	return &writer{to: to, b: make([]byte, 0, flushSize+flushSize/4)}
 }
 
 func (w *writer) flush() {
@@ -30,12 +34,12 @@ func (w *writer) flush() {
 	w.b = w.b[:0]
 }
 
-// entry begins the n-th entry of a list or object, on a line of its own.
+// entry begins the nth entry of a list or object, on a line of its own.
 func (w *writer) entry(n int) {
 	if n > 0 {
 		w.b = append(w.b, ',')
 	}
-	if w.b = append(w.b, '\n'); len(w.b) >= flushFrom {
+	if w.b = append(w.b, '\n'); len(w.b) >= flushSize {
 		w.flush()
 	}
 }
@@ -85,7 +89,7 @@ func (w *writer) location(l *Location) {
 	w.b = append(w.b, '}')
 }
 
-// sets appends the resource sets, in the order of the resources' names.
+// sets appends the resource set of each resource, sorted by resource.
 func (w *writer) sets(all map[string]string) {
 	w.b = append(w.b, '{')
 	for n, name := range slices.Sorted(maps.Keys(all)) {
@@ -98,8 +102,7 @@ func (w *writer) sets(all map[string]string) {
 	w.b = append(w.b, '}')
 }
 
-// encoded appends what few documents have. encoding/json looks through the types
-// of the whole program when it meets one for the first time.
+// encoded appends what encoding/json makes of a value.
 func (w *writer) encoded(v any) {
 	text, err := json.Marshal(v)
 	if err != nil && w.err == nil {
@@ -108,9 +111,9 @@ func (w *writer) encoded(v any) {
 	w.b = append(w.b, text...)
 }
 
-// Write writes the document as JSON, an instance, variable or resource a line.
+// Write writes the document as JSON, with one instance, variable or resource in each line.
 func (d *Document) Write(to io.Writer) error {
-	w := &writer{to: to, b: make([]byte, 0, flushFrom+flushFrom/4)}
+	w := newWriter(to)
 	w.b = strconv.AppendBool(append(w.b, `{"success":`...), d.Success)
 	w.b = append(w.b, ",\n\"instances\":["...)
 	if d.model != nil {
@@ -150,16 +153,16 @@ func (d *Document) Write(to io.Writer) error {
 	return w.err
 }
 
-// shape is how the instances of one entity are written: their attributes and
-// relations, by position, with the text that comes before each.
+// shape is the JSON that all instances of an entity have in common.
 type shape struct {
-	begin                 []byte // after the id
+	begin                 []byte // what follows the id
 	attributes, relations []slot
 }
 
+// slot is one attribute or relation.
 type slot struct {
-	position int
-	before   []byte
+	position int    // in the entity's attributes
+	before   []byte // what precedes the value
 }
 
 func shapeOf(e *types.Entity) *shape {
@@ -184,29 +187,16 @@ func shapeOf(e *types.Entity) *shape {
 }
 
 func (w *writer) instances(all []*eval.Instance) {
-	w.flush()
-	inTurns(len(all), func() func(b []byte, from, to int) []byte {
-		shapes := map[*types.Entity]*shape{}
-		return func(b []byte, from, to int) []byte {
-			for n := from; n < to; n++ {
-				i := all[n]
-				s := shapes[i.Entity()]
-				if s == nil {
-					s = shapeOf(i.Entity())
-					shapes[i.Entity()] = s
-				}
-				if n > 0 {
-					b = append(b, ',')
-				}
-				b = s.instance(append(b, '\n'), i)
-			}
-			return b
+	shapes := map[*types.Entity]*shape{}
+	for n, i := range all {
+		s := shapes[i.Entity()]
+		if s == nil {
+			s = shapeOf(i.Entity())
+			shapes[i.Entity()] = s
 		}
-	}, func(b []byte) {
-		if w.err == nil {
-			_, w.err = w.to.Write(b)
-		}
-	})
+		w.entry(n)
+		w.b = s.instance(w.b, i)
+	}
 }
 
 func (s *shape) instance(b []byte, i *eval.Instance) []byte {
@@ -225,7 +215,7 @@ func (s *shape) instance(b []byte, i *eval.Instance) []byte {
 	return append(b, `}}`...)
 }
 
-// appendRelated writes the list of what a relation holds.
+// appendRelated writes the list of the instances in a relation.
 func appendRelated(b []byte, v types.Value) []byte {
 	b = append(b, '[')
 	switch v := v.(type) {
@@ -243,7 +233,7 @@ func appendRelated(b []byte, v types.Value) []byte {
 	return append(b, ']')
 }
 
-// appendEnd writes one element of a relation: the id of an instance.
+// appendEnd writes one instance of a relation: its id.
 func appendEnd(b []byte, v types.Value) []byte {
 	i, ok := v.(types.Instance)
 	if !ok {
@@ -275,11 +265,11 @@ func (w *writer) required(r Resource) {
 	w.b = append(w.b, ']')
 }
 
-// WriteResources writes the resources alone, as the reference's `export -j`
-// does: a list with an object for each, of its attributes, what it requires, and
-// its id, which has 0 for a version. Without an export there are none.
+// WriteResources writes only the resources, in the form of the reference's `export -j`: a list
+// with an object for each, which has its attributes, its requirements and its id with version 0.
+// Without an export the list is empty.
 func (d *Document) WriteResources(to io.Writer) error {
-	w := &writer{to: to, b: make([]byte, 0, flushFrom+flushFrom/4)}
+	w := newWriter(to)
 	w.b = append(w.b, '[')
 	n := 0
 	if d.Resources != nil {

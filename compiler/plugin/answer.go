@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// answer implements worker.Handler: what Python asks while a request runs.
+// answer implements worker.Handler: it answers what Python asks while a request runs.
 func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 	if h.onAnswer != nil {
 		h.onAnswer(op)
@@ -81,8 +81,8 @@ func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 	return nil, fmt.Errorf("the compiler does not know %q", op)
 }
 
-// read answers for one attribute, and tells what it knows of the same
-// attribute of the other instances that Python walks over.
+// read returns the value of one attribute, and those values of the same attribute that are known of
+// the other instances over which Python iterates.
 func (h *Host) read(instance types.Instance, name string, also []uint64) (any, error) {
 	c := h.wire
 	b := &bytes.Buffer{}
@@ -91,7 +91,7 @@ func (h *Host) read(instance types.Instance, name string, also []uint64) (any, e
 		c.learn(instance.Entity().Name, name)
 	}
 	if read.State == eval.Known || read.State == eval.Optional {
-		c.told[instance.InstanceID()][name] = true
+		c.sent[instance.InstanceID()][name] = true
 	}
 	if err := h.writeRead(b, read); err != nil {
 		return nil, err
@@ -134,8 +134,7 @@ func (h *Host) writeRead(b *bytes.Buffer, read eval.Read) error {
 	return nil
 }
 
-// accepts reports whether a value belongs to a type, named as Python's type
-// classes write it: with [] for lists and ? for null.
+// accepts reports whether a value is of a type, whose name has [] for lists and ? for null.
 func (h *Host) accepts(name string, v types.Value) bool {
 	if inner, ok := strings.CutSuffix(name, "?"); ok {
 		_, null := v.(types.Null)
@@ -164,22 +163,22 @@ func (h *Host) accepts(name string, v types.Value) bool {
 	return t.Validate(v) == nil
 }
 
-// wrongResult says why a value is not what a plug-in declares.
+// wrongResult says why a value is not of the type that a plug-in declares.
 type wrongResult struct {
 	Class   string         `json:"class"` // the reference's, without its module
 	Message string         `json:"message"`
-	Foreign bool           `json:"foreign"` // the condition of a typedef ended with an exception of Python
-	Type    string         `json:"type"`    // what it declares
+	Foreign bool           `json:"foreign"` // the condition of a typedef raised a Python exception
+	Type    string         `json:"type"`    // the declared type
 	Causes  []*wrongResult `json:"causes"`
 }
 
-// checkResult holds what a plug-in that Python called gave against what it
-// declares; nil when that fits.
+// checkResult checks the result of a plug-in that Python called against its declared type; nil when
+// it is right.
 func (h *Host) checkResult(plugin string, v types.Value) *wrongResult {
 	heap, is := h.heap.(interface {
 		CheckResult(plugin string, v types.Value) (declared string, err *eval.Error)
 	})
-	if !is { // an export happens when the model is finished
+	if !is { // during an export nothing checks it
 		return nil
 	}
 	declared, err := heap.CheckResult(plugin, v)

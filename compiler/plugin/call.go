@@ -24,7 +24,7 @@ func (h *Host) Call(call eval.PluginCall, heap eval.Heap) eval.Outcome {
 	if h.heap == nil {
 		h.settle()
 		h.slots = h.slots[:0]
-	} else { // a call asks for a type whose condition calls a plug-in: its slots are still to come
+	} else { // a call that another one causes, by the condition of a typedef: its slots follow
 		defer func(before []eval.Slot) { h.slots = before }(h.slots)
 		h.slots = nil
 	}
@@ -52,11 +52,11 @@ type callReply struct {
 	Err   *exception      `json:"err"`
 	Out   []string        `json:"out"`
 	Warn  []string        `json:"warn"`
-	// Checked: the value is not to be held against what the plug-in declares.
+	// Checked: the value has been checked against the declared type.
 	Checked bool `json:"checked"`
 }
 
-// read reads a reply as the worker writes it; most have a value and nothing else.
+// read parses a reply. Most have only a value.
 func (r *callReply) read(raw json.RawMessage) error {
 	if v, is := bytes.CutPrefix(raw, []byte(`{"v":`)); is {
 		if v, ends := bytes.CutSuffix(v, []byte("}")); ends && json.Valid(v) {
@@ -70,7 +70,7 @@ func (r *callReply) read(raw json.RawMessage) error {
 	return nil
 }
 
-// outcome reads a reply.
+// outcome makes an outcome of a reply.
 func (h *Host) outcome(index int, reply *callReply) eval.Outcome {
 	h.introduced[index] = h.introduced[index] || reply.Err == nil
 	outcome := eval.Outcome{Output: reply.Out, Deprecated: reply.Warn, Checked: reply.Checked}
@@ -97,8 +97,8 @@ func (h *Host) outcome(index int, reply *callReply) eval.Outcome {
 	return outcome
 }
 
-// writeCall writes the arguments of the request "call"; with the signature,
-// where the worker has to be told of the plug-in.
+// writeCall writes the arguments of the request "call". introduce: with the signature, because the
+// worker does not know the plug-in yet.
 func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, introduce bool) error {
 	h.wire.begin()
 	b.WriteString(`{"p":`)
@@ -116,7 +116,7 @@ func (h *Host) writeCall(b *bytes.Buffer, index int, call eval.PluginCall, intro
 	if introduce {
 		b.WriteString(`,"sig":`)
 		b.Write(h.raw[index])
-		if len(h.table.Dataclasses) > 0 { // a parameter may name their entities in a text
+		if len(h.table.Dataclasses) > 0 { // the text of a parameter's type may name their entities
 			b.WriteString(`,"twins":[`)
 			first := true
 			for _, d := range h.table.Dataclasses {
@@ -170,7 +170,7 @@ func (h *Host) named(b *bytes.Buffer, named []eval.NamedValue) error {
 	return nil
 }
 
-// broken is the outcome of a call whose worker is gone, or never came.
+// broken is the outcome of a call whose worker died or did not start.
 func (h *Host) broken(s *eval.Signature, err error) eval.Outcome {
 	var hang *HangError
 	if errors.As(err, &hang) {

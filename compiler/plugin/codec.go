@@ -18,37 +18,38 @@ import (
 )
 
 const (
-	// shareFrom is the number of items from which a list gets a number, so that
-	// it travels once; dicts always do: modules keep caches by their identity.
+	// shareFrom is the number of items from which a list gets a number, so that it is sent
+	// once. Dicts always get one, because modules keep caches by their identity.
 	shareFrom = 16
-	// aheadMax bounds the attributes that one message carries unasked, and
-	// aheadDepth how deep they may lead.
+	// aheadMax bounds how many attributes a message has that Python did not ask for, and
+	// aheadDepth how far they are from the instance.
 	aheadMax   = 4096
 	aheadDepth = 3
-	// depthMax bounds how deep values nest; Python's own limit is about the same.
+	// depthMax bounds how deep values nest. Python's own limit is about the same.
 	depthMax = 1000
 )
 
-// codec turns values into the wire's JSON and back (PROTOCOL.md). It remembers
-// what the worker knows already.
+// codec encodes values as the JSON of the protocol (PROTOCOL.md) and decodes them. It remembers
+// what the worker already has.
 type codec struct {
 	host      *Host
 	instances map[uint64]types.Instance
-	told      map[uint64]map[string]bool // attributes that the worker has, by instance; an entry: it knows the instance
-	learned   map[string][]string        // attributes that were read, by entity
-	objects   map[uint64]types.Value     // *types.Reference and *types.Object by handle
-	open      map[uint64]bool            // handles of those whose arguments are being decoded
-	shared    map[any]uint64             // numbers of *types.List and *types.Dict
-	byNumber  []types.Value
-	ahead     int // attributes that this message may still carry
-	depth     int // of the value that is being decoded
+	// sent are the attributes that the worker has, by instance. It knows all instances with an entry.
+	sent     map[uint64]map[string]bool
+	learned  map[string][]string    // attributes that Python has read, by entity
+	objects  map[uint64]types.Value // *types.Reference and *types.Object by handle
+	open     map[uint64]bool        // handles of objects whose arguments are being decoded
+	shared   map[any]uint64         // numbers of *types.List and *types.Dict
+	byNumber []types.Value
+	ahead    int // how many more attributes this message may have
+	depth    int // of the value that is being decoded
 }
 
 func newCodec(h *Host) *codec {
 	return &codec{
 		host:      h,
 		instances: map[uint64]types.Instance{},
-		told:      map[uint64]map[string]bool{},
+		sent:      map[uint64]map[string]bool{},
 		learned:   map[string][]string{},
 		objects:   map[uint64]types.Value{},
 		open:      map[uint64]bool{},
@@ -59,7 +60,7 @@ func newCodec(h *Host) *codec {
 // begin starts a message.
 func (c *codec) begin() { c.ahead = aheadMax }
 
-// learn remembers that an attribute of an entity is read.
+// learn remembers that Python reads an attribute of an entity.
 func (c *codec) learn(entity, name string) {
 	if !slices.Contains(c.learned[entity], name) {
 		c.learned[entity] = append(c.learned[entity], name)
@@ -117,7 +118,7 @@ func (c *codec) writeShared(b *bytes.Buffer, v types.Value, share bool, content 
 		return err
 	}
 	b.WriteByte('}')
-	c.shared[v] = number // only now: inside of itself it cannot be known
+	c.shared[v] = number // only now: it cannot refer to itself
 	return nil
 }
 
@@ -153,14 +154,14 @@ func (c *codec) writeDict(b *bytes.Buffer, d *types.Dict, depth int) error {
 	return nil
 }
 
-// writeInstance writes an instance and, as long as there is room, what is
-// known of the attributes that instances of its type are usually asked for.
+// writeInstance writes an instance and, while there is room, the known values of those attributes
+// that Python usually reads of instances of its type.
 func (c *codec) writeInstance(b *bytes.Buffer, i types.Instance, depth int) error {
 	id := i.InstanceID()
-	told, known := c.told[id]
+	sent, known := c.sent[id]
 	if !known {
-		told = map[string]bool{}
-		c.told[id] = told
+		sent = map[string]bool{}
+		c.sent[id] = sent
 		c.instances[id] = i
 	}
 	fmt.Fprintf(b, `{"i":%d`, id)
@@ -174,7 +175,7 @@ func (c *codec) writeInstance(b *bytes.Buffer, i types.Instance, depth int) erro
 		}
 	}
 	if depth < aheadDepth && c.host.heap != nil {
-		if err := c.writeKnown(b, i, told, depth); err != nil {
+		if err := c.writeKnown(b, i, sent, depth); err != nil {
 			return err
 		}
 	}
@@ -182,11 +183,11 @@ func (c *codec) writeInstance(b *bytes.Buffer, i types.Instance, depth int) erro
 	return nil
 }
 
-func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, told map[string]bool, depth int) error {
+func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, sent map[string]bool, depth int) error {
 	open := false
 	var empty []string
 	for _, name := range c.learned[i.Entity().Name] {
-		if told[name] {
+		if sent[name] {
 			continue
 		}
 		if c.ahead <= 0 {
@@ -197,7 +198,7 @@ func (c *codec) writeKnown(b *bytes.Buffer, i types.Instance, told map[string]bo
 			continue
 		}
 		c.ahead--
-		told[name] = true
+		sent[name] = true
 		if read.State == eval.Optional {
 			empty = append(empty, name)
 			continue
@@ -248,7 +249,7 @@ func writeFloat(b *bytes.Buffer, f float64) {
 	}
 }
 
-// floatText is a float with a fraction or an exponent, always.
+// floatText writes a float, always with a fraction or an exponent.
 func floatText(f float64) string {
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	for i := range len(text) {
@@ -259,7 +260,7 @@ func floatText(f float64) string {
 	return text + ".0"
 }
 
-// tagged is a value that JSON has no word for.
+// tagged is a value that JSON does not have.
 type tagged struct {
 	D         *[][2]json.RawMessage `json:"d"`
 	I         uint64                `json:"i"`
@@ -419,9 +420,8 @@ func (c *codec) decodeReference(t tagged) (types.Value, error) {
 	return r, err
 }
 
-// decodeInside decodes what a reference or an object is made of. Python may put
-// one into itself; in the engine values are trees, which everybody may walk:
-// there it stands without its parts where it is found again.
+// decodeInside decodes the parts of a reference or an object. In Python such an object may be part
+// of itself, but the engine's values are trees: inside itself it has no parts.
 func (c *codec) decodeInside(handle uint64, pairs [][2]json.RawMessage) ([]types.ReferenceArg, error) {
 	c.open[handle] = true
 	defer delete(c.open, handle)
@@ -446,8 +446,8 @@ func (c *codec) decodeArgs(pairs [][2]json.RawMessage) ([]types.ReferenceArg, er
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Encode writes a value for a request of package export, with what is known of
-// the attributes that Expect named.
+// Encode writes a value for a request of package export, with the known values of the attributes
+// that Expect named.
 func (h *Host) Encode(v types.Value, heap eval.Heap) (json.RawMessage, error) {
 	h.heap = heap
 	defer func() { h.heap = nil }()
@@ -457,7 +457,7 @@ func (h *Host) Encode(v types.Value, heap eval.Heap) (json.RawMessage, error) {
 	return b.Bytes(), err
 }
 
-// Expect says that attributes of an entity's instances will be read.
+// Expect says that Python will read attributes of instances of an entity.
 func (h *Host) Expect(entity *types.Entity, names ...string) {
 	for _, name := range names {
 		h.wire.learn(entity.Name, name)

@@ -15,7 +15,8 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`null`, `true`, `12345678901234567890`, `-1.5e300`, `"x"`, `[1,[null]]`, `{"d":[["k",1],["k",{"u":7}]]}`,
 		`{"i":1}`, `{"s":0}`, `{"s":-1}`, `{"r":1,"type":"t::R","of":"string","args":[["n",{"r":1}]]}`,
-		`{"o":2,"class":"C","text":"t","fields":[["f",2]]}`, `{"f":"inf"}`, `{"f":"x"}`, `{}`, ``, `[`, `nul`, `1e999`, `{"d":[[1,2]]}`,
+		`{"o":2,"class":"C","text":"t","fields":[["f",2]]}`, `{"f":"inf"}`, `{"f":"x"}`, `{}`, ``, `[`, `nul`,
+		`1e999`, `{"d":[[1,2]]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -41,7 +42,8 @@ func FuzzDecode(f *testing.F) {
 
 // A float is a float on the other side too: with a fraction or an exponent.
 func TestFloatText(t *testing.T) {
-	for f, want := range map[float64]string{0: "0.0", 1: "1.0", -2: "-2.0", 1e21: "1e+21", 0.1: "0.1", 1e300: "1e+300", math.SmallestNonzeroFloat64: "5e-324"} {
+	for f, want := range map[float64]string{0: "0.0", 1: "1.0", -2: "-2.0", 1e21: "1e+21", 0.1: "0.1",
+		1e300: "1e+300", math.SmallestNonzeroFloat64: "5e-324"} {
 		if got := floatText(f); got != want {
 			t.Errorf("%v is written %s, want %s", f, got, want)
 		}
@@ -56,11 +58,16 @@ func TestFloatText(t *testing.T) {
 // walk a value: it ends where it is found again.
 func TestCircles(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"r":1,"type":"m::S","args":[["a",[{"r":1}]]]}`:                                                  "m::S(a=[m::S()])",
-		`{"r":1,"type":"m::S","args":[["a",{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]]}`:               "m::S(a=m::R(b=m::S()))",
-		`[{"r":1,"type":"m::S","args":[["a",1]]},{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]`:           "[m::S(a=1), m::R(b=m::S(a=1))]",
-		`[{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",[{"o":1}]]]},{"o":1}]`:                 "[<m.D object>, <m.D object>]",
-		`{"d":[["k",{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",{"d":[["k",{"o":1}]]}]]}]]}`: "{'k': <m.D object>}",
+		`{"r":1,"type":"m::S","args":[["a",[{"r":1}]]]}`:
+			"m::S(a=[m::S()])",
+		`{"r":1,"type":"m::S","args":[["a",{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]]}`:
+			"m::S(a=m::R(b=m::S()))",
+		`[{"r":1,"type":"m::S","args":[["a",1]]},{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]`:
+			"[m::S(a=1), m::R(b=m::S(a=1))]",
+		`[{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",[{"o":1}]]]},{"o":1}]`:
+			"[<m.D object>, <m.D object>]",
+		`{"d":[["k",{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",{"d":[["k",{"o":1}]]}]]}]]}`:
+			"{'k': <m.D object>}",
 	} {
 		v, err := newCodec(&Host{}).decode(json.RawMessage(raw))
 		if err != nil || types.Text(v) != want {
@@ -108,7 +115,8 @@ func TestBaseOfAnObject(t *testing.T) {
 		t.Errorf("got %v, %v", v, err)
 	}
 	for _, base := range []string{`{"o":2}`, `{"o":3}`, `[1]`, `true`, `{"d":[]}`} {
-		if v, err := newCodec(&Host{}).decode(json.RawMessage(`{"o":2,"class":"m.S","base":` + base + `}`)); err == nil {
+		if v, err := newCodec(&Host{}).decode(json.RawMessage(`{"o":2,"class":"m.S","base":` + base +
+			`}`)); err == nil {
 			t.Errorf("%s is the base of %v", base, v)
 		}
 	}

@@ -11,16 +11,16 @@ type place struct {
 	Line int    `json:"line"`
 }
 
-// typeInfo is a type as Python's classes for types want it.
+// typeInfo describes a type for Python's classes of types.
 type typeInfo struct {
 	Name       string          `json:"name"`
 	Kind       string          `json:"kind"` // entity, typedef, implementation, primitive
 	Doc        string          `json:"doc,omitempty"`
 	Base       string          `json:"base,omitempty"`
-	Parents    []string        `json:"parents,omitempty"`    // direct ones
+	Parents    []string        `json:"parents,omitempty"`    // only direct ones
 	Attributes []attributeInfo `json:"attributes,omitempty"` // its own
 	Indexes    [][]string      `json:"indexes,omitempty"`    // its parents' too
-	Children   []string        `json:"children,omitempty"`   // direct ones
+	Children   []string        `json:"children,omitempty"`   // only direct ones
 	For        string          `json:"for,omitempty"`        // the entity of an implementation
 	At         *place          `json:"at,omitempty"`
 }
@@ -31,12 +31,12 @@ type attributeInfo struct {
 	Relation bool   `json:"relation,omitempty"`
 	Low      int    `json:"low,omitempty"`
 	High     int    `json:"high,omitempty"` // 0: no limit
-	// The other side of a relation; empty when it has none.
+	// End is the other side of a relation; empty when that has no name.
 	End       string `json:"end,omitempty"`
 	EndEntity string `json:"end_entity,omitempty"`
 }
 
-// describe tells Python about a type; nil when there is none of that name.
+// describe describes a type to Python; nil when there is none of that name.
 func describe(t any, name string) *typeInfo {
 	switch t := t.(type) {
 	case *types.Entity:
@@ -64,7 +64,7 @@ func describe(t any, name string) *typeInfo {
 	return &typeInfo{Name: name, Kind: "primitive"}
 }
 
-// spot is where something begins; nil where it stands in no file.
+// spot is where something begins; nil when it is in no file.
 func spot(at *syntax.Span) *place {
 	if at == nil || at.File == nil {
 		return nil

@@ -10,18 +10,18 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// expression is a piece of the model's text, for Python code that looks at it.
+// expression describes an expression of the model to Python code that examines it.
 type expression struct {
 	Class  string          `json:"class"` // the reference's class of such nodes
 	Text   string          `json:"text"`
-	Source string          `json:"source,omitempty"` // as it is written, where that differs
-	At     []any           `json:"at"`               // file and line; the columns too where the reference has them
-	Name   string          `json:"name,omitempty"`   // of what is named
+	Source string          `json:"source,omitempty"` // as it is written, if that differs
+	At     []any           `json:"at"`               // file and line, and the columns if the reference has them
+	Name   string          `json:"name,omitempty"`   // of a variable or attribute
 	Value  json.RawMessage `json:"v,omitempty"`      // of a constant
-	Not    string          `json:"not,omitempty"`    // what keeps it from being one
+	Not    string          `json:"not,omitempty"`    // why it is not a constant
 }
 
-// expression describes a piece of text.
+// expression describes an expression.
 func (h *Host) expression(x syntax.Expr) (*expression, error) {
 	at := x.Where()
 	e := &expression{
@@ -44,7 +44,7 @@ func (h *Host) expression(x syntax.Expr) (*expression, error) {
 	case *syntax.Call:
 		e.Name = x.Func.Text
 	case *syntax.List:
-		e.Text, e.Source = "List()", listed(x) // also where all of it is constant
+		e.Text, e.Source = "List()", listed(x) // also if all of it is constant
 	}
 	if e.Source == e.Text {
 		e.Source = ""
@@ -111,13 +111,15 @@ func classOf(x syntax.Expr) string {
 }
 
 var operators = map[syntax.Op]string{
-	"==": "Equals", "!=": "NotEqual", "<": "LessThan", "<=": "LessThanOrEqual", ">": "GreaterThan", ">=": "GreaterThanOrEqual",
-	"and": "And", "or": "Or", "in": "In", "+": "Plus", "-": "Minus", "*": "Multiplication", "/": "Division", "%": "Modulo", "**": "Exponentiation",
+	"==": "Equals", "!=": "NotEqual", "<": "LessThan", "<=": "LessThanOrEqual", ">": "GreaterThan",
+	">=":  "GreaterThanOrEqual",
+	"and": "And", "or": "Or", "in": "In", "+": "Plus", "-": "Minus", "*": "Multiplication", "/": "Division",
+	"%": "Modulo", "**": "Exponentiation",
 	"matching": "Regex",
 }
 
-// defaults gives the default values that an entity gives itself: names, each
-// with an expression, or null where one of its parents' is taken away.
+// defaults returns the default values that an entity itself declares: by name an expression, or null
+// when it removes that of a parent.
 func (h *Host) defaults(entity string) (any, error) {
 	e, is := h.heap.Type(entity).(*types.Entity)
 	out := [][2]any{}
@@ -138,7 +140,7 @@ func (h *Host) defaults(entity string) (any, error) {
 	return out, nil
 }
 
-// written is a call as it stands in the model.
+// written is a call as it is written in the model.
 type written struct {
 	Text   string        `json:"text"`
 	Source string        `json:"source"`
@@ -147,7 +149,7 @@ type written struct {
 	Splats []*expression `json:"splats"`
 }
 
-// owner gives the call that runs; null where nothing of the model is called.
+// owner returns the call that is running; null when no plug-in of the model is.
 func (h *Host) owner() (any, error) {
 	heap, is := h.heap.(interface{ Call() *syntax.Call })
 	if !is {

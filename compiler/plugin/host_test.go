@@ -145,16 +145,24 @@ func TestValuesSurviveTheTrip(t *testing.T) {
 	host := p.heap.add("t::Host", "name", types.Str("h"))
 	big, _ := new(big.Int).SetString("123456789012345678901234567890", 10)
 	for _, v := range []types.Value{
-		types.Null{}, types.Bool(true), types.Bool(false), types.Int(0), types.Int(math.MinInt64), types.Int(math.MaxInt64),
-		types.NewInt(big), types.Float(1), types.Float(-0.5), types.Float(1e300), types.Float(math.Inf(1)), types.Float(math.Inf(-1)),
+		types.Null{}, types.Bool(true), types.Bool(false), types.Int(0), types.Int(math.MinInt64),
+		types.Int(math.MaxInt64),
+		types.NewInt(big), types.Float(1), types.Float(-0.5), types.Float(1e300), types.Float(math.Inf(1)),
+		types.Float(math.Inf(-1)),
 		types.Str(""), types.Str("Ã©\u2028\U0001F600<&>\x00"),
 		&types.List{Items: []types.Value{}},
-		&types.List{Items: []types.Value{types.Int(1), types.Null{}, &types.List{Items: []types.Value{types.Float(2)}}, host}},
+		&types.List{Items: []types.Value{types.Int(1), types.Null{},
+			&types.List{Items: []types.Value{types.Float(2)}}, host}},
 		&types.Dict{Keys: []string{"z", "a"}, Values: map[string]types.Value{"z": types.Int(1), "a": types.Null{}}},
 		host,
 	} {
 		got := p.value("t::same", v)
-		if diff := cmp.Diff(v, got, cmp.Comparer(func(a, b types.BigInt) bool { return a.Cmp(b.Int) == 0 }), cmp.AllowUnexported(fakeInstance{}), cmp.Comparer(func(a, b *types.Entity) bool { return a == b })); diff != "" {
+		equal := cmp.Options{
+			cmp.Comparer(func(a, b types.BigInt) bool { return a.Cmp(b.Int) == 0 }),
+			cmp.Comparer(func(a, b *types.Entity) bool { return a == b }),
+			cmp.AllowUnexported(fakeInstance{}),
+		}
+		if diff := cmp.Diff(v, got, equal); diff != "" {
 			t.Errorf("%v changed on the way:\n%s", v, diff)
 		}
 	}
@@ -367,7 +375,8 @@ func TestSignatures(t *testing.T) {
 		t.Fatalf("got %+v", s)
 	}
 	kinds := []eval.ParamKind{s.Params[0].Kind, s.Params[1].Kind, s.Params[2].Kind, s.Params[3].Kind}
-	if diff := cmp.Diff([]eval.ParamKind{eval.Positional, eval.VarArgs, eval.KeywordOnly, eval.VarKeywords}, kinds); diff != "" {
+	if diff := cmp.Diff([]eval.ParamKind{eval.Positional, eval.VarArgs, eval.KeywordOnly, eval.VarKeywords},
+		kinds); diff != "" {
 		t.Error(diff)
 	}
 	if s.Params[0].Type.Kind != "union" || s.Params[2].Type.Name != "bool?" || !s.Params[2].HasDefault ||
@@ -472,7 +481,8 @@ func TestSyntaxErrorInAnImportedFile(t *testing.T) {
 			if got := fmt.Sprintf("%s:%d", filepath.Base(load.File), load.Line); got != c.place {
 				t.Errorf("at %s, want %s", got, c.place)
 			}
-			if got := fmt.Sprintf("%s:%d", filepath.Base(load.Unread.File.Path), load.Unread.Start.Line); got != c.unread {
+			if got := fmt.Sprintf("%s:%d", filepath.Base(load.Unread.File.Path),
+				load.Unread.Start.Line); got != c.unread {
 				t.Errorf("about %s, want %s", got, c.unread)
 			}
 		})
@@ -484,8 +494,10 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ name, source, class, message string }{
 		{"absent package", "import nowhere_to_be_found\n", "ModuleNotFoundError", "nowhere_to_be_found"},
 		{"syntax", "def f(:\n", "SyntaxError", "invalid syntax"},
-		{"no annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(x): pass\n", "RuntimeException", "should be annotated"},
-		{"set", "from inmanta.plugins import plugin\n@plugin\ndef f(x: set[str]): pass\n", "TypingException", "not supported"},
+		{"no annotation", "from inmanta.plugins import plugin\n@plugin\ndef f(x): pass\n", "RuntimeException",
+			"should be annotated"},
+		{"set", "from inmanta.plugins import plugin\n@plugin\ndef f(x: set[str]): pass\n", "TypingException",
+			"not supported"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tryOpen(t, "-- t/plugins/__init__.py --\n"+c.source)

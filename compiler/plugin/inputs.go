@@ -13,24 +13,24 @@ import (
 	"ordain.dev/ordain/internal/filestamp"
 )
 
-// granule is how long a file may change without its times telling: what was
-// looked at sooner after its last change is read again.
+// granule is how long a file may change without a new time of change. An input whose stamp is
+// younger than that is compared by content.
 const granule = 2 * time.Second
 
 // input is a file or folder that a load read.
 //
-// Its stamp says that it is the same as long as nothing was written. When the
-// stamp differs, as after a fresh checkout, the content decides.
+// An equal stamp means that it is unchanged. When the stamp differs, as after a fresh checkout, the
+// content decides.
 type input struct {
 	Path  string
 	Stamp filestamp.Stamp
 	Hash  string // of a file's content, or of the names in a folder
-	Fresh bool   // the stamp was too young to be believed
+	Fresh bool   // the stamp is too young to be relied on
 }
 
-// look notes what an input is now. It fails when it changed since a time: then
-// nobody knows what was read.
-func look(path string, folder bool, since time.Time) (input, error) {
+// newInput records the present state of an input. It fails when the input has changed since a time,
+// because then nobody knows which content was read.
+func newInput(path string, folder bool, since time.Time) (input, error) {
 	now := time.Now()
 	s, err := filestamp.Of(path)
 	if err != nil {
@@ -44,8 +44,8 @@ func look(path string, folder bool, since time.Time) (input, error) {
 	return i, err
 }
 
-// same reports whether an input still is what it was. It renews a stamp that
-// differs although the content does not; renewed tells that.
+// same reports whether an input is unchanged, and whether it renewed the stamp, which it does when
+// that differs but the content does not.
 func (i *input) same(folder bool) (same, renewed bool) {
 	now := time.Now()
 	s, err := filestamp.Of(i.Path)
@@ -88,7 +88,7 @@ func content(path string, s filestamp.Stamp, folder bool) (string, error) {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			if name != "__pycache__" { // comes and goes as Python likes
+			if name != "__pycache__" { // Python may make and remove it
 				_, _ = io.WriteString(sum, name+"\x00")
 			}
 		}
@@ -104,8 +104,8 @@ func content(path string, s filestamp.Stamp, folder bool) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// packagesIn describes what is installed in a folder of packages: their names
-// with their versions, and where links lead.
+// packagesIn describes what is installed in a folder of packages: names with versions, and the
+// targets of links.
 func packagesIn(dir string) (string, error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {

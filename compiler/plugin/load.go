@@ -20,7 +20,7 @@ type moduleCode struct {
 	Root    string   `json:"root"`
 	Dir     string   `json:"dir,omitempty"`
 	Files   []string `json:"files,omitempty"`
-	// Namespaces below that of the module that the model loads.
+	// Namespaces are those below the module's own that the model loads.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -34,16 +34,16 @@ type loadRequest struct {
 	Modules    []moduleCode   `json:"modules"`
 	Record     bool           `json:"record,omitempty"`
 	Lazy       *lazyLoad      `json:"lazy,omitempty"`
-	Expect     []string       `json:"expect,omitempty"` // modules to import although they could wait
+	Expect     []string       `json:"expect,omitempty"` // modules to import now, though they could wait
 }
 
-// lazyLoad says which modules cannot wait until something of them is used.
+// lazyLoad names the modules that have to be imported before something of them is used.
 type lazyLoad struct {
 	Shared []string `json:"shared"`
 	Early  []string `json:"early"`
 }
 
-// loadReply is the reply to it.
+// loadReply is the reply to "load".
 type loadReply struct {
 	Plugins     []json.RawMessage `json:"plugins"`
 	Dataclasses []eval.Dataclass  `json:"dataclasses"`
@@ -57,14 +57,14 @@ type loadReply struct {
 type LoadError struct {
 	eval.PluginError
 	Missing string // the module that was not found, for a ModuleNotFoundError
-	// Module and Importing are the module of the model and the file of it, as
-	// Python names it, that was imported; empty when all of them could be.
+	// Module is the module of the model, and Importing the Python name of its file, whose
+	// import failed; empty when all imports succeeded.
 	Module, Importing string
-	// Others are failures that do not follow from this one.
+	// Others are failures that this one did not cause.
 	Others []*LoadError
 }
 
-// Further are the failures that do not follow from this one.
+// Further are the failures that this one did not cause.
 func (e *LoadError) Further() []error {
 	var list []error
 	for _, other := range e.Others {
@@ -98,7 +98,8 @@ func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
 func (e *LoadError) Hint() string {
 	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
 		return fmt.Sprintf(
-			"the package that provides %q is not installed in the project's virtual environment: name it among the requirements of the module",
+			"the package that provides %q is not installed in the project's virtual environment: name it among the "+
+				"requirements of the module",
 			e.Missing,
 		)
 	}
@@ -107,7 +108,7 @@ func (e *LoadError) Hint() string {
 
 // Load implements eval.Host. An exception in a module's Python code is a *LoadError.
 //
-// What the same load told before is told again without Python.
+// When the table of an earlier, equal load is there, no Python runs.
 func (h *Host) Load(modules []eval.ModuleCode) (*eval.Loaded, error) {
 	if !h.Look(modules) {
 		if err := h.load(); err != nil {
@@ -117,21 +118,21 @@ func (h *Host) Load(modules []eval.ModuleCode) (*eval.Loaded, error) {
 	return h.table.loaded(), nil
 }
 
-// Look says which modules there are and reports whether Load will know the
-// answer without Python. A worker that was started before imports what will be
-// needed meanwhile.
+// Look sets the modules and reports whether Load will need no Python. A worker that has been
+// started imports meanwhile what will be needed.
 func (h *Host) Look(modules []eval.ModuleCode) bool {
 	if h.modules != nil {
 		return h.table != nil
 	}
-	found := h.look(modules)
+	found := h.findTable(modules)
 	if h.anticipated && len(h.modules) > 0 && !h.noCode {
 		h.Begin()
 	}
 	return found
 }
 
-func (h *Host) look(modules []eval.ModuleCode) bool {
+// findTable looks for the table of an earlier load of the same modules.
+func (h *Host) findTable(modules []eval.ModuleCode) bool {
 	h.modules = []moduleCode{}
 	code := false
 	for _, m := range modules {
@@ -139,7 +140,7 @@ func (h *Host) look(modules []eval.ModuleCode) bool {
 		code = code || len(m.Files) > 0
 	}
 	if !code { // nothing to import
-		h.take(&table{Export: json.RawMessage(`{}`), Code: map[string][]string{}})
+		h.setTable(&table{Export: json.RawMessage(`{}`), Code: map[string][]string{}})
 		h.remembered, h.noCode = true, true
 		return true
 	}
@@ -162,7 +163,7 @@ func (h *Host) look(modules []eval.ModuleCode) bool {
 	if renewed {
 		h.keeping.Go(func() { h.tables().write(key, t) })
 	}
-	h.take(t)
+	h.setTable(t)
 	h.remembered, h.kept = true, t
 	warm := h.config.Warm
 	h.adopts = warm != nil && !h.began && warm.Key == t.fingerprint(key)
@@ -170,8 +171,8 @@ func (h *Host) look(modules []eval.ModuleCode) bool {
 	return true
 }
 
-// pluginNames lists the plug-ins in the order in which the modules made them when
-// all were imported in turn.
+// pluginNames lists the plug-ins in the order in which the modules register them when all are
+// imported in turn.
 func (h *Host) pluginNames() []string {
 	names := []string{}
 	if h.table != nil {
@@ -182,15 +183,15 @@ func (h *Host) pluginNames() []string {
 	return names
 }
 
-// take goes by a table from now on.
-func (h *Host) take(t *table) {
+// setTable makes a table the one that the host goes by.
+func (h *Host) setTable(t *table) {
 	h.table, h.raw, h.introduced = t, t.Plugins, make([]bool, len(t.Plugins))
 	for i, s := range t.signatures {
 		h.plugins[s] = i
 	}
 }
 
-// load has the worker import all modules, and keeps what it tells.
+// load has the worker import all modules, and writes the table of the load.
 func (h *Host) load() error {
 	var reply loadReply
 	began := time.Now()
@@ -210,7 +211,7 @@ func (h *Host) load() error {
 	if err := t.parse(); err != nil {
 		return fmt.Errorf("plugin: reply to load: %w", err)
 	}
-	h.take(t)
+	h.setTable(t)
 	if request.Record {
 		h.keeping.Go(func() {
 			if t, err := newTable(&reply, h.python, h.config.env(), began); err == nil {
@@ -222,12 +223,11 @@ func (h *Host) load() error {
 	return nil
 }
 
-// forFurther is how long the search for more errors may take, in which code is
-// imported that the reference would not have come to.
+// forFurther bounds the search for further errors, which imports code that the reference would not
+// import after an error.
 const forFurther = 5 * time.Second
 
-// furtherFailures are what else cannot be loaded. Nothing of it is told where
-// that cannot be found out.
+// furtherFailures are the other modules that cannot be loaded; none when the search fails.
 func (h *Host) furtherFailures() []*LoadError {
 	var reply struct {
 		Errors []*exception `json:"errors"`
@@ -250,11 +250,10 @@ func (h *Host) furtherFailures() []*LoadError {
 	return list
 }
 
-// loadLazily tells the worker of the modules; it imports those that cannot
-// wait, and those that were used the last time. It runs beside the compile, so it
-// leaves alone what is printed and what calls use.
+// loadLazily has the worker import the modules that cannot wait and those that the last compile
+// used. It runs beside the compile, so it must not touch the fields that calls use.
 func (h *Host) loadLazily() error {
-	<-h.came
+	<-h.started
 	if h.startErr != nil {
 		return h.startErr
 	}
@@ -270,14 +269,14 @@ func (h *Host) loadLazily() error {
 	if err != nil {
 		return err
 	}
-	if reply.Error != nil { // it worked when the table was made: make it again the next time
+	if reply.Error != nil { // it worked when the table was made, so the table is wrong
 		h.tables().forget(h.key)
 		return loadFailure(reply.Error)
 	}
 	return nil
 }
 
-// unanswered answers what an import asks that runs beside the compile.
+// unanswered answers what an import asks that runs beside the compile: not about the model.
 func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
 	if op == "imports" || op == "module" {
 		return h.onDisk(op, args)
@@ -289,7 +288,8 @@ func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
 	}
 }
 
-// lazyRequest is the request that goes by a table; of the expected modules those that there are.
+// lazyRequest is the request that loads what a table says, and those of the expected modules that
+// exist.
 func (h *Host) lazyRequest(t *table, expected []string) loadRequest {
 	request := h.loadRequest()
 	request.Lazy = &lazyLoad{Shared: t.Shared, Early: t.Early}
@@ -334,25 +334,25 @@ func (h *Host) Twin(namespace, name string) (eval.Twin, error) {
 	}
 	twin := eval.Twin{Found: reply.Found}
 	for _, each := range []struct {
-		told *exception
+		from *exception
 		to   **eval.PluginError
 	}{{reply.Refused, &twin.Refused}, {reply.Nameless, &twin.Nameless}} {
-		if each.told != nil {
-			raised := each.told.pluginError()
+		if each.from != nil {
+			raised := each.from.pluginError()
 			*each.to = &raised
 		}
 	}
 	return twin, nil
 }
 
-// use notes that something of a module is used.
+// use records that Python code of a module is used.
 func (h *Host) use(name string) {
 	name, _, _ = strings.Cut(name, "::")
 	h.used[name] = true
 }
 
-// note notes the modules that a request names.
-func (h *Host) note(args any) {
+// useModulesOf records the modules that a request names as used.
+func (h *Host) useModulesOf(args any) {
 	user, ok := args.(interface{ PythonModules() []string })
 	if !ok {
 		return
@@ -374,15 +374,15 @@ func topModule(python string) string {
 	return name
 }
 
-// known answers a request of an export without Python, where that is possible.
-func (h *Host) known(op string, args any) (json.RawMessage, bool) {
+// answerFromTable answers a request of an export without Python, if the table allows it.
+func (h *Host) answerFromTable(op string, args any) (json.RawMessage, bool) {
 	if !h.remembered {
 		return nil, false
 	}
 	switch op {
 	case "export_types":
-		told := len(h.table.Export) > 0 && string(h.table.Export) != "null" // null: it failed, and has to fail again
-		return h.table.Export, told
+		failed := string(h.table.Export) == "null" // then Python has to raise the exception
+		return h.table.Export, len(h.table.Export) > 0 && !failed
 	case "export_code":
 		wanted, ok := args.(CodeOf)
 		if !ok || h.table.Code == nil {
@@ -398,7 +398,7 @@ func (h *Host) known(op string, args any) (json.RawMessage, bool) {
 		}
 		text, err := json.Marshal(map[string]any{"modules": found})
 		return text, err == nil
-	case "export_files", "export_unknowns": // nothing ran that could have made any
+	case "export_files", "export_unknowns": // no Python code ran that could have made any
 		return json.RawMessage("{}"), !h.loaded
 	}
 	return nil, false
@@ -409,7 +409,7 @@ type CodeOf struct {
 	Types []string `json:"types"`
 }
 
-// Finalize implements eval.Host. Where several finalizers fail the error is all of theirs, joined.
+// Finalize implements eval.Host. When several finalizers fail, their errors are joined.
 func (h *Host) Finalize(heap eval.Heap) error {
 	var reply struct {
 		Output []string     `json:"output"`
@@ -436,7 +436,7 @@ func (h *Host) Finalize(heap eval.Heap) error {
 	}
 	h.warned = append(h.warned, reply.Warn...)
 	h.pending = append(h.pending, reply.Output...)
-	if reply.Error != nil { // it ended the others
+	if reply.Error != nil { // the others did not run
 		return &finalizerError{reply.Error.pluginError()}
 	}
 	var failed []error
@@ -455,5 +455,5 @@ type finalizerError struct{ raised eval.PluginError }
 // Error implements error.
 func (e *finalizerError) Error() string { return "Finalizer failed: " + e.raised.Message }
 
-// Raised gives the exception.
+// Raised returns the exception.
 func (e *finalizerError) Raised() *eval.PluginError { return &e.raised }

@@ -78,9 +78,12 @@ func TestPublishedModules(t *testing.T) {
 			}{
 				{"std::replace", []types.Value{types.Str("abc"), types.Str("b"), types.Str("x")}, types.Str("axc")},
 				{"std::count", []types.Value{list}, types.Int(2)},
-				{"std::unique_file", []types.Value{types.Str("p"), types.Str("s"), types.Str("t")}, types.Str("p03c7c0ace395d80182db07ae2c30f034t")},
-				{"std::validate_type", []types.Value{types.Str("pydantic.PositiveInt"), types.Int(-1)}, types.Bool(false)},
-				{"std::validate_type", []types.Value{types.Str("ipaddress.IPv4Address"), types.Str("10.0.0.1")}, types.Bool(true)},
+				{"std::unique_file", []types.Value{types.Str("p"), types.Str("s"), types.Str("t")},
+					types.Str("p03c7c0ace395d80182db07ae2c30f034t")},
+				{"std::validate_type", []types.Value{types.Str("pydantic.PositiveInt"), types.Int(-1)},
+					types.Bool(false)},
+				{"std::validate_type", []types.Value{types.Str("ipaddress.IPv4Address"), types.Str("10.0.0.1")},
+					types.Bool(true)},
 				{"std::ipindex", []types.Value{types.Str("10.0.0.0/24"), types.Int(5)}, types.Str("10.0.0.5")},
 				{"std::environment", nil, types.Str("9b7b1d8c-0000-4000-8000-000000000001")},
 			} {
@@ -107,7 +110,8 @@ func TestTemplate(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(dir, "templates"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			text := "{{ greeting | std.upper }} {% for h in hosts %}{{ h.name }}={{ h.maybe if h.maybe is defined else '-' }} {% endfor %}{{ missing is defined }}"
+			text := "{{ greeting | std.upper }} {% for h in hosts %}{{ h.name }}={{ h.maybe if h.maybe is defined " +
+				"else '-' }} {% endfor %}{{ missing is defined }}"
 			if err := os.WriteFile(filepath.Join(dir, "templates", "x.j2"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

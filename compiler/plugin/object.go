@@ -33,7 +33,7 @@ func (c *codec) decodeObject(t tagged) (types.Value, error) {
 		switch base.(type) {
 		case types.Str, types.Int, types.BigInt, types.Float:
 			o.Base = base
-		default: // an object could be its own
+		default: // an object may define it
 			return nil, fmt.Errorf("the worker sent an object that is based on no string or number: %.100s", t.Base)
 		}
 	}

@@ -2,8 +2,8 @@ package plugin
 
 import "strings"
 
-// moduleFrames cuts what faulthandler prints down to the frames of modules:
-// the runtime's own say nothing to their authors.
+// moduleFrames reduces what faulthandler prints to the frames of modules, because those of the
+// runtime mean nothing to their authors.
 func moduleFrames(words, runtime string) string {
 	var kept []string
 	for line := range strings.Lines(words) {
@@ -22,14 +22,14 @@ func isThread(line string) bool {
 		(strings.HasPrefix(line, "Current thread ") || strings.HasPrefix(line, "Thread "))
 }
 
-// withoutStacks passes on what the worker prints, but for the stacks that were
-// asked of one that takes too long: the error tells them.
+// withoutStacks passes on what the worker prints, except for the stack that a worker prints when it
+// takes too long: the error has that.
 func (h *Host) withoutStacks(print func(stream, line string)) func(stream, line string) {
 	if print == nil {
 		return nil
 	}
 	return func(stream, line string) {
-		if h.asked.Load() && (isThread(line) || isFrame(line)) {
+		if h.stackRequested.Load() && (isThread(line) || isFrame(line)) {
 			return
 		}
 		print(stream, line)

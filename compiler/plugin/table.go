@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// tableFormat is part of every key: another format is another key.
-	tableFormat = "6"
-	// tablesMax bounds how many tables are kept; the least recently written go.
+	// tableFormat is part of every key, so that tables of another format are not found.
+	tableFormat = "7"
+	// tablesMax bounds how many tables are kept: the oldest are removed.
 	tablesMax = 100
-	// tableSize bounds what is read of a file that claims to be a table.
+	// tableSize bounds the size of a file that is read as a table.
 	tableSize = 64 << 20
 )
 
-// table is what a load told, and all that it depended on.
+// table is the result of a load, and everything that the load depended on.
 type table struct {
 	Python      string // version
 	Plugins     []json.RawMessage
@@ -39,11 +39,11 @@ type table struct {
 	Export      json.RawMessage     // the answer to export_types
 	Code        map[string][]string // Python modules by resource type
 	Finalizers  []string
-	Shared      []string // modules that cannot wait until they are used
-	Early       []string // modules that another one imports
-	Salt        string
-	Variables   map[string]string // environment: what was asked for, sealed
-	Everything  string
+	Shared      []string          // modules that cannot wait until they are used
+	Early       []string          // modules that another one imports
+	Salt        string            // of sealed values
+	Variables   map[string]string // variables of the environment that were read, sealed; "": not set
+	Environment string            // the whole environment, sealed, if the modules read all of it
 	Files       []input
 	Folders     []input
 
@@ -57,7 +57,7 @@ type remark struct {
 	Line    int32  `json:"line"`
 }
 
-// recorded is what the worker tells of a load that it recorded.
+// recorded is what the worker recorded of a load.
 type recorded struct {
 	Export     json.RawMessage     `json:"export"`
 	Code       map[string][]string `json:"code"`
@@ -66,12 +66,12 @@ type recorded struct {
 	Early      []string            `json:"early"`
 	Files      []string            `json:"files"`
 	Folders    []string            `json:"folders"`
-	// Variables that were asked for; nil when all were.
+	// Variables are those of the environment that were read; nil when all were.
 	Variables map[string]*string `json:"variables"`
 	Problems  []string           `json:"problems"`
 }
 
-// loaded gives what the engine wants to know.
+// loaded is what the engine needs to know of the load.
 func (t *table) loaded() *eval.Loaded {
 	out := &eval.Loaded{Plugins: t.signatures, Dataclasses: t.Dataclasses}
 	for _, w := range t.Warnings {
@@ -86,7 +86,7 @@ func (w remark) warning() syntax.Warning {
 	return syntax.Warning{Kind: "inmanta.warnings.InmantaWarning", Message: w.Message, At: at}
 }
 
-// parse makes the signatures.
+// parse makes signatures from the descriptions of the plug-ins.
 func (t *table) parse() error {
 	t.signatures = make([]*eval.Signature, len(t.Plugins))
 	for i, raw := range t.Plugins {
@@ -109,10 +109,10 @@ func (t *table) seal(text string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// holds reports whether all that the load depended on is as it was, and
-// whether stamps were renewed.
+// holds reports whether everything that the load depended on is unchanged, and whether it
+// renewed stamps of inputs.
 func (t *table) holds(env []string) (holds, renewed bool) {
-	if t.Everything != "" && t.Everything != t.seal(strings.Join(slices.Sorted(slices.Values(env)), "\x00")) {
+	if t.Environment != "" && t.Environment != t.seal(strings.Join(slices.Sorted(slices.Values(env)), "\x00")) {
 		return false, false
 	}
 	if len(t.Variables) > 0 {
@@ -129,11 +129,11 @@ func (t *table) holds(env []string) (holds, renewed bool) {
 		folder bool
 	}{{t.Folders, true}, {t.Files, false}} {
 		for n := range inputs.all {
-			same, again := inputs.all[n].same(inputs.folder)
+			same, stamped := inputs.all[n].same(inputs.folder)
 			if !same {
 				return false, false
 			}
-			renewed = renewed || again
+			renewed = renewed || stamped
 		}
 	}
 	return true, renewed
@@ -149,8 +149,8 @@ func variables(env []string) map[string]string {
 	return out
 }
 
-// newTable makes the table of a load that began at a time. It fails when the
-// load cannot be kept.
+// newTable makes the table of a load that began at a time. It fails when the load must not be
+// remembered.
 func newTable(reply *loadReply, python string, env []string, began time.Time) (*table, error) {
 	r := reply.Table
 	switch {
@@ -172,7 +172,7 @@ func newTable(reply *loadReply, python string, env []string, began time.Time) (*
 		return nil, err
 	}
 	if r.Variables == nil {
-		t.Everything = t.seal(strings.Join(slices.Sorted(slices.Values(env)), "\x00"))
+		t.Environment = t.seal(strings.Join(slices.Sorted(slices.Values(env)), "\x00"))
 	}
 	for name, value := range r.Variables {
 		t.Variables[name] = ""
@@ -181,14 +181,14 @@ func newTable(reply *loadReply, python string, env []string, began time.Time) (*
 		}
 	}
 	for _, path := range r.Folders {
-		i, err := look(path, true, began)
+		i, err := newInput(path, true, began)
 		if err != nil {
 			return nil, err
 		}
 		t.Folders = append(t.Folders, i)
 	}
 	for _, path := range r.Files {
-		i, err := look(path, false, began)
+		i, err := newInput(path, false, began)
 		if err != nil {
 			return nil, err
 		}
@@ -197,32 +197,29 @@ func newTable(reply *loadReply, python string, env []string, began time.Time) (*
 	return t, nil
 }
 
-// tables keeps tables in a folder, and what each project needed last time.
+// tables is a folder with tables, and with the habit of each project.
 type tables struct{ dir string }
 
 func (s tables) path(key string) string { return filepath.Join(s.dir, key+".table") }
 
-// read gives a table; nil when there is none, or none that can be read.
+// read returns a table; nil when there is none, or it cannot be read.
 func (s tables) read(key string) *table {
 	text, err := readSealed(s.path(key))
 	if err != nil {
 		return nil
 	}
-	t, p := &table{}, reader(text)
-	if t.pack(p); p.done() != nil || len(t.Plugins) != len(t.signatures) {
+	t := &table{}
+	if json.Unmarshal(text, t) != nil || t.parse() != nil {
 		return nil
 	}
 	return t
 }
 
-// write keeps a table. What cannot be written is not kept: the next compile
-// merely takes longer.
+// write writes a table. When that fails the next compile merely takes longer.
 func (s tables) write(key string, t *table) {
-	p := &packing{}
-	if t.pack(p); p.done() != nil || writeSealed(s.path(key), p.bytes) != nil {
-		return
+	if text, err := json.Marshal(t); err == nil && writeSealed(s.path(key), text) == nil {
+		s.prune()
 	}
-	s.prune()
 }
 
 func (s tables) forget(key string) { _ = os.Remove(s.path(key)) }
@@ -249,7 +246,7 @@ func (s tables) prune() {
 	}
 }
 
-// errDamaged says that a file of the cache is not as it was written.
+// errDamaged means that a file of the cache is not as it was written.
 var errDamaged = errors.New("damaged")
 
 // readSealed reads a file that writeSealed wrote, whole or not at all.
@@ -298,8 +295,8 @@ func checksum(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// key names a load by what is known before it: the worker, its settings, the
-// modules and what is installed. The content of files is looked at in holds.
+// key identifies a load by what is known before it: the worker, its settings, the modules and
+// the installed packages. holds compares the content of files.
 func (c Config) key(modules []moduleCode) (string, error) {
 	real, err := filepath.EvalSymlinks(c.Python)
 	if err != nil {
@@ -318,76 +315,43 @@ func (c Config) key(modules []moduleCode) (string, error) {
 		}
 		packages = append(packages, dir, found)
 	}
-	p := &packing{}
-	for _, text := range []string{tableFormat, filepath.Base(c.RuntimeDir), c.Python, real, string(venv), c.ProjectDir, c.ProjectName} {
-		p.string(&text)
-	}
-	for _, n := range interpreter {
-		p.number(&n)
-	}
-	p.strings(&packages)
-	modulePath := slices.Clone(c.ModulePath)
-	p.strings(&modulePath)
-	metadata, err := json.Marshal(c.Metadata)
+	text, err := json.Marshal(map[string]any{
+		"format": tableFormat, "runtime": filepath.Base(c.RuntimeDir), "packages": packages,
+		"python": c.Python, "interpreter": real, "stamp": interpreter, "venv": venv,
+		"dir": c.ProjectDir, "name": c.ProjectName, "modulepath": c.ModulePath,
+		"metadata": c.Metadata, "settings": c.Settings, "modules": modules,
+	})
 	if err != nil {
 		return "", err
 	}
-	described := string(metadata)
-	p.string(&described)
-	packList(p, &modules, func(m *moduleCode) {
-		p.string(&m.Name)
-		p.string(&m.Version)
-		p.string(&m.Root)
-		p.string(&m.Dir)
-		p.strings(&m.Files)
-		p.strings(&m.Namespaces)
-	})
-	packAny(p, c.Metadata)
-	packMap(p, &c.Settings, func(section *map[string]any) { packAny(p, *section) })
-	return checksum(p.bytes)[:40], p.done()
+	return checksum(text)[:40], nil
 }
 
-// packAny writes values that the worker gets as JSON. Most are texts.
-func packAny(p *packing, values map[string]any) {
-	packMap(p, &values, func(value *any) {
-		text, is := (*value).(string)
-		p.flag(&is)
-		if !is {
-			encoded, err := json.Marshal(*value)
-			if err != nil {
-				p.err = err
-			}
-			text = string(encoded)
-		}
-		p.string(&text)
-	})
-}
-
-// habit is what a project needed in its last compile. It only says what may be
-// prepared: nothing depends on it.
+// habit is what a project needed in its last compile. It only says what is worth preparing: no
+// result depends on it.
 type habit struct {
-	Used []string // modules of which plug-ins or the like were used
+	Used []string // modules whose Python code was used
 }
 
 func (s tables) habitPath(project string) string {
 	return filepath.Join(s.dir, checksum([]byte(project))[:40]+".habit")
 }
 
-// habit gives what is known of a project; nil when nothing is.
+// habit returns the habit of a project; nil when it is not known.
 func (s tables) habit(project string) *habit {
 	text, err := readSealed(s.habitPath(project))
 	if err != nil {
 		return nil
 	}
-	h, p := &habit{}, reader(text)
-	if p.strings(&h.Used); p.done() != nil {
+	h := &habit{}
+	if json.Unmarshal(text, h) != nil {
 		return nil
 	}
 	return h
 }
 
 func (s tables) writeHabit(project string, h *habit) {
-	p := &packing{}
-	p.strings(&h.Used)
-	_ = writeSealed(s.habitPath(project), p.bytes)
+	if text, err := json.Marshal(h); err == nil {
+		_ = writeSealed(s.habitPath(project), text)
+	}
 }

@@ -15,13 +15,13 @@ import (
 // Warm is a template that a compile may copy instead of starting a worker.
 type Warm struct {
 	Handover *os.File
-	Key      string // of the recipe that it was made by
+	Key      string // of the recipe that made it
 }
 
-// Recipe says how to make a template for compiles like the one that gave it.
+// Recipe says how to make a template for compiles like the one that returned it.
 type Recipe struct {
-	// Key names all that the imports of the template read, by content: where it
-	// differs the template is of no use.
+	// Key identifies the content of everything that the imports of the template read. A
+	// template with another key is of no use.
 	Key string `json:"key"`
 
 	Python     string                    `json:"python"`
@@ -33,13 +33,12 @@ type Recipe struct {
 	Settings   map[string]map[string]any `json:"settings"`
 	Load       json.RawMessage           `json:"load"`
 
-	// Lost: the compile was lent a template of this key and could not copy it.
+	// Lost: the compile was given a template with this key but could not copy it.
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Recipe gives how to make a template for the next compile; nil when it would
-// be of no use, or when nobody can tell whether it would be. The host must be
-// closed.
+// Recipe returns how to make a template for the next compile; nil when a template would be of no
+// use or that is not known. The host must be closed.
 func (h *Host) Recipe() *Recipe {
 	if h.key == "" || h.kept == nil || len(h.used) == 0 {
 		return nil
@@ -57,7 +56,7 @@ func (h *Host) Recipe() *Recipe {
 	}
 }
 
-// fingerprint names a table by what it depended on, by content.
+// fingerprint identifies the content of everything that a table depends on.
 func (t *table) fingerprint(key string) string {
 	type content struct{ Path, Hash string }
 	var inputs []content
@@ -68,11 +67,11 @@ func (t *table) fingerprint(key string) string {
 		inputs = append(inputs, content{each.Path, each.Hash})
 	}
 	text, err := json.Marshal(struct {
-		Key, Salt, Everything string
-		Variables             map[string]string
-		Shared, Early         []string
-		Inputs                []content
-	}{key, t.Salt, t.Everything, t.Variables, t.Shared, t.Early, inputs})
+		Key, Salt, Environment string
+		Variables              map[string]string
+		Shared, Early          []string
+		Inputs                 []content
+	}{key, t.Salt, t.Environment, t.Variables, t.Shared, t.Early, inputs})
 	if err != nil {
 		return ""
 	}
@@ -85,21 +84,21 @@ type Template struct {
 	handover *os.File
 }
 
-// Why a template was not to be had.
+// Reasons why a template cannot be made.
 var (
 	errMoved = errors.New("the modules are not what they were")
-	// ErrTouched says that files were touched while they were imported, though their content is what
-	// it was: those of packages are shared by virtual environments, and each
-	// one that is made or removed touches them. Trying again may help.
+	// ErrTouched means that files were touched while they were imported, though their content is
+	// unchanged. Virtual environments share the files of packages, and making or removing one
+	// touches them. A second try may succeed.
 	ErrTouched = errors.New("the modules were touched while they were imported")
 )
 
-// slack is how much finer our clock is than that of a file system, at most.
+// slack allows for a clock of the file system that is coarser than ours.
 const slack = 50 * time.Millisecond
 
-// NewTemplate starts a worker and has it import what the recipe says. It fails
-// when copies of it would not be like workers of their own: the error says why.
-// ctx is for the preparation; the template ends with Close, and with this process.
+// NewTemplate starts a worker and has it import what the recipe says. It fails when a copy of it
+// would differ from a new worker; the error says why. ctx is for the preparation only: the
+// template ends with Close, or with this process.
 func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error) {
 	theirs, ours, err := worker.HandoverPair()
 	if err != nil {
@@ -107,7 +106,8 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	}
 	began := time.Now().Add(-slack)
 	dialogue, err := worker.StartDialogue(ctx, worker.Config{
-		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env, Handover: theirs,
+		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env,
+		Handover: theirs,
 	})
 	_ = theirs.Close()
 	if err != nil {
@@ -133,7 +133,8 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	return t, nil
 }
 
-// unchanged gives an error unless what a template read since a time is what its key says.
+// unchanged returns an error unless everything that a template has read since a time is what its key
+// says.
 func (r *Recipe) unchanged(env []string, since time.Time) error {
 	t := tables{filepath.Join(r.CacheDir, "plugins")}.read(r.Table)
 	if t == nil || t.fingerprint(r.Table) != r.Key {
@@ -150,13 +151,13 @@ func (r *Recipe) unchanged(env []string, since time.Time) error {
 	return nil
 }
 
-// Handover is where copies are asked for.
+// Handover is the socket over which compiles ask for copies.
 func (t *Template) Handover() *os.File { return t.handover }
 
 // Done is closed when the template has ended.
 func (t *Template) Done() <-chan struct{} { return t.dialogue.Done() }
 
-// RSS is its memory in bytes.
+// RSS is the resident memory of the template in bytes.
 func (t *Template) RSS() int64 { return t.dialogue.RSS() }
 
 // Close ends the template. Copies of it go on.

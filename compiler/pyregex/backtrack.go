@@ -1,6 +1,6 @@
 package pyregex
 
-// frame is a way that was not tried, or a part that is matched for itself.
+// frame is an alternative that has not been tried, or a part that is matched on its own.
 type frame struct {
 	kind     frameKind
 	restores bool  // marks up to last were saved
@@ -8,9 +8,9 @@ type frame struct {
 	p        int32
 	round    int32
 	last     int32
-	rounds   int32 // how many there were
-	saved    int32 // how many marks were saved before
-	extra    int32 // the next of the ways; the first place; how often; the part around this one
+	rounds   int32 // how many rounds there were
+	saved    int32 // how many marks had been saved before
+	extra    int32 // by kind: the next alternative; the first offset; a count; the part around this one
 	count    int32 // of rounds before a mustRound or mayRound
 }
 
@@ -18,19 +18,19 @@ type frameKind uint8
 
 const (
 	nextWay    frameKind = iota
-	fewerUnits           // go back one character
-	moreUnits            // one character more
-	goOn                 // what follows a repetition
+	fewerUnits           // match one character less
+	moreUnits            // match one character more
+	goOn                 // continue after a repetition
 	once                 // one more round of a lazy repetition
-	atomic               // from here on: parts that are matched for themselves
+	atomic               // this and the next kinds: parts that are matched on their own
 	ahead
 	notAhead
-	mustRound // a round that a possessive repetition must have
-	mayRound  // and one that it may have
+	mustRound // a required round of a possessive repetition
+	mayRound  // an optional round of one
 )
 
-// push keeps a way. Python saves the groups' marks only inside of repetitions:
-// elsewhere it forgets those above the highest one of then, and no more.
+// push pushes a frame. Python saves the marks of groups only inside of repetitions; elsewhere it only
+// resets, on backtracking, those above the highest mark at that time.
 func (m *machine) push(f frame, saves bool) {
 	f.round, f.last, f.rounds, f.saved = m.round, m.last, int32(len(m.rounds)), int32(len(m.saved))
 	if f.restores = saves; saves {
@@ -39,14 +39,14 @@ func (m *machine) push(f frame, saves bool) {
 	m.frames = append(m.frames, f)
 }
 
-// enter begins a part that is matched for itself.
+// enter begins a part that is matched on its own.
 func (m *machine) enter(f frame, saves bool) {
 	f.extra = m.apart
 	m.push(f, saves)
 	m.apart = int32(len(m.frames) - 1)
 }
 
-// restore brings back what was when the frame was pushed. The frame stays.
+// restore restores the state in which the frame was pushed. The frame stays.
 func (m *machine) restore(f *frame) {
 	m.last, m.round = f.last, f.round
 	m.rounds = m.rounds[:f.rounds]
@@ -57,14 +57,14 @@ func (m *machine) restore(f *frame) {
 	}
 }
 
-// drop forgets the newest frame and what it saved.
+// drop removes the newest frame and what it saved.
 func (m *machine) drop() {
 	top := len(m.frames) - 1
 	m.saved = m.saved[:m.frames[top].saved]
 	m.frames = m.frames[:top]
 }
 
-// backtrack finds the newest way that is left.
+// backtrack continues with the newest alternative that is left.
 func (m *machine) backtrack(r *Regexp, text string) (pc, p int, ok bool) {
 	program := r.program
 	for len(m.frames) > 0 {
@@ -104,7 +104,7 @@ func (m *machine) backtrack(r *Regexp, text string) (pc, p int, ok bool) {
 			m.drop()
 			return pc, p, true
 		case once:
-			if pc, p, ok := m.onceMore(f, program); ok {
+			if pc, p, ok := m.lazyRound(f, program); ok {
 				return pc, p, true
 			}
 			continue
@@ -122,15 +122,15 @@ func (m *machine) backtrack(r *Regexp, text string) (pc, p int, ok bool) {
 	return 0, 0, false
 }
 
-// open begins a round and makes it the innermost.
+// open begins a round, which becomes the innermost.
 func (m *machine) open(r round) {
 	m.round = int32(len(m.rounds))
 	m.rounds = append(m.rounds, r)
 }
 
-// again is the test of a greedy repetition: what must be repeated is, what may
-// be is tried first, and a round that matched nothing is not followed by one.
-func (m *machine) again(i *inst, pc, p int) int {
+// testGreedy is the test of a greedy repetition. It begins a required round; it tries an optional round
+// before what follows; and no round follows one that matched nothing.
+func (m *machine) testGreedy(i *inst, pc, p int) int {
 	r := m.rounds[m.round]
 	count := int(r.count) + 1
 	switch {
@@ -146,8 +146,8 @@ func (m *machine) again(i *inst, pc, p int) int {
 	return pc
 }
 
-// againLazy is the test of a lazy repetition: what follows is tried first.
-func (m *machine) againLazy(i *inst, pc, p int) int {
+// testLazy is the test of a lazy repetition: what follows is tried before an optional round.
+func (m *machine) testLazy(i *inst, pc, p int) int {
 	r := m.rounds[m.round]
 	count := int(r.count) + 1
 	if count < i.lo {
@@ -159,8 +159,8 @@ func (m *machine) againLazy(i *inst, pc, p int) int {
 	return pc
 }
 
-// onceMore begins the round that a lazy repetition did without.
-func (m *machine) onceMore(f *frame, program []inst) (pc, p int, ok bool) {
+// lazyRound begins a round of a lazy repetition after what follows did not match.
+func (m *machine) lazyRound(f *frame, program []inst) (pc, p int, ok bool) {
 	m.restore(f)
 	i := &program[f.pc]
 	r := m.rounds[f.round]
@@ -174,8 +174,8 @@ func (m *machine) onceMore(f *frame, program []inst) (pc, p int, ok bool) {
 	return i.to, p, true
 }
 
-// possessive begins the next round of a repetition that does not go back, or
-// leaves it. For what is inside, Python does not count it as a repetition.
+// possessive begins the next round of a possessive repetition, or leaves it. For the parts inside of
+// it, Python does not count it as a repetition.
 func (m *machine) possessive(i *inst, pc, p, count int, start int32) int {
 	f := frame{kind: mustRound, pc: int32(pc), p: int32(p), count: int32(count)}
 	if count >= i.lo {
@@ -188,8 +188,7 @@ func (m *machine) possessive(i *inst, pc, p, count int, start int32) int {
 	return pc + 1
 }
 
-// leave ends a part that is matched for itself: the ways that it did not try
-// are forgotten.
+// leave ends a part that is matched on its own, and drops the alternatives that it did not try.
 func (m *machine) leave(program []inst, p int) (pc, end int, ok bool) {
 	f := m.frames[m.apart]
 	m.frames = m.frames[:m.apart]

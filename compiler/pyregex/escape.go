@@ -18,7 +18,7 @@ const (
 
 var places = map[byte]place{'A': atTextStart, 'Z': atTextEnd, 'b': atWordEdge, 'B': atNoWordEdge}
 
-// escape reads what a backslash begins outside of a set.
+// escape reads an escape outside of a set.
 func (p *parser) escape(this token) *node {
 	c := string(this[1:])
 	if at, ok := places[c[0]]; ok {
@@ -90,7 +90,7 @@ func (p *parser) backReference(this token) *node {
 	return p.reference(n, len(number)+1)
 }
 
-// reference is what a group holds; size is how long it is in the pattern.
+// reference is a reference to a group; size is its length in the pattern.
 func (p *parser) reference(n, size int) *node {
 	if !p.closed[n] {
 		p.fail(size, "cannot refer to an open group")

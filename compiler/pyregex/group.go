@@ -22,7 +22,7 @@ const flagLetters = "iLmsxau"
 
 var flagOf = map[token]flags{"i": ignoreCase, "m": multiLine, "s": dotAll, "x": verbose, "a": ascii, "u": uni}
 
-// with is what holds inside of a group that changes flags.
+// with returns the flags inside of a group that changes them.
 func (f flags) with(add, del flags) flags {
 	if add&(ascii|uni) != 0 {
 		f &^= ascii | uni
@@ -30,8 +30,8 @@ func (f flags) with(add, del flags) flags {
 	return (f | add) &^ del
 }
 
-// group reads what follows an opening parenthesis, up to the closing one. It
-// gives nil for what matches nothing: comments, and flags of the whole pattern.
+// group reads what follows an opening parenthesis, up to the closing one. It returns nil for comments
+// and for flags of the whole pattern.
 func (p *parser) group(first bool) *node {
 	start := p.at() - 1
 	n := &node{kind: kGroup}
@@ -153,8 +153,7 @@ func (p *parser) namedReference() *node {
 	return p.reference(p.named(name), size(name)+1)
 }
 
-// checkBehind refuses what a look-behind cannot refer to, as it reads from
-// before the group's end.
+// checkBehind refuses a reference in a look-behind to a group that does not end before it.
 func (p *parser) checkBehind(n int) {
 	if p.behind < 0 {
 		return
@@ -239,7 +238,7 @@ func (p *parser) conditionGroup() int {
 	return n
 }
 
-// inlineFlags reads (?i) or (?i-x:, and whether it is for the whole pattern.
+// inlineFlags reads (?i) or (?i-x:, and reports whether it is for the whole pattern.
 func (p *parser) inlineFlags(char token) (add, del flags, whole bool) {
 	next := func(ends, missing string) token {
 		t := p.get()

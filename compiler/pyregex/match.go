@@ -7,33 +7,32 @@ import (
 	"unicode/utf8"
 )
 
-// machine runs a program on a text. Places are counted in bytes; no place is
-// inside of a character.
+// machine runs a program on a text. Offsets are in bytes, and never inside of a character.
 type machine struct {
-	frames []frame // ways not yet tried, the newest last
-	saved  []int32 // marks that frames bring back
+	frames []frame // alternatives not yet tried, the newest last
+	saved  []int32 // marks that frames restore
 	marks  []int32 // where groups begin (2n-2) and end (2n-1)
-	last   int32   // the highest mark that counts; -1: none
+	last   int32   // the highest mark that is set; -1: none
 	rounds []round // of repetitions
-	apart  int32   // the frame of the innermost part that is matched for itself; -1: none
-	round  int32   // of the innermost repetition; -1: outside of all
+	apart  int32   // the frame of the innermost part that is matched on its own; -1: none
+	round  int32   // the index of the innermost round; -1: outside of all
 	end    int     // of the match
 
-	budget   int // steps until the clock is looked at
+	budget   int // steps until the next look at the clock
 	deadline time.Time
 }
 
-// round is how far a repetition is. Rounds do not change: the next one is new,
-// and a frame that remembers an old one brings it back.
+// round is the state of a repetition. Rounds do not change: the next one is new, and a frame that
+// refers to an old one restores it.
 type round struct {
 	outer int32 // round of the repetition around this one
-	count int32 // how often the part matched before this round; -1 at the test that comes first
-	start int32 // where a round began that must not be empty; -1: none
+	count int32 // how often the part matched before this round; -1 at the first test
+	start int32 // the offset at which a round began that must not be empty; -1: none
 }
 
 var machines = sync.Pool{New: func() any { return new(machine) }}
 
-// recycle keeps the machine for later unless it became large.
+// recycle puts the machine into the pool, unless it has become large.
 func (m *machine) recycle() {
 	const large = 1 << 12
 	if cap(m.frames) <= large && cap(m.saved) <= large && cap(m.rounds) <= large && cap(m.marks) <= large {
@@ -43,7 +42,7 @@ func (m *machine) recycle() {
 
 const (
 	steps      = 4096    // between looks at the clock
-	mostMemory = 1 << 28 // bytes for what is not yet tried
+	mostMemory = 1 << 28 // bytes for the frames
 )
 
 func (m *machine) reset(groups int) {
@@ -56,7 +55,7 @@ func (m *machine) reset(groups int) {
 	m.marks = m.marks[:2*groups]
 }
 
-// exhausted looks at the clock and at the memory every some thousand steps.
+// exhausted checks time and memory, once in some thousand steps.
 func (m *machine) exhausted(limit time.Duration) bool {
 	m.budget = steps
 	now := time.Now()
@@ -133,10 +132,10 @@ func (m *machine) run(r *Regexp, text string, limit time.Duration) (bool, error)
 		case opRepeat:
 			m.open(round{outer: m.round, count: -1, start: -1})
 			pc = i.to
-		case opAgain:
-			pc = m.again(i, pc, p)
-		case opAgainLazy:
-			pc = m.againLazy(i, pc, p)
+		case opTest:
+			pc = m.testGreedy(i, pc, p)
+		case opTestLazy:
+			pc = m.testLazy(i, pc, p)
 		case opPossessive:
 			pc = m.possessive(i, pc-1, p, 0, -1)
 		case opAtomic:
@@ -164,8 +163,7 @@ func (m *machine) run(r *Regexp, text string, limit time.Duration) (bool, error)
 	}
 }
 
-// hopeless reports whether what begins at an instruction cannot match, as far as
-// that is seen at once.
+// hopeless reports whether it is obvious that what begins at an instruction cannot match.
 func (r *Regexp) hopeless(pc int, text string, p int) bool {
 	switch i := &r.program[pc]; i.op {
 	case opUnit:
@@ -178,8 +176,8 @@ func (r *Regexp) hopeless(pc int, text string, p int) bool {
 	return false
 }
 
-// way finds the next way of a branch that is not hopeless, and the one after it;
-// -1: there is none.
+// way finds the next alternative of a branch that is not hopeless, and the one after it; -1: there is
+// none.
 func (r *Regexp) way(ways []int, from int, text string, p int) (way, next int) {
 	way = -1
 	for n := from; n < len(ways); n++ {
@@ -194,7 +192,7 @@ func (r *Regexp) way(ways []int, from int, text string, p int) (way, next int) {
 	return way, -1
 }
 
-// units matches one character again and again.
+// units matches a repetition of one character.
 func (m *machine) units(i *inst, text string, p int) (int, bool) {
 	count, u := 0, i.unit
 	for count != i.hi {
@@ -217,7 +215,7 @@ func (m *machine) units(i *inst, text string, p int) (int, bool) {
 	return p, count >= i.lo
 }
 
-// least matches one character as often as it must be.
+// least matches one character the minimum number of times.
 func least(i *inst, text string, p int) (end, count int) {
 	for count < i.lo {
 		n := i.unit.at(text, p)
@@ -230,7 +228,7 @@ func least(i *inst, text string, p int) (end, count int) {
 	return p, count
 }
 
-// minimum is the place behind as many characters as there must be.
+// minimum is the offset after the minimum number of characters.
 func minimum(i *inst, text string, p int) int {
 	for range i.lo {
 		if text[p] < utf8.RuneSelf {
@@ -243,7 +241,7 @@ func minimum(i *inst, text string, p int) int {
 	return p
 }
 
-// back goes some characters back.
+// back returns the offset some characters before.
 func back(text string, p, count int) (int, bool) {
 	for ; count > 0; count-- {
 		if p == 0 {
@@ -275,7 +273,7 @@ func holds(i *inst, text string, p int) bool {
 		return end
 	}
 	if text == "" {
-		return false // of an empty text Python says neither
+		return false // in an empty text Python finds neither
 	}
 	is := isWord
 	if i.flags&uni == 0 {
@@ -293,8 +291,7 @@ func holds(i *inst, text string, p int) bool {
 	return (before != after) == (i.at == atWordEdge)
 }
 
-// mark notes where a group begins or ends. Marks below it that were not set are
-// empty from now on.
+// mark records where a group begins or ends. Marks below it that were not set become empty.
 func (m *machine) mark(n int32, p int) {
 	for ; m.last < n; m.last++ {
 		m.marks[m.last+1] = -1
@@ -302,7 +299,7 @@ func (m *machine) mark(n int32, p int) {
 	m.marks[n] = int32(p)
 }
 
-// held is what a group holds.
+// held is the range that a group has matched.
 func (m *machine) held(group int) (from, to int, ok bool) {
 	n := int32(2*group - 2)
 	if n >= m.last {

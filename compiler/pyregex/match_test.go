@@ -11,7 +11,8 @@ import (
 
 // names knows those that the tests ask for.
 func names(name string) (rune, bool) {
-	r, ok := map[string]rune{"DIGIT ONE": '1', "LF": '\n', "HANGUL SYLLABLE GAG": '각', "CJK UNIFIED IDEOGRAPH-4E00": '一'}[name]
+	r, ok := map[string]rune{"DIGIT ONE": '1', "LF": '\n', "HANGUL SYLLABLE GAG": '각',
+		"CJK UNIFIED IDEOGRAPH-4E00": '一'}[name]
 	return r, ok
 }
 
@@ -26,7 +27,8 @@ func compiled(t testing.TB, pattern string) *Regexp {
 
 // A pattern that would try for ever is stopped, and no answer is made up.
 func TestAMatchThatTakesTooLong(t *testing.T) {
-	for _, pattern := range []string{"(a+)+$", "(?:a|aa)+$", "(a*)*b", `(?:(?:a?){50}){50}b`, "(?=(a+)+$)", "(?:a{0,40}){0,40}b", `(a*)(?:\1a?)*b`, "a*a*a*a*a*a*a*a*b"} {
+	for _, pattern := range []string{"(a+)+$", "(?:a|aa)+$", "(a*)*b", `(?:(?:a?){50}){50}b`, "(?=(a+)+$)",
+		"(?:a{0,40}){0,40}b", `(a*)(?:\1a?)*b`, "a*a*a*a*a*a*a*a*b"} {
 		start := time.Now()
 		ok, err := compiled(t, pattern).Match(strings.Repeat("a", 4000)+"c", 30*time.Millisecond)
 		if ok || !errors.Is(err, ErrTooLong) {
@@ -48,7 +50,8 @@ func TestALongText(t *testing.T) {
 		n = 1 << 15
 	}
 	long := strings.Repeat("ab", n)
-	for _, pattern := range []string{"(a|b)*$", "(?:a|ba?)*$", "(ab)*$", "(ab)*?$", "(a|b)*+$", `(?:(a)(b))+$`, "(?>a|b)*$", ".*$", ".*?$", `\w*+$`, `(?:(?=a)ab)*$`, `((a)|(b))*$`} {
+	for _, pattern := range []string{"(a|b)*$", "(?:a|ba?)*$", "(ab)*$", "(ab)*?$", "(a|b)*+$", `(?:(a)(b))+$`,
+		"(?>a|b)*$", ".*$", ".*?$", `\w*+$`, `(?:(?=a)ab)*$`, `((a)|(b))*$`} {
 		if ok, err := compiled(t, pattern).Match(long, time.Minute); !ok || err != nil {
 			t.Errorf("%s gave %v, %v", pattern, ok, err)
 		}
@@ -110,8 +113,10 @@ func TestAPlainMatchAllocatesNothing(t *testing.T) {
 // Nothing panics and nothing is endless, whatever the pattern; and a match does
 // not depend on what the machine did before.
 func FuzzMatch(f *testing.F) {
-	for _, seed := range [][2]string{{"(a|b)*+c", "abc"}, {`(?P<n>a)(?(n)\1|c){1,2}?`, "aaa"}, {`(?i)[^\W\d_ſ-\x{2}]++(?<!é)`, "Kß"}, {"(?!()+?)", ""},
-		{"(?x) a # b\n", "a"}, {`(?:|a)*?\b$`, "aaé"}, {`(?<=\n)(?m:^)`, "\n"}, {`\N{LF}{2,}`, "\n\n"}, {"((a)|b(?(2)c))*", "abc"}} {
+	for _, seed := range [][2]string{{"(a|b)*+c", "abc"}, {`(?P<n>a)(?(n)\1|c){1,2}?`, "aaa"},
+		{`(?i)[^\W\d_ſ-\x{2}]++(?<!é)`, "Kß"}, {"(?!()+?)", ""},
+		{"(?x) a # b\n", "a"}, {`(?:|a)*?\b$`, "aaé"}, {`(?<=\n)(?m:^)`, "\n"}, {`\N{LF}{2,}`,
+			"\n\n"}, {"((a)|b(?(2)c))*", "abc"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {

@@ -10,18 +10,18 @@ type parser struct {
 	source
 	chars   Names // of characters
 	flags   flags
-	verbose bool // here; groups may change it for themselves
+	verbose bool // at this place; groups may change it
 	depth   int
 
-	closed      []bool // by group, which 0 is not
+	closed      []bool // by group; there is no group 0
 	widths      []width
 	names       map[string]int // of groups
-	wanted      map[int]int    // groups that conditions name, and where
+	wanted      map[int]int    // groups that conditions refer to, and where
 	wantedOrder []int
-	behind      int // groups that existed where the look-behind began; -1 outside
+	behind      int // number of groups where the look-behind began; -1 outside of one
 }
 
-// deepest is how deep groups may be nested; Python has such a limit as well.
+// deepest is how deep groups may be nested. Python has such a limit too.
 const deepest = 1000
 
 func newParser(pattern string, chars Names) *parser {
@@ -36,7 +36,7 @@ func newParser(pattern string, chars Names) *parser {
 
 func (p *parser) groupCount() int { return len(p.closed) - 1 }
 
-// pattern reads it all.
+// pattern reads the whole pattern.
 func (p *parser) pattern() sequence {
 	p.advance()
 	tree := p.alternatives(true)
@@ -57,8 +57,8 @@ func (p *parser) pattern() sequence {
 	return tree
 }
 
-// alternatives reads what bars divide. Only at the outermost place flags may be
-// set for the whole pattern.
+// alternatives reads sequences separated by bars. Flags for the whole pattern may be set only in the
+// outermost.
 func (p *parser) alternatives(outermost bool) sequence {
 	if p.depth++; p.depth > deepest {
 		fail("maximum recursion depth exceeded")
@@ -103,7 +103,7 @@ func (p *parser) sequence(first bool) sequence {
 	return unbracketed(s)
 }
 
-// skip leaves out what a verbose pattern has for its reader.
+// skip skips blanks and comments of a verbose pattern.
 func (p *parser) skip(this token) bool {
 	if this == "#" {
 		for t := p.get(); t != "" && t != "\n"; t = p.get() {
@@ -113,12 +113,12 @@ func (p *parser) skip(this token) bool {
 	return this.in(" \t\n\r\v\f")
 }
 
-// repeat lets the last node of a sequence be repeated.
+// repeat makes the last node of a sequence a repetition.
 func (p *parser) repeat(s sequence, this token) sequence {
 	here := p.at()
 	lo, hi, ok := p.bounds(this)
 	if !ok {
-		return append(s, literal('{')) // stands for itself
+		return append(s, literal('{')) // it means itself
 	}
 	if len(s) == 0 || s[len(s)-1].kind == kAt {
 		p.failAt(here-1, "nothing to repeat")
@@ -141,7 +141,7 @@ func (p *parser) repeat(s sequence, this token) sequence {
 	return s
 }
 
-// bounds reads how often: * + ? or {n,m}. A brace without numbers is text.
+// bounds reads the bounds of a repetition: * + ? or {n,m}. A brace without numbers is text.
 func (p *parser) bounds(this token) (lo, hi int, ok bool) {
 	switch this {
 	case "?":

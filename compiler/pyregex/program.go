@@ -10,24 +10,24 @@ const (
 	opText            // several characters, as they are
 	opPlace           // ^ $ \b
 	opMark            // a group begins (even) or ends (odd)
-	opRef             // what a group holds
-	opCondition       // to another place if a group holds nothing
-	opJump            // to another place
-	opBranch          // each of several places
-	opUnits           // one character again and again, greedily
+	opRef             // what a group has matched
+	opCondition       // jump if a group has matched nothing
+	opJump            // jump
+	opBranch          // try several places in turn
+	opUnits           // a repetition of one character, greedy
 	opUnitsLazy       //
 	opUnitsPossessive //
 	opRepeat          // the start of a repetition; its test is at `to`
-	opAgain           // the test of a repetition: once more, or on
-	opAgainLazy       //
-	opPossessive      // a repetition that does not go back, up to opEnd; on at `to`
-	opAtomic          // a group that does not go back, up to opEnd; on at `to`
-	opAhead           // what must follow, or precede, up to opEnd; on at `to`
-	opNotAhead        // what must not
+	opTest            // the test of a repetition: another round, or continue
+	opTestLazy        //
+	opPossessive      // a possessive repetition, up to opEnd; continues at `to`
+	opAtomic          // an atomic group, up to opEnd; continues at `to`
+	opAhead           // what must follow, or precede, up to opEnd; continues at `to`
+	opNotAhead        // what must not follow, or precede
 	opEnd             // the end of one of the four above
 )
 
-// inst is an instruction. Which fields count depends on the opcode.
+// inst is an instruction. Its opcode decides which fields have a meaning.
 type inst struct {
 	op     opcode
 	at     place
@@ -36,8 +36,8 @@ type inst struct {
 	unit   *unit
 	text   string
 	number int   // of a group or mark; how many characters to look back
-	lo, hi int   // how often; hi below 0: without end
-	to     int   // where it goes on
+	lo, hi int   // how often; hi below 0: without limit
+	to     int   // where it continues
 	ways   []int // where the branches begin
 }
 
@@ -46,13 +46,13 @@ type compiler struct {
 	groups  int
 }
 
-// emit appends an instruction and gives its place.
+// emit appends an instruction and returns its index.
 func (c *compiler) emit(i inst) int {
 	c.program = append(c.program, i)
 	return len(c.program) - 1
 }
 
-// here sets where an instruction goes on: behind what there is.
+// here makes an instruction continue at the present end of the program.
 func (c *compiler) here(at int) { c.program[at].to = len(c.program) }
 
 func (c *compiler) sequence(s sequence, f flags) {
@@ -66,8 +66,7 @@ func (c *compiler) sequence(s sequence, f flags) {
 	}
 }
 
-// plainText gives the characters that a sequence begins with as long as they
-// match nothing but themselves.
+// plainText returns the characters at the beginning of a sequence that match only themselves.
 func plainText(s sequence, f flags) (string, int) {
 	fold := foldOf(f)
 	n := 0
@@ -169,14 +168,14 @@ func (c *compiler) repeat(n *node, f flags) {
 	start := c.emit(i)
 	c.sequence(part, f)
 	c.here(start)
-	i.op, i.to = opAgain, start+1
+	i.op, i.to = opTest, start+1
 	if n.manner == lazy {
-		i.op = opAgainLazy
+		i.op = opTestLazy
 	}
 	c.emit(i)
 }
 
-// apart writes a part that is matched for itself.
+// apart writes a part that is matched on its own.
 func (c *compiler) apart(i inst, part sequence, f flags) {
 	start := c.emit(i)
 	c.sequence(part, f)

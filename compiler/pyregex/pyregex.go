@@ -12,19 +12,18 @@ type Regexp struct {
 	groups  int
 }
 
-// Error is what Python finds wrong with a pattern, in its words.
+// Error is Python's error for a wrong pattern.
 type Error struct{ Message string }
 
 func (e *Error) Error() string { return e.Message }
 
-// ErrTooLong says that it was not known in time, or with a bearable amount of
-// memory, whether a text matches.
+// ErrTooLong means that matching took too long, or too much memory.
 var ErrTooLong = errors.New("it took too long to know whether the text matches")
 
-// Names gives the character that \N{…} names.
+// Names returns the character that \N{…} names.
 type Names func(name string) (char rune, known bool)
 
-// Compile reads a pattern. What it refuses, it refuses with an *Error.
+// Compile compiles a pattern. The error for a wrong pattern is an *Error.
 func Compile(pattern string, names Names) (_ *Regexp, err error) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -43,11 +42,11 @@ func Compile(pattern string, names Names) (_ *Regexp, err error) {
 	return &Regexp{program: c.program, groups: c.groups}, nil
 }
 
-// Match reports whether the text begins with what the pattern describes. It
-// gives ErrTooLong when that is not known after the limit.
+// Match reports whether the pattern matches at the beginning of a text. It returns ErrTooLong when that
+// takes longer than the limit.
 func (r *Regexp) Match(text string, limit time.Duration) (bool, error) {
 	if !utf8.ValidString(text) {
-		text = string([]rune(text)) // a stray byte is one character
+		text = string([]rune(text)) // a byte that is not UTF-8 is one character
 	}
 	m := machines.Get().(*machine)
 	ok, err := m.run(r, text, limit)

@@ -6,30 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// token is what Python reads at a time: a character, or a backslash and the
-// character after it. The zero token is the end.
+// token is the unit in which Python reads a pattern: a character, or a backslash and the character
+// after it. The zero token is the end.
 type token string
 
 func (t token) size() int { return size(string(t)) }
 
-// char is the character of a token that is one.
+// char is the character of a token that is a plain character.
 func (t token) char() rune {
 	r, _ := utf8.DecodeRuneInString(string(t))
 	return r
 }
 
-// escape tells a backslash and its character from a plain one.
+// escape reports whether the token is a backslash with a character.
 func (t token) escape() bool { return t != "" && t[0] == '\\' }
 
 // in reports whether the token is one plain character of a list.
 func (t token) in(list string) bool { return t != "" && strings.Contains(list, string(t)) }
 
-// source gives the tokens of a pattern. It is one token ahead of its reader, as
-// Python's is: a backslash at the end is found one token before it is needed,
-// and then comes before other complaints.
+// source reads the tokens of a pattern, with one token of lookahead, as Python does: so the error for a
+// backslash at the end precedes errors of the token before it.
 type source struct {
 	pattern string // well-formed
-	rest    string // behind next
+	rest    string // after next
 	index   int    // of rest, in characters
 	next    token
 }
@@ -61,7 +60,7 @@ func (s *source) get() token {
 	return t
 }
 
-// match reads the next token if it is this one.
+// match reads the next token if it equals t.
 func (s *source) match(t token) bool {
 	if s.next != t {
 		return false
@@ -98,7 +97,7 @@ func (s *source) until(end token, what string) string {
 	}
 }
 
-// fail places a problem some characters before what is read next.
+// fail reports an error some characters before the next token.
 func (s *source) fail(back int, format string, args ...any) {
 	s.failAt(s.at()-back, format, args...)
 }
@@ -121,7 +120,7 @@ func (s *source) failAt(at int, format string, args ...any) {
 	fail(message)
 }
 
-// fail ends the compilation with Python's words; Compile gives them back.
+// fail ends the compilation with a message; Compile returns it.
 func fail(message string) { panic(&Error{message}) }
 
 func size(s string) int { return utf8.RuneCountInString(s) }

@@ -10,8 +10,8 @@ const (
 	kNotLiteral
 	kAny
 	kSet
-	kAt        // a place: ^ $ \b
-	kRef       // what a group holds
+	kAt        // an assertion: ^ $ \b
+	kRef       // what a group has matched
 	kGroup     // with a number, with flags, or only brackets
 	kBranch    // one of several
 	kCondition // (?(1)yes|no)
@@ -24,7 +24,7 @@ const (
 // sequence is nodes that follow each other.
 type sequence []*node
 
-// node is one part of a pattern. Which fields count depends on its kind.
+// node is one part of a pattern. Its kind decides which fields have a meaning.
 type node struct {
 	kind    kind
 	char    rune       // kLiteral, kNotLiteral
@@ -37,11 +37,11 @@ type node struct {
 	lo, hi  int        // kRepeat; hi may be unlimited
 	manner  manner     // kRepeat
 	behind  bool       // kLook
-	parts   []sequence // of what it is made; kCondition: yes, and no if there is one
+	parts   []sequence // its parts; kCondition: yes, and no if there is one
 	width   width
 }
 
-// manner is how a repetition chooses.
+// manner says whether a repetition is greedy, lazy or possessive.
 type manner uint8
 
 const (
@@ -50,7 +50,7 @@ const (
 	possessive
 )
 
-// place is where kAt holds.
+// place is the assertion of kAt.
 type place uint8
 
 const (
@@ -69,7 +69,7 @@ type member struct {
 	ranged bool // written as a range, even if of one character
 }
 
-// width is how many characters something matches, at least and at most.
+// width is the smallest and the largest number of characters that something matches.
 type width struct{ lo, hi int }
 
 const (
@@ -119,12 +119,12 @@ func unique(members []member) []member {
 	return kept
 }
 
-// brackets reports whether the node is a group that only holds its parts together.
+// brackets reports whether the node is a group that is mere brackets.
 func (n *node) brackets() bool {
 	return n.kind == kGroup && n.group == 0 && n.add == 0 && n.del == 0
 }
 
-// unbracketed has the parts of mere brackets in the place of the latter.
+// unbracketed replaces groups that are mere brackets by their parts.
 func unbracketed(s sequence) sequence {
 	if !slices.ContainsFunc(s, (*node).brackets) {
 		return s
@@ -140,8 +140,8 @@ func unbracketed(s sequence) sequence {
 	return flat
 }
 
-// simple reports whether the sequence is always one character. Python repeats
-// those in another way, and sees so through groups that only set flags.
+// simple reports whether the sequence always matches one character. Python repeats such sequences in
+// another way, also inside of groups that only set flags.
 func (s sequence) simple() bool {
 	if len(s) != 1 {
 		return false
@@ -155,15 +155,14 @@ func (s sequence) simple() bool {
 	return false
 }
 
-// same reports whether two nodes are equal as Python sees it: those with parts
-// never are.
+// same reports whether Python takes two nodes for equal: those with parts never are.
 func same(a, b *node) bool {
 	return len(a.parts) == 0 && len(b.parts) == 0 && a.kind == b.kind && a.char == b.char && a.negated == b.negated &&
 		a.at == b.at && a.group == b.group && slices.Equal(a.members, b.members)
 }
 
-// branch makes one sequence of alternatives: what all begin with comes first,
-// and alternatives of one character each are a set.
+// branch makes one sequence of alternatives. A common beginning of all is put before them, and
+// alternatives of one character each become a set.
 func branch(items []sequence) sequence {
 	if len(items) == 1 {
 		return items[0]

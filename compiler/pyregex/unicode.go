@@ -2,10 +2,10 @@ package pyregex
 
 import "unicode"
 
-// Python 3.13 has Unicode 15.1, of which Go's 15.0 lacks these ideographs.
+// isNewIdeograph reports the ideographs of Unicode 15.1, which Python 3.13 has and Go's 15.0 lacks.
 func isNewIdeograph(r rune) bool { return 0x2ebf0 <= r && r <= 0x2ee5d }
 
-// isAlpha is str.isalpha of one character, and false for anything else.
+// isAlpha is str.isalpha of one character, and false for any other text.
 func isAlpha(s string) bool {
 	runes := []rune(s)
 	return len(runes) == 1 && isLetter(runes[0])
@@ -13,13 +13,13 @@ func isAlpha(s string) bool {
 
 func isLetter(r rune) bool { return unicode.IsLetter(r) || isNewIdeograph(r) }
 
-// isWord is \w: what str.isalnum holds for, and the underscore. Numbers are all
-// that have a numeric value, such as ² and ½.
+// isWord is \w: str.isalnum and the underscore. All characters with a numeric value count, such as ²
+// and ½.
 func isWord(r rune) bool {
 	return isLetter(r) || unicode.IsNumber(r) || r == '_'
 }
 
-// isSpace is \s. Beyond Unicode's spaces Python has the four separators of ASCII.
+// isSpace is \s. Beside Unicode's spaces Python has the four separators of ASCII.
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f
 }
@@ -36,7 +36,7 @@ func isASCIISpace(r rune) bool { return r == ' ' || '\t' <= r && r <= '\r' }
 
 func isASCIIDigit(r rune) bool { return '0' <= r && r <= '9' }
 
-// isIdentifier is str.isidentifier: what a group may be called.
+// isIdentifier is str.isidentifier: the names that a group may have.
 func isIdentifier(s string) bool {
 	for i, r := range s {
 		if !startsIdentifier(r) && (i == 0 || !continuesIdentifier(r)) {
@@ -58,12 +58,13 @@ func continuesIdentifier(r rune) bool {
 	if unicode.Is(unicode.Join_Control, r) || r == 0x30fb || r == 0xff65 { // new in 15.1
 		return true
 	}
-	return (unicode.Is(notFirst, r) || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)) &&
+	return (unicode.Is(notFirst, r) || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc,
+		unicode.Other_ID_Continue)) &&
 		!unicode.Is(inNoName, r)
 }
 
-// Letters whose compatibility decomposition would be no identifier: those that
-// cannot be at the start, and those that cannot be in one at all.
+// Letters whose compatibility decomposition is not an identifier: those that cannot begin one, and
+// those that cannot be in one at all.
 var (
 	notFirst = &unicode.RangeTable{R16: []unicode.Range16{
 		{Lo: 0xe33, Hi: 0xe33, Stride: 1}, {Lo: 0xeb3, Hi: 0xeb3, Stride: 1}, {Lo: 0xff9e, Hi: 0xff9f, Stride: 1}}}

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// unit is what one character must be. For those of ASCII the answer is a bit.
+// unit is a test for one character. For those of ASCII the answer is a bit.
 type unit struct {
 	ascii [2]uint64
 	wide  charset
@@ -13,7 +13,7 @@ type unit struct {
 
 // charset is a set of characters: of ranges and classes, or of all others.
 type charset struct {
-	fold    fold // what happens to a character before it is looked for
+	fold    fold // how a character is folded before it is looked for
 	negated bool
 	items   []item
 }
@@ -28,9 +28,9 @@ type itemKind uint8
 
 const (
 	plainRange  itemKind = iota // lo to hi
-	foldedRange                 // the small letters of lo to hi, and those that are the same
-	asciiRange                  // the small letters of lo to hi, of ASCII only
-	upperRange                  // lo to hi, as it is or as a capital
+	foldedRange                 // the lower-case letters of lo to hi, and those that equal them
+	asciiRange                  // the lower-case letters of lo to hi, of ASCII only
+	upperRange                  // lo to hi, as it is or in upper case
 	word
 	noWord
 	digit
@@ -45,8 +45,8 @@ const (
 	asciiNoSpace
 )
 
-// The capitals of ASCII are bits 1 to 26 of the second number, and the small
-// letters 32 bits above.
+// The upper-case letters of ASCII are bits 1 to 26 of the second number, and the lower-case letters 32
+// bits above.
 const capitalBits = (1<<26 - 1) << 1
 
 func newUnit(set charset) *unit {
@@ -62,7 +62,7 @@ func newUnit(set charset) *unit {
 			}
 		}
 	}
-	if set.fold != exact { // a capital is what its small letter is
+	if set.fold != exact { // an upper-case letter counts as its lower-case letter
 		u.ascii[1] = u.ascii[1]&^capitalBits | u.ascii[1]>>32&capitalBits
 	}
 	if set.negated {
@@ -73,8 +73,7 @@ func newUnit(set charset) *unit {
 
 func (u *unit) add(r rune) { u.ascii[r>>6] |= 1 << (r & 63) }
 
-// at gives how many bytes long the character is that begins at a place and that
-// the unit matches; 0 if there is none.
+// at returns the length in bytes of the character at an offset if it matches; else 0.
 func (u *unit) at(text string, p int) int {
 	if p >= len(text) {
 		return 0
@@ -137,7 +136,7 @@ func (i *item) has(r rune) bool {
 	}
 }
 
-// foldOf is how characters are compared under the flags.
+// foldOf is the fold that flags ask for.
 func foldOf(f flags) fold {
 	switch {
 	case f&ignoreCase == 0:
@@ -148,7 +147,7 @@ func foldOf(f flags) fold {
 	return uniFold
 }
 
-// unitOf makes the test for a node that is one character.
+// unitOf makes the test of a node that matches one character.
 func unitOf(n *node, f flags) *unit {
 	switch n.kind {
 	case kAny:
@@ -172,8 +171,8 @@ func unitOf(n *node, f flags) *unit {
 	return newUnit(set)
 }
 
-// setOf makes the test for a set. If case makes no difference to any of its
-// characters, Python looks for the text's characters as they are.
+// setOf makes the test of a set. If none of its characters has case, Python does not fold characters of
+// the text.
 func setOf(n *node, f flags) charset {
 	set := charset{negated: n.negated}
 	fold := foldOf(f)
@@ -190,9 +189,8 @@ func setOf(n *node, f flags) charset {
 	return set
 }
 
-// itemsOf makes a member of a set one of the test. Beyond the first 65,536
-// characters Python does not make those of the pattern small, so that a capital
-// there is found by nobody unless it is in a range.
+// itemsOf converts a member of a set. Beyond the first 65,536 characters Python does not fold those of
+// the pattern, so an upper-case letter there matches nothing unless it is in a range.
 func itemsOf(m member, f fold) []item {
 	const last = 0xffff
 	if f == exact || !m.ranged && m.lo > last {

@@ -12,14 +12,14 @@ type Pos struct{ Line, Col int32 }
 type Span struct {
 	File       *File
 	Start, End Pos
-	// Coarse: the reference knows only the line of this place, and prints
-	// file:line; the columns are for carets.
+	// Coarse: the reference knows only the line of this place and prints file:line.
+	// The columns are for the carets below a source line.
 	Coarse bool
 }
 
 // File is one parsed model file.
 type File struct {
-	Path       string // as it is shown: relative to the project where it lies inside
+	Path       string // as shown to people: relative to the project if it is inside
 	Namespace  string // such as __config__ or std::testing
 	Doc        string // leading multi-line string
 	Statements []Stmt // in source order
@@ -27,15 +27,15 @@ type File struct {
 	Lines      []string // the text, for carets
 }
 
-// Warning is something that the reader of the file should know: a bad escape.
+// Warning is a problem that does not stop the parser, such as a bad escape.
 type Warning struct {
 	Kind    string // the reference's class, such as inmanta.parser.ParserWarning
 	Message string
 	At      Span
 }
 
-// Node is a piece of the tree. Where gives its place: for a definition its
-// name, for a statement the token that the reference reports.
+// Node is a node of the tree. Where returns its place: of a definition its name, of a
+// statement the token that the reference reports.
 type Node interface{ Where() Span }
 
 // Stmt is a definition or a statement. Any Expr is one too.
@@ -65,10 +65,10 @@ type Name struct {
 // Qualified reports whether the name has a namespace part.
 func (n Name) Qualified() bool { return strings.Contains(n.Text, "::") }
 
-// Where gives the place of the name.
+// Where returns the place of the name.
 func (n Name) Where() Span { return n.At }
 
-// Where gives the place of the identifier.
+// Where returns the place of the identifier.
 func (i Ident) Where() Span { return i.At }
 
 // TypeRef is a type as written: name, [] and ?.
@@ -102,7 +102,7 @@ type (
 		Type    TypeRef // for dict attributes Name.Text is "dict"
 		Name    Ident
 		Default Expr // nil: none; a *Literal, *List or *Dict of constants
-		Undef   bool // = undef, which says what having no default says too: an inherited one is gone
+		Undef   bool // = undef: like an attribute without a default, it removes an inherited one
 		At      Span
 	}
 
@@ -226,8 +226,8 @@ type (
 		At      Span
 	}
 
-	// Format is a string with {{ a.b }} in it. Text is the whole of it; each
-	// Part names the text to replace (with its braces) and the reference.
+	// Format is a string with {{ a.b }} in it. Text is the whole string; each Part has
+	// the text to replace (with its braces) and the reference.
 	Format struct {
 		Text  string
 		Parts []FormatPart
@@ -242,7 +242,7 @@ type (
 
 	// FString is f"…": literal pieces and fields in order.
 	FString struct {
-		Text   string // the whole of it, escapes undone
+		Text   string // the whole string, with escapes decoded
 		Pieces []FPiece
 		At     Span
 	}
@@ -250,14 +250,14 @@ type (
 	// FPiece is literal text, or a field when Field is set.
 	FPiece struct {
 		Text string
-		// Field is a field's name as written, blanks included; Ref is what it
-		// names. Ref is nil for a field that the reference forgets (one after an
-		// empty field or an escaped brace): using it is an error.
+		// Field is the name in a field as written, with blanks; Ref is the reference. Ref
+		// is nil for a field that inmanta-core forgets, because it follows an empty field
+		// or an escaped brace: evaluating it is an error.
 		Field      string
 		IsField    bool
 		Ref        Expr     // *Ref or *AttrRef
 		Conversion rune     // 0, 'r', 's' or 'a'
-		Spec       []FPiece // format specification, may hold fields
+		Spec       []FPiece // format specification; it may have fields
 	}
 
 	// Ref is a variable, possibly qualified.

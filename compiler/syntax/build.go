@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// What the actions of the grammar build, from small to large. Lists grow from
-// the right, as the grammar recurses on the right: they are kept backwards and
-// turned once at the end.
+// These functions build the tree for the actions of the grammar, from small nodes to large
+// ones. The grammar recurses on the right, so lists are built backwards and reversed at the end.
 
 type entityBody struct {
 	doc        string
@@ -36,28 +35,18 @@ type forClause struct {
 	iter     Expr
 }
 
-// arguments of a call, constructor or lookup, backwards. A parser has one: the
-// list of a call is put together when all of its text was read, lists inside it
-// were made into calls by then.
+// arguments are those of a call, constructor or lookup. The grammar pushes them from the last
+// to the first.
 type arguments struct {
 	args   []Expr
 	named  []Argument
 	splats []Splat
-	spare  []*Argument // pushed already
-}
-
-// noArguments is the end of a list.
-func (p *parser) noArguments() *arguments {
-	a := &p.arguments
-	a.args, a.named, a.splats = a.args[:0], a.named[:0], a.splats[:0]
-	return a
 }
 
 func (a *arguments) push(one any) *arguments {
 	switch one := one.(type) {
 	case *Argument:
 		a.named = append(a.named, *one)
-		a.spare = append(a.spare, one)
 	case Splat:
 		a.splats = append(a.splats, one)
 	default:
@@ -66,51 +55,12 @@ func (a *arguments) push(one any) *arguments {
 	return a
 }
 
-// one makes an argument that is to be pushed.
-func (a *arguments) one(name Ident, value Expr) *Argument {
-	one := new(Argument)
-	if last := len(a.spare) - 1; last >= 0 {
-		one, a.spare = a.spare[last], a.spare[:last]
-	}
-	*one = Argument{name, value}
-	return one
-}
-
-// ordered gives the arguments in their order, for the tree.
-func (a *arguments) ordered() arguments {
-	return arguments{args: backwards(a.args), named: backwards(a.named), splats: backwards(a.splats)}
-}
-
-// backwards is a reversed copy.
-func backwards[T any](list []T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	reversed := make([]T, len(list))
-	for n, one := range list {
-		reversed[len(list)-1-n] = one
-	}
-	return reversed
-}
-
-// slab gives places for nodes out of longer lists, of which one takes the time of
-// one node.
-type slab[T any] struct {
-	rest []T
-	size int
-}
-
-const largestSlab = 128
-
-func (s *slab[T]) one(value T) *T {
-	if len(s.rest) == 0 {
-		s.size = min(max(4, 2*s.size), largestSlab)
-		s.rest = make([]T, s.size)
-	}
-	one := &s.rest[0]
-	s.rest = s.rest[1:]
-	*one = value
-	return one
+// ordered returns the arguments in the order of the text.
+func (a *arguments) ordered() *arguments {
+	slices.Reverse(a.args)
+	slices.Reverse(a.named)
+	slices.Reverse(a.splats)
+	return a
 }
 
 func pushStmt(list, s any) any {
@@ -152,7 +102,7 @@ func (p *parser) finish(doc, body any) {
 	p.top = stmts(body)
 }
 
-// span is the place of a token where the reference keeps all of it.
+// span is the place of a token of which the reference keeps the columns.
 func (p *parser) span(t token) Span { return p.spanOf(t.start, t.end) }
 
 // coarse is the place of a token of which the reference keeps only the line.
@@ -178,8 +128,8 @@ func (p *parser) join(n Name, t token) Name {
 	return n
 }
 
-// Failures of the checks that are made while parsing. Each gives nil, or 1 to
-// end the generated parser at once.
+// The functions that follow report errors that are found while parsing. They return nil, or 1
+// to end the generated parser at once.
 
 func (p *parser) wrong(left string, at Span, message string) any {
 	return p.refuse(left, &Error{Kind: KindParser, Message: "Syntax error: " + message, At: at})
@@ -226,7 +176,7 @@ func parseInt(text string) *big.Int {
 	return n
 }
 
-// parseFloat gives infinity for what is too large, as Python does.
+// parseFloat returns infinity for a number that is too large, as Python does.
 func parseFloat(text string) float64 {
 	f, _ := strconv.ParseFloat(text, 64)
 	return f
@@ -245,19 +195,19 @@ func multInt(t token) int {
 }
 
 func (p *parser) integer(t token) Expr {
-	return p.literals.one(Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)})
+	return &Literal{Kind: IntLiteral, Int: parseInt(t.text), At: p.coarse(t)}
 }
 
 func (p *parser) float(t token) Expr {
-	return p.literals.one(Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)})
+	return &Literal{Kind: FloatLiteral, Float: parseFloat(t.text), At: p.coarse(t)}
 }
 
 func (p *parser) null(t token) Expr {
-	return p.literals.one(Literal{Kind: NullLiteral, At: p.coarse(t)})
+	return &Literal{Kind: NullLiteral, At: p.coarse(t)}
 }
 
 func (p *parser) boolean(t token, v bool) Expr {
-	return p.literals.one(Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)})
+	return &Literal{Kind: BoolLiteral, Bool: v, At: p.coarse(t)}
 }
 
 func (p *parser) regex(t token) Expr {
@@ -289,7 +239,7 @@ func refText(ref any) string {
 	}
 }
 
-// refSpan is the whole of a reference.
+// refSpan is the place of a whole reference.
 func refSpan(ref any) Span {
 	switch r := ref.(type) {
 	case *Ref:

@@ -8,8 +8,9 @@ func (p *parser) importStmt(word token, module any, alias *token) any {
 	n.At.End = n.Module.At.End
 	if strings.Contains(n.Module.Text, "-") {
 		return p.refuse("import", &Error{
-			Kind: KindCompiler, Message: n.Module.Text + " is not a valid module name: hyphens are not allowed, please use underscores instead.",
-			At: n.Module.At, // the reference gives no place here
+			Kind: KindCompiler, Message: n.Module.Text +
+				" is not a valid module name: hyphens are not allowed, please use underscores instead.",
+			At: n.Module.At, // the reference has no place here
 		})
 	}
 	if alias != nil {

@@ -19,7 +19,7 @@ func (p *parser) keyDefined(m *MapLookup, is token) any {
 	}
 }
 
-// mapLookup is placed where its parts are, as far as both are known exactly.
+// mapLookup has the place of its parts, if both are known exactly.
 func mapLookup(x, key any) any {
 	n := &MapLookup{X: x.(Expr), Key: key.(Expr)}
 	a, b := n.X.Where(), n.Key.Where()
@@ -42,7 +42,8 @@ func (p *parser) construct(typ Name, paren token, list any) any {
 	n := &Construct{Type: typ, Named: a.named, Splats: a.splats, At: from(p.coarse(paren), typ.At)}
 	if twice := repeated(a.named); twice != "" {
 		return p.refuse("constructor", &Error{
-			Kind: KindRuntime, Message: "The attribute " + twice + " in the constructor call of " + typ.Text + " is already set.",
+			Kind: KindRuntime, Message: "The attribute " + twice + " in the constructor call of " + typ.Text +
+				" is already set.",
 			At: n.At, Statement: Render(n),
 		})
 	}
@@ -61,10 +62,10 @@ func (p *parser) call(f Name, list any) any {
 	return n
 }
 
-// fewNames are compared with each other and not put into a table.
+// fewNames is the number of names up to which comparing all pairs is faster than a map.
 const fewNames = 16
 
-// repeated finds the first name that was given before.
+// repeated returns the first argument name that occurs a second time.
 func repeated(named []Argument) string {
 	if len(named) <= fewNames {
 		for n, a := range named {
@@ -86,12 +87,13 @@ func repeated(named []Argument) string {
 	return ""
 }
 
-// namespaceAccess refuses a.b where a::b was meant.
+// namespaceAccess refuses a.b where a::b must be meant.
 func (p *parser) namespaceAccess(left, text string, at Span) int {
 	meant := strings.ReplaceAll(text, ".", "::")
 	p.refuse(left, &Error{
 		Kind: KindNamespaceAccess,
-		Message: "Syntax error: invalid namespace access `" + text + "`. Namespaces should be accessed with '::' rather than '.'. " +
+		Message: "Syntax error: invalid namespace access `" + text +
+			"`. Namespaces should be accessed with '::' rather than '.'. " +
 			"The '.' separator is reserved for attribute and relation access. Did you mean: `" + meant + "`",
 		At: at, Hint: "write " + meant,
 	})

@@ -3,15 +3,14 @@
 //	text ──scanner──▶ tokens ──goyacc parser──▶ *File
 //	                               └─ refused ─▶ judge ──▶ *Error
 //
-// The grammar (grammar.y) is ambiguous and settled by precedences, as the
-// reference's is, so that both read every text alike. A text that is refused is
-// gone through again by the judge, with tables that notice an error exactly when
-// the reference does.
+// The grammar (grammar.y) is ambiguous and resolved by precedences, like that of the reference, so
+// that both parse every text alike. The judge parses a refused text a second time, with tables that
+// notice an error exactly when the reference does.
 //
-// It knows the whole grammar of the language (LANGUAGE.md sections 2 and 3) and
-// nothing of its meaning: names are not looked up and values are not computed.
-// Errors have the class and the place that the reference gives them, which for
-// a syntax error is the place of the scanner when the parser notices.
+// The package knows the whole grammar of the language (LANGUAGE.md sections 2 and 3) but not its
+// meaning: it does not look up names or compute values. Errors have the class and the place that
+// they have in the reference; for a syntax error that is the place of the scanner when the parser
+// notices it.
 //
-// Parsing is pure and safe for concurrent use: many files are parsed at once.
+// Parse has no side effects and is safe for concurrent use.
 package syntax

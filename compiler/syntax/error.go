@@ -31,18 +31,18 @@ type Error struct {
 	At      Span
 	// Statement is the text of the statement that reported it; empty for a syntax error.
 	Statement string
-	// Other is the second place of a DuplicateException.
+	// Other is the other place of a DuplicateException.
 	Other *Span
 	Hint  string
-	// Expected and Found say in words what could have followed and what did.
+	// Expected and Found say in words what could have followed, and what did.
 	Expected, Found string
-	// Focus is where people should look, when that is not At.
+	// Focus is where a person should look, when that is not At.
 	Focus Span
-	// Further are errors in statements that come after this one's.
+	// Further are errors in later statements.
 	Further []*Error
 }
 
-// Error gives the message as the reference prints it, with the place.
+// Error is the message as the reference prints it, with the place.
 func (e *Error) Error() string {
 	switch {
 	case e.Other != nil:
@@ -55,8 +55,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%s)", e.Message, e.At)
 }
 
-// String gives the place as the reference prints it: file:line:column, or
-// file:line where it keeps no column.
+// String is the place as the reference prints it: file:line:column, or file:line where it knows
+// no column.
 func (s Span) String() string {
 	path := ""
 	if s.File != nil {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// decode undoes the escapes of a string as Python's unicode_escape does on
-// the UTF-8 bytes of the text: a byte above 127 becomes the Latin-1 character of
-// that number, so "é" comes out as "Ã©". Models depend on it; raw strings exist
-// for other text. An unknown escape stays as it is and gives a warning.
+// decode decodes the escapes of a string as Python's unicode_escape does with the UTF-8 bytes of
+// a text: a byte above 127 becomes the Latin-1 character of that number, so "é" becomes "Ã©".
+// Models depend on that; raw strings are for other text. An unknown escape stays as it is and
+// causes a warning.
 func (s *scanner) decode(from, to int, warning string) string {
 	raw := s.text[from:to]
 	plain := true
@@ -65,9 +65,9 @@ func (s *scanner) decode(from, to int, warning string) string {
 	return string(out)
 }
 
-// surrogate reads an escape that is half of a character, as in "\ud83d\ude00".
-// Python keeps the halves, but whoever reads the JSON that it writes of them
-// sees the whole. A half alone is no text for us: it becomes U+FFFD.
+// surrogate reads an escape that is half of a character, as in "\ud83d\ude00". Python keeps the
+// halves, but a reader of the JSON that it writes sees the whole character. A half alone cannot
+// be in a Go string of UTF-8: it becomes U+FFFD.
 func surrogate(b string) (half rune, bytes int) {
 	if len(b) < 2 || b[0] != '\\' || b[1] != 'u' && b[1] != 'U' {
 		return 0, 0
@@ -76,8 +76,8 @@ func surrogate(b string) (half rune, bytes int) {
 	return half, 1 + n
 }
 
-// escape reads what follows a backslash: the character and the bytes used; 0
-// bytes for an unknown escape, a negative character for none.
+// escape reads what follows a backslash. It returns the character, negative for none, and how
+// many bytes the escape has, 0 for an unknown one.
 func escape(b string) (r rune, n int, problem string) {
 	switch b[0] {
 	case '\n':
@@ -131,7 +131,7 @@ func hexEscape(b string, digits int, problem string) (rune, int, string) {
 
 func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
-// badEscape is what the reference raises as a plain Python error.
+// badEscape reports an escape for which the reference raises an error of Python itself.
 func (s *scanner) badEscape(from, to int, problem string) {
 	where := "position " + strconv.Itoa(from)
 	if to > from {

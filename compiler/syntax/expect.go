@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// explain adds to a syntax error what the parser could have gone on with, what
-// it found, and where it would have been right: all of that for people, beside
-// the message that the reference gives.
+// explain adds to a syntax error what could have followed, what the parser found instead, and
+// where a person should look. The reference's message stays as it is.
 func (e *Error) explain(t *exactTables, stack []int16, s *scanner, kind int, tok, before token) {
 	expected := t.expected(stack)
 	e.Expected = inWords(expected)
@@ -51,11 +50,12 @@ func (e *Error) explain(t *exactTables, stack []int16, s *scanner, kind int, tok
 	case kind == 0 && before.end.Line > 0:
 		e.Focus = s.spanOf(before.end, Pos{before.end.Line, before.end.Col + 1})
 	case kind == tEND && len(blocks) == 0 && len(brackets) == 0:
-		e.Hint = "there is nothing open that this `end` could close: look for one `end` too many above, or a missing `:`"
+		e.Hint = "there is nothing open that this `end` could close: look for one `end` too many above, or a " +
+			"missing `:`"
 	}
 }
 
-// opensTop are the words that begin what stands at the top level only.
+// opensTop are the keywords that begin definitions, which are at the top level only.
 var opensTop = map[int]bool{
 	tENTITY:         true,
 	tIMPLEMENTATION: true,
@@ -65,7 +65,7 @@ var opensTop = map[int]bool{
 	tTYPEDEF:        true,
 }
 
-// expected lists the tokens that the parser could go on with.
+// expected lists the tokens that the parser would accept.
 func (t *exactTables) expected(stack []int16) []string {
 	var names []string
 	for terminal := range t.terminals {
@@ -76,7 +76,7 @@ func (t *exactTables) expected(stack []int16) []string {
 	return names
 }
 
-// accepts tries a token: the parser reduces until it takes or refuses it.
+// accepts reports whether the parser would shift a token, after any reductions.
 func (t *exactTables) accepts(stack []int16, terminal int) bool {
 	stack = slices.Clone(stack)
 	for {
@@ -97,8 +97,8 @@ func (t *exactTables) accepts(stack []int16, terminal int) bool {
 	}
 }
 
-// groups are tokens that have one word for people: all is what has to be there,
-// none what must not, and members go away when the word is said.
+// groups are sets of tokens for which people have one word. It is used when all tokens of all
+// are expected and none of none; then the members are not listed one by one.
 var groups = []struct {
 	word      string
 	all, none string
@@ -124,16 +124,20 @@ const (
 	operators = "tCMP_OP tAND tOR tPLUS_OP tMINUS_OP '*' '%' tDIVISION_OP tDOUBLE_STAR tIN tNOT '?' '.' tIS '[' tMLS"
 )
 
-// words are single tokens as people know them.
+// words are the names that people have for single tokens.
 var words = map[string]string{
-	"$end": "the end of the file", "tEND": "`end`", "tAS": "`as`", "tEXTENDS": "`extends`", "tFOR": "`for`", "tUSING": "`using`",
-	"tWHEN": "`when`", "tIN": "`in`", "tIS": "`is defined`", "tDEFINED": "`defined`", "tIF": "`if`", "tELSE": "`else`", "tELIF": "`elif`",
+	"$end": "the end of the file", "tEND": "`end`", "tAS": "`as`", "tEXTENDS": "`extends`", "tFOR": "`for`",
+	"tUSING": "`using`",
+	"tWHEN":  "`when`", "tIN": "`in`", "tIS": "`is defined`", "tDEFINED": "`defined`", "tIF": "`if`",
+	"tELSE": "`else`", "tELIF": "`elif`",
 	"tPARENTS": "`parents`", "tMATCHING": "`matching`", "tREGEX": "", "tREL": "`--`", "tPEQ": "`+=`",
-	"tSEP": "`::`", "tDICT": "`dict`", "tUNDEF": "`undef`", "tINT": "a whole number", "tSTRING": "a string", "tMLS": "a text in three quotes",
-	"tRSTRING": "", "tFSTRING": "", "tDOUBLE_STAR": "`**`", "tLOW": "", "tBAD": "", "tFLOAT": "a number", "tNOT": "`not`", "tCMP_OP": "a comparison",
+	"tSEP": "`::`", "tDICT": "`dict`", "tUNDEF": "`undef`", "tINT": "a whole number", "tSTRING": "a string",
+	"tMLS":     "a text in three quotes",
+	"tRSTRING": "", "tFSTRING": "", "tDOUBLE_STAR": "`**`", "tLOW": "", "tBAD": "", "tFLOAT": "a number",
+	"tNOT": "`not`", "tCMP_OP": "a comparison",
 }
 
-// inWords says what may follow, the plainest first.
+// inWords says what may follow, with the most common first.
 func inWords(expected []string) string {
 	var said, later []string
 	left := slices.Clone(expected)
@@ -179,9 +183,8 @@ func containsAll(have []string, wanted string) bool {
 	return true
 }
 
-// openAt lists the blocks and brackets that are open before a token. A block
-// whose `end` stands at another depth of indentation than its beginning is
-// taken to have none: that `end` is meant for one further out.
+// openAt lists the blocks and brackets that are open before a token. When the indentation of an
+// `end` differs from that of the innermost block, it is taken to close a block further out.
 func openAt(text string, until token, untilKind int) (blocks, brackets []token) {
 	s := newScanner(&File{}, text)
 	type opened struct {
@@ -236,7 +239,7 @@ func openAt(text string, until token, untilKind int) (blocks, brackets []token) 
 	return blocks, brackets
 }
 
-// abbreviated is a token's text on one line.
+// abbreviated is the text of a token, cut to one short line.
 func abbreviated(text string) string {
 	const most = 30
 	first, _, more := strings.Cut(text, "\n")

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// interpolation is one {{ name }} in a string: byte offsets of the whole and
-// of the name.
+// interpolation is one {{ name }} in a string: the byte offsets of the whole and of the name.
 type interpolation struct{ start, end, nameStart, nameEnd int }
 
 // interpolations finds {{ a.b }}: names of letters, digits, `.`, `_` and `-`.
@@ -56,11 +55,11 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// isPySpace is what Python calls white space.
+// isPySpace reports whether Python takes a character for white space.
 func isPySpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// stringNode is a plain or multi-line string: a constant, or a format when
-// something is interpolated.
+// stringNode makes the node of a plain or multi-line string: a Format if it has interpolations,
+// else a Literal.
 func (p *parser) stringNode(t token, multi bool) Expr {
 	at := p.coarse(t)
 	if multi {
@@ -68,7 +67,7 @@ func (p *parser) stringNode(t token, multi bool) Expr {
 	}
 	found := interpolations(t.text)
 	if len(found) == 0 {
-		return p.literals.one(Literal{Kind: StringLiteral, Str: t.text, At: at})
+		return &Literal{Kind: StringLiteral, Str: t.text, At: at}
 	}
 	quote := int32(1)
 	if multi {
@@ -93,8 +92,8 @@ func (p *parser) stringNode(t token, multi bool) Expr {
 	return n
 }
 
-// reference builds a.b.c from text that begins at a place. Blanks around the
-// names are allowed; nothing checks that they are names.
+// reference builds the reference a.b.c of a text that begins at a place. Blanks around the names
+// are allowed. As in inmanta-core, nothing checks that they are names.
 func (p *parser) reference(text string, at Pos) Expr {
 	var ref Expr
 	for part := range strings.SplitSeq(text, ".") {
@@ -112,9 +111,8 @@ func (p *parser) reference(text string, at Pos) Expr {
 	return ref
 }
 
-// fstring splits f"…" as Python's string.Formatter does. The reference gives
-// up looking for fields at the first piece that has none: at an escaped brace
-// or at {}. Later fields stay unresolved.
+// fstring splits f"…" as Python's string.Formatter does. inmanta-core stops looking for fields at
+// the first piece without one: at an escaped brace or at {}. Later fields stay unresolved.
 func (p *parser) fstring(t token) any {
 	pieces, problem := splitFormat(t.text)
 	if problem != "" {
@@ -179,7 +177,7 @@ func (p *parser) fstring(t token) any {
 	return n
 }
 
-// rawField is literal text and the replacement field behind it, if any.
+// rawField is literal text and the replacement field that follows it, if any.
 type rawField struct {
 	text       string
 	field      bool
@@ -188,7 +186,7 @@ type rawField struct {
 	spec       string
 }
 
-// splitFormat cuts a format string as Python does, with its messages. A
+// splitFormat cuts a format string into pieces as Python does; problem is Python's message. A
 // doubled brace ends a piece without a field.
 func splitFormat(s string) (pieces []rawField, problem string) {
 	for len(s) > 0 {
@@ -216,7 +214,7 @@ func splitFormat(s string) (pieces []rawField, problem string) {
 	return pieces, ""
 }
 
-// read takes a field up to its closing brace and gives what follows.
+// read reads a field up to its closing brace and returns the text that follows.
 func (f *rawField) read(s string) (rest, problem string) {
 	end := 0
 scan:

@@ -1537,13 +1537,12 @@ yydefault:
 	case 163:
 		yyDollar = yyS[yypt-3 : yypt+1]
 		{
-			p := on(yylex)
-			yyVAL.node = p.arguments.one(p.ident(yyDollar[1].tok), yyDollar[3].node.(Expr))
+			yyVAL.node = &Argument{on(yylex).ident(yyDollar[1].tok), yyDollar[3].node.(Expr)}
 		}
 	case 166:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = on(yylex).noArguments()
+			yyVAL.node = &arguments{}
 		}
 	case 167:
 		yyDollar = yyS[yypt-3 : yypt+1]
@@ -1558,7 +1557,7 @@ yydefault:
 	case 172:
 		yyDollar = yyS[yypt-1 : yypt+1]
 		{
-			yyVAL.node = on(yylex).noArguments()
+			yyVAL.node = &arguments{}
 		}
 	case 173:
 		yyDollar = yyS[yypt-3 : yypt+1]

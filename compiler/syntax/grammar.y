@@ -269,12 +269,12 @@ constants: constant { $$ = pushExpr(nil, $1) }
 
 wrapped_kwargs: tDOUBLE_STAR operand { $$ = Splat{$2.(Expr), on(yylex).coarse($1)} }
 
-param_list_element: tID '=' operand { p := on(yylex); $$ = p.arguments.one(p.ident($1), $3.(Expr)) }
+param_list_element: tID '=' operand { $$ = &Argument{on(yylex).ident($1), $3.(Expr)} }
 	| wrapped_kwargs
 
 param_list: param_list_empty
 
-param_list_empty: empty { $$ = on(yylex).noArguments() }
+param_list_empty: empty { $$ = &arguments{} }
 
 param_list: param_list_element empty param_list_empty { $$ = $3.(*arguments).push($1) }
 	| param_list_element ',' param_list { $$ = $3.(*arguments).push($1) }
@@ -284,7 +284,7 @@ function_param_list_element: param_list_element
 
 function_param_list: function_param_list_empty
 
-function_param_list_empty: empty { $$ = on(yylex).noArguments() }
+function_param_list_empty: empty { $$ = &arguments{} }
 
 function_param_list: function_param_list_element empty function_param_list_empty { $$ = $3.(*arguments).push($1) }
 	| function_param_list_element ',' function_param_list { $$ = $3.(*arguments).push($1) }

@@ -2,19 +2,18 @@ package syntax
 
 import "ordain.dev/ordain/internal/python/pytext"
 
-// refusal is a check of an action that failed.
+// refusal is an error that an action of the grammar found.
 type refusal struct {
 	err *Error
-	// left is the left side of the production, and shifted how many tokens were
-	// shifted before: together they name the reduction.
+	// left is the left side of the production, shifted the number of tokens shifted
+	// before: together they identify the reduction.
 	left    string
 	shifted int
 }
 
-// judge goes through a refused text again with the exact tables, without
-// building anything, and gives the error that the reference reports: that of
-// the scanner, a syntax error, or the refusal, whichever comes first. It gives
-// nil when it finds none. The wreck is where it stopped.
+// judge parses a refused text a second time, with the exact tables and without building a tree. It
+// returns the error that the reference reports: that of the scanner, a syntax error, or the
+// refusal, whichever comes first; nil when it finds none. The wreck says where it stopped.
 func judge(text string, file *File, r *refusal) (*Error, *wreck) {
 	t := exact()
 	s := newScanner(&File{Path: file.Path, Namespace: file.Namespace}, text)
@@ -63,9 +62,9 @@ func judge(text string, file *File, r *refusal) (*Error, *wreck) {
 	}
 }
 
-// syntaxError is what the reference says where no production goes on. The
-// place is that of the scanner, the end of the token looked at, except for a
-// keyword in place of a name: the token, or what lies on top of the stack.
+// syntaxError is the reference's error for a token that cannot follow. Its place is that of the
+// scanner, the end of the lookahead token, except where a keyword takes the place of a name: then
+// it is that of the keyword, which is the lookahead or the token on top of the stack.
 func syntaxError(s *scanner, kind int, tok token, behindKind int, behind token) *Error {
 	at := s.place(s.pos)
 	e := &Error{Kind: KindParser}
@@ -80,7 +79,8 @@ func syntaxError(s *scanner, kind int, tok token, behindKind int, behind token) 
 		}
 		e.Message = "Syntax error: invalid identifier, " + tok.text + " is a reserved keyword"
 		e.At = s.spanOf(tok.start, tok.end)
-		e.Hint = "`" + tok.text + "` is a word of the language and cannot be a name; if it is not meant as one, something before it is incomplete"
+		e.Hint = "`" + tok.text + "` is a word of the language and cannot be a name; if it is not meant as one, " +
+			"something before it is incomplete"
 		return e
 	default:
 		e.Message = "Syntax error at token " + tokenText(kind, tok)
@@ -89,7 +89,7 @@ func syntaxError(s *scanner, kind int, tok token, behindKind int, behind token) 
 	return e
 }
 
-// tokenText is a token as the reference prints it: by its value.
+// tokenText is a token as the reference prints it: its value.
 func tokenText(kind int, t token) string {
 	switch kind {
 	case tINT:

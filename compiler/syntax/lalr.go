@@ -8,12 +8,11 @@ import (
 	"sync"
 )
 
-// The reference's tables have an entry for each token that may follow, and so
-// notice an error before anything else happens. goyacc's are smaller: a state
-// reduces by default, whatever follows, and the error shows a little later, with
-// another symbol on the stack or behind a check that should not have run. Both
-// accept the same files. Only when a file was refused, the exact tables are built
-// from the same grammar, and the judge (judge.go) says what came first.
+// The reference's parse tables have an entry for each token that may follow, so that its parser
+// notices an error at once. goyacc's tables are smaller: a state may reduce by default, whatever
+// follows, and the error is noticed a little later, with another symbol on the stack or after a
+// check that should not have run. Both accept the same files. Only when a file is refused are the
+// exact tables built from the same grammar, and the judge (judge.go) finds the first error.
 
 //go:embed grammar.y
 var grammarText string
@@ -44,8 +43,8 @@ type exactTables struct {
 	*grammar
 	action [][]int16
 	jump   [][]int16
-	// alone is the action of a state with a single entry: the reference takes it
-	// without looking at the next token.
+	// alone is the action of a state that has only one: the reference takes it without
+	// looking at the next token.
 	alone []int16
 	kinds map[int]int // token kind to terminal
 }
@@ -137,7 +136,7 @@ func readGrammar(text string) *grammar {
 	return g
 }
 
-// ruleWords cuts the rules into words, without the actions.
+// ruleWords splits the rules into words and drops the actions.
 func ruleWords(body string) []string {
 	var words []string
 	for i := 0; i < len(body); {
@@ -216,8 +215,8 @@ type lrState struct {
 	queued bool
 }
 
-// build makes the LALR(1) automaton: what may follow flows from state to state
-// until nothing changes.
+// build makes the LALR(1) automaton: lookaheads propagate from state to state until nothing
+// changes.
 func (g *grammar) build() *exactTables {
 	states := []*lrState{{kernel: []item{{follow: 1}}, queued: true}}
 	known := map[string]int{}
@@ -263,8 +262,8 @@ func (g *grammar) build() *exactTables {
 	return g.tables(states)
 }
 
-// kernelKey names a state. The reference's generator takes the same items in
-// another order for another state, so the order counts.
+// kernelKey identifies a state. The order of items matters: to the reference's generator the same
+// items in another order are another state.
 func kernelKey(kernel []item) string {
 	key := make([]byte, 0, 3*len(kernel))
 	for _, it := range kernel {
@@ -287,10 +286,10 @@ func (s *lrState) merge(kernel []item) bool {
 	return changed
 }
 
-// closure adds the rules that may begin at a dot.
+// closure adds to the items the rules that may begin at a dot.
 func (g *grammar) closure(kernel []item) []item {
 	items := slices.Clone(kernel)
-	at := map[int]int{} // place of a rule with the dot at its begin
+	at := map[int]int{} // index of a rule with the dot at its beginning
 	for i := 0; i < len(items); i++ {
 		if items[i].dot == 0 {
 			at[items[i].rule] = i
@@ -324,8 +323,8 @@ func (g *grammar) closure(kernel []item) []item {
 	return items
 }
 
-// tables decides the conflicts as the reference's generator does: by
-// precedence, then for the shift; between two rules for the earlier one.
+// tables resolves conflicts as the reference's generator does: by precedence, then in favour of the
+// shift; between two rules in favour of the earlier one.
 func (g *grammar) tables(states []*lrState) *exactTables {
 	t := &exactTables{grammar: g, alone: make([]int16, len(states))}
 	for n, s := range states {

@@ -1,6 +1,6 @@
 package syntax
 
-// LexemeKind sorts what a text is made of.
+// LexemeKind is the kind of a lexeme.
 type LexemeKind uint8
 
 // Kinds of lexemes.
@@ -11,19 +11,19 @@ const (
 	UpperName
 	Constant  // numbers and strings of one line
 	MultiLine // """text"""
-	Matching  // matching /regex/, all of it
+	Matching  // all of matching /regex/
 )
 
-// Lexeme is a token as it is written: text[Start:End]. Between two of them lie
-// blanks, line ends and comments.
+// Lexeme is a token as it is written: text[Start:End]. Between lexemes there are blanks, line ends
+// and comments.
 type Lexeme struct {
 	Kind       LexemeKind
 	Start, End int
 }
 
-// Lexemes cuts a text that Parse accepts into its tokens, for tools that keep
-// what the tree does not: comments, and how constants are written. The text that
-// the places are of comes back with line ends made uniform and one at the end.
+// Lexemes splits a text that Parse accepts into its tokens, for tools that need what the tree does
+// not keep: comments, and how constants are written. It also returns the text to which the offsets
+// refer, which has uniform line ends and one at the end.
 func Lexemes(text []byte) ([]byte, []Lexeme, error) {
 	text = uniformLines(text)
 	if n := len(text); n == 0 || text[n-1] != '\n' {

@@ -1,7 +1,7 @@
 package syntax
 
-// mentions reports whether the expression of a typedef reads the value: a
-// variable called self, or like the typedef.
+// mentions reports whether the expression of a typedef reads the value: a variable named self, or
+// like the typedef.
 func mentions(e Expr, typedef string) bool {
 	for _, name := range variables(e) {
 		if name == "self" || name == typedef {
@@ -11,8 +11,7 @@ func mentions(e Expr, typedef string) bool {
 	return false
 }
 
-// constructs reports whether an expression makes an instance, which is refused
-// for itself in a typedef.
+// constructs reports whether an expression makes an instance. A typedef must not.
 func constructs(e Expr) (found bool) {
 	Inspect(e, func(x Expr, _ []string) {
 		if _, is := x.(*Construct); is {
@@ -110,7 +109,7 @@ func fieldVariables(p FPiece, walk func(Expr)) {
 	}
 }
 
-// spread gives the expressions of `**d`.
+// spread returns the expressions d of all `**d`.
 func spread(splats []Splat) []Expr {
 	out := make([]Expr, len(splats))
 	for i, s := range splats {

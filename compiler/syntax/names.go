@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/unicode/runenames"
 )
 
-// NamedRune gives the character of a name, as \N{…} has it: the name that
-// Unicode 15.1 gives it or another that Unicode lists (NULL, NBSP, BOM).
-// Letters may be small, but not in a name that is made by a rule.
+// NamedRune returns the character that \N{…} names, by its name in Unicode 15.1 or an alias that
+// Unicode lists (NULL, NBSP, BOM). Lower case is accepted too, but not in names that are made by a
+// rule.
 func NamedRune(name string) (rune, bool) {
 	if hex, is := strings.CutPrefix(name, "CJK UNIFIED IDEOGRAPH-"); is {
 		return ideograph(hex)
@@ -24,13 +24,13 @@ func NamedRune(name string) (rune, bool) {
 	return r, ok
 }
 
-// otherNames has a line for each character that has names besides its own, or
-// that is newer than package runenames: its number and the names, with | between.
+// otherNames has a line for each character that has aliases, or is newer than package runenames:
+// its number and the names, separated by |.
 //
 //go:embed aliases.txt
 var otherNames string
 
-// namedRunes is built when the first \N{…} is met; hardly any model has one.
+// namedRunes is built at the first \N{…}; few models have one.
 var namedRunes = sync.OnceValue(func() map[string]rune {
 	names := make(map[string]rune, 40000)
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -45,7 +45,7 @@ var namedRunes = sync.OnceValue(func() map[string]rune {
 			names[name] = rune(r)
 		}
 	}
-	for n := range rune(256) { // the selectors of variants stand in two places
+	for n := range rune(256) { // variation selectors are in two blocks
 		first := rune(0xfe00)
 		if n >= 16 {
 			first = 0xe0100 - 16
@@ -55,7 +55,7 @@ var namedRunes = sync.OnceValue(func() map[string]rune {
 	return names
 })
 
-// unified are the ideographs whose names are their numbers.
+// unified are the ideographs that are named after their numbers.
 var unified = unicode.RangeTable{
 	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0x9fff, Stride: 1}},
 	R32: []unicode.Range32{
@@ -84,8 +84,8 @@ func ideograph(hex string) (rune, bool) {
 	return rune(n), true
 }
 
-// The parts of the names of Korean syllables: each is one of the first, one of
-// the second and one of the third, in this order in Unicode.
+// Names of Korean syllables consist of one of the first, one of the second and one of the third.
+// Unicode has the syllables in this order.
 var (
 	initials = strings.Split("G,GG,N,D,DD,R,M,B,BB,S,SS,,J,JJ,C,K,T,P,H", ",")
 	vowels   = strings.Split("A,AE,YA,YAE,EO,E,YEO,YE,O,WA,WAE,OE,YO,U,WEO,WE,WI,YU,EU,YI,I", ",")

@@ -140,7 +140,7 @@ func TestText(t *testing.T) {
 }
 
 // Nesting is bounded by memory only: neither parsing, nor the judge, nor
-// rendering gives up at depth.
+// rendering returns up at depth.
 func TestDepth(t *testing.T) {
 	depth := 10_000
 	if racedetector.On { // which costs time here, not stack

@@ -12,12 +12,12 @@ import (
 
 // FileInfo names a file to parse.
 type FileInfo struct {
-	Path      string // as it is shown
+	Path      string // as shown to people
 	Namespace string // such as __config__ or std::testing
 }
 
-// parser is the lexer that the generated parser pulls tokens from, and the
-// builder that its actions call. An action that returns nil has failed.
+// parser is the lexer from which the generated parser reads tokens, and the builder that its
+// actions call. An action that returns nil has failed.
 type parser struct {
 	scanner
 	yacc      yyParser
@@ -25,12 +25,10 @@ type parser struct {
 	top       []Stmt
 	doc       string
 	refused   *refusal
-	arguments arguments // of the call that is being put together
-	literals  slab[Literal]
 }
 
-// Parse reads one model file. The error, if any, is an *Error: the first of the
-// file, and with it those that are found after it.
+// Parse parses one model file. The error, if any, is an *Error: the first error of the file, which
+// has the later ones in Further.
 //
 // Line ends are made uniform first, as Python does when it reads a text file.
 func Parse(info FileInfo, text []byte) (*File, error) {
@@ -63,12 +61,9 @@ func Parse(info FileInfo, text []byte) (*File, error) {
 	return file, nil
 }
 
-// parse fills in a file, or tells why its text is refused. The wreck is nil
-// where nothing is known about how far the parser came.
+// parse fills in a file, or returns why its text is refused, and where the parser stopped:
+// the wreck is nil when that is not known.
 func parse(file *File, text string) (*Error, *wreck) {
-	if parsePieces(file, text) {
-		return nil, nil
-	}
 	p := newParser(file, text)
 	whole := p.all()
 	file.Warnings = append(file.Warnings, p.warnings...)
@@ -89,7 +84,7 @@ func newParser(file *File, text string) *parser {
 	return &parser{scanner: *newScanner(file, text), yacc: yyNewParser()}
 }
 
-// all parses the text; false: it is refused.
+// all parses the whole text. It reports false when the text is refused.
 func (p *parser) all() bool { return p.yacc.Parse(p) == 0 && p.err == nil }
 
 func invalidUTF8(text []byte) (int, bool) {
@@ -117,18 +112,17 @@ func uniformLines(text []byte) []byte {
 // on finds the builder in an action of the grammar.
 func on(l yyLexer) *parser { return l.(*parser) }
 
-// Lex gives the generated parser its next token.
+// Lex returns the generated parser its next token.
 func (p *parser) Lex(v *yySymType) int {
 	p.delivered++
 	return p.next(&v.tok)
 }
 
-// Error is called by the generated parser where no production goes on. What to
-// say is for the judge.
+// Error is called by the generated parser at a syntax error. The judge makes the message.
 func (p *parser) Error(string) {}
 
-// refuse notes that an action found something wrong, and gives nil, the value of
-// a failed action. left is the left side of its production.
+// refuse records an error that an action found and returns nil, the value of a failed action. left
+// is the left side of its production.
 func (p *parser) refuse(left string, e *Error) any {
 	p.refused = &refusal{err: e, left: left, shifted: p.delivered}
 	if p.yacc.Lookahead() >= 0 {

@@ -5,26 +5,24 @@ import (
 	"strings"
 )
 
-// After the first error of a file the parser looks for more, so that they are
-// told together. The statement that failed is painted over with blanks, from
-// where it begins to where something new certainly begins, and the text is
-// parsed again:
+// After the first error of a file the parser looks for further ones, so that they are reported
+// together. The statement that failed is replaced by blanks, from its beginning to a place where
+// something new certainly begins, and the text is parsed a second time:
 //
 //	implementation a for A:            implementation a for A:
 //	    x = = 1                ─▶
 //	    y = 2                              y = 2
 //	end                                end
 //
-// People indent what belongs together, and that is what is gone by: the failed
-// statement ends at the next line that is not indented more than it. Where the
-// indentation says nothing, only a word that begins a definition is trusted; an
-// error that may follow from another one is not told.
+// Indentation decides, because people indent what belongs together: the failed statement ends at
+// the next line that is not indented further. Where the indentation says nothing, only a keyword
+// that begins a definition is trusted. An error that another one may have caused is not reported.
 const (
-	mostRecovered = 20       // errors of a file
-	mostReparsed  = 16 << 20 // bytes that are parsed again
+	mostRecovered = 20       // further errors of one file
+	mostReparsed  = 16 << 20 // bytes to parse once more
 )
 
-// nowhere is where an empty symbol begins.
+// nowhere is the mark of a symbol without tokens.
 var nowhere = mark{offset: -1}
 
 // mark is where a token begins.
@@ -35,13 +33,13 @@ type mark struct {
 	first  bool  // it is that one
 }
 
-// symbol is what lies on the parser's stack, and where it begins.
+// symbol is a symbol on the parser's stack, and where it begins.
 type symbol struct {
 	at   mark
 	name int
 }
 
-// wreck is a parser where it could not go on.
+// wreck is the state of a parser that stopped at an error.
 type wreck struct {
 	tables  *exactTables
 	scanner *scanner
@@ -54,7 +52,7 @@ type wreck struct {
 	refused string // left side of the production whose action found something wrong
 }
 
-// look reads a token and notes where it begins.
+// look reads the lookahead token and records where it begins.
 func (w *wreck) look(t *token) {
 	s := w.scanner
 	s.skip()
@@ -88,7 +86,7 @@ func (w *wreck) stopped(stack []int16) *wreck {
 	return w
 }
 
-// recovered are the errors after the first one, in their order.
+// recovered returns the errors after the first one, in the order of the text.
 func recovered(file *File, text string, first *Error, w *wreck) []*Error {
 	var found []*Error
 	line := first.At.Start.Line
@@ -111,7 +109,7 @@ func recovered(file *File, text string, first *Error, w *wreck) []*Error {
 	return found
 }
 
-// blank is a text with blanks in the place of its bytes; its lines stay.
+// blank replaces all bytes of a text but line ends by blanks.
 func blank(text string) string {
 	blanks := []byte(text)
 	for i, c := range blanks {
@@ -122,8 +120,8 @@ func blank(text string) string {
 	return string(blanks)
 }
 
-// follows tells errors that another one may have brought about: something is
-// closed that nothing opened, or the file ends too early.
+// follows reports whether an earlier error may have caused this one: something is closed that
+// nothing opened, or the file ends too early.
 func (w *wreck) follows() bool {
 	if w.scanner.err != nil || w.refused != "" {
 		return false
@@ -147,7 +145,7 @@ type unit struct {
 	member bool // of an entity
 }
 
-// units are those that are not complete yet, the outermost first.
+// units are those that are not complete, from the outermost to the innermost.
 func (w *wreck) units() []unit {
 	t := w.tables
 	var list []unit
@@ -186,8 +184,8 @@ func (w *wreck) units() []unit {
 
 var blocks = map[string]bool{"tENTITY": true, "tIMPLEMENTATION": true, "tIF": true, "tFOR": true}
 
-// damage is the part of the text that is given up. ok is false where nothing
-// after it can be trusted.
+// damage is the part of the text to replace by blanks. ok is false when nothing after it can be
+// trusted.
 func (w *wreck) damage(text string) (from, to int, ok bool) {
 	units := w.units()
 	if len(units) == 0 {
@@ -197,12 +195,12 @@ func (w *wreck) damage(text string) (from, to int, ok bool) {
 	depth := brackets(text[failed.at.offset:w.at.offset])
 	if w.scanner.err != nil {
 		if strings.Count(text[w.at.offset:], `"""`)%2 != 0 {
-			return 0, 0, false // is what follows a text or the model?
+			return 0, 0, false // what follows may be the text of a string
 		}
 		w.nextLine()
 		w.kind = -1
 	}
-	// What is indented and in no block belongs to one that ended too early.
+	// Something that is indented but in no block belongs to a block that ended too early.
 	for astray := len(units) == 1 && failed.at.indent > 1; ; {
 		switch {
 		case w.kind == 0:
@@ -223,9 +221,9 @@ func (w *wreck) damage(text string) (from, to int, ok bool) {
 	}
 }
 
-// resume decides whether the token looked at, the first of its line, ends the
-// failed unit, and what is given up then. depth is how many brackets are open
-// in it. astray: there was a line that is indented less than it.
+// resume decides whether the lookahead token, the first of its line, ends the failed unit, and which
+// part of the text is dropped then. depth is how many brackets are open in it. astray: a line
+// of it was indented less than its beginning.
 func (w *wreck) resume(units []unit, depth int, astray bool) (from, to int, ok bool) {
 	n := len(units) - 1
 	failed := units[n]
@@ -256,7 +254,7 @@ func (w *wreck) resume(units []unit, depth int, astray bool) (from, to int, ok b
 	return 0, 0, false
 }
 
-// nextLine goes on behind the line with what is no token.
+// nextLine skips the rest of a line that the scanner cannot read.
 func (w *wreck) nextLine() {
 	s := w.scanner
 	s.err = nil
@@ -265,8 +263,8 @@ func (w *wreck) nextLine() {
 	s.newline(s.pos)
 }
 
-// closesMore reports whether the text at the token looked at closes a bracket
-// that it does not open, before the next definition.
+// closesMore reports whether the text from the lookahead token to the next definition closes more
+// brackets than it opens.
 func (w *wreck) closesMore() bool {
 	const most = 64 << 10
 	s := newScanner(&File{}, w.scanner.text)
@@ -284,7 +282,7 @@ func (w *wreck) closesMore() bool {
 	return false
 }
 
-// brackets counts those that a piece of text leaves open.
+// brackets counts the brackets that a piece of text leaves open.
 func brackets(text string) int {
 	s := newScanner(&File{}, text)
 	for depth := 0; ; {

@@ -20,7 +20,8 @@ func TestOneMistakeIsOneError(t *testing.T) {
 	}
 	tried, noisy := 0, 0
 	for _, l := range all {
-		for _, instead := range []string{"", string(text[l.Start:l.End]) + " " + string(text[l.Start:l.End]), "=", "end", "(", "x"} {
+		for _, instead := range []string{"", string(text[l.Start:l.End]) + " " + string(text[l.Start:l.End]), "=",
+			"end", "(", "x"} {
 			broken := slices.Concat(text[:l.Start], []byte(instead), text[l.End:])
 			_, err := Parse(FileInfo{Path: "sample.cf"}, broken)
 			var e *Error

@@ -7,24 +7,24 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// Render is a statement as the texts of errors show it: the reference's own
-// rendering, such as `x = Construct(A)` or `a.b = Format('{{ c }}')`.
+// Render renders a node as messages show it, in the reference's own way: `x = Construct(A)` or
+// `a.b = Format('{{ c }}')`.
 func Render(n Node) string {
 	var r renderer
 	r.str(n)
 	return r.String()
 }
 
-// RenderSource is close to the source: `A(x=1)` instead of `Construct(A)`.
-// The reference uses it where it shows an expression inside another one.
+// RenderSource renders a node in a form close to the source: `A(x=1)` instead of `Construct(A)`.
+// The reference uses it for an expression inside another one.
 func RenderSource(n Node) string {
 	var r renderer
 	r.pretty(n)
 	return r.String()
 }
 
-// renderer knows the three forms that the reference has for a node: str, repr
-// (inside calls and lookups) and pretty (inside operators and comprehensions).
+// renderer writes the three forms that the reference has for a node: str, repr (inside calls and
+// lookups) and pretty (inside operators and comprehensions).
 type renderer struct{ strings.Builder }
 
 func (r *renderer) add(parts ...string) {
@@ -281,7 +281,7 @@ func (r *renderer) query(named []Argument, splats []Splat) {
 	r.add("]")
 }
 
-// distinct is what an error about a repeated argument still shows.
+// distinct drops repeated arguments, which the reference's messages do not show.
 func distinct(named []Argument) []Argument {
 	seen := map[string]bool{}
 	for i, a := range named {

@@ -1,7 +1,7 @@
 package syntax
 
-// RenderRepr is a node as the reference shows it in a list of nodes, such as
-// the statements that were not executed.
+// RenderRepr renders a node as the reference shows it in a list of nodes, such as the statements
+// that were not executed.
 func RenderRepr(n Node) string {
 	var r renderer
 	r.repr(n)

@@ -9,28 +9,27 @@ import (
 	"ordain.dev/ordain/compiler/pyregex"
 )
 
-// token is what the scanner hands to the parser.
+// token is a token of the text.
 type token struct {
-	text       string // decoded for strings, the pattern for a regex, else as written
+	text       string // decoded for strings, the pattern of a regex, else as written
 	start, end Pos
 	// first is the line on which the reference places the token: the one on
 	// which it begins, also for a regex that hangs below its `matching`.
 	first int32
 }
 
-// scanner cuts text into tokens. The rules are tried in a fixed order and the
-// first that matches wins, not the longest: `x <-1` holds the relation arrow.
+// scanner splits text into tokens. The rules are tried in a fixed order and the first that matches
+// wins, not the longest: `x <-1` has the relation arrow in it.
 //
-// Places are kept as the reference keeps them: a multi-line string moves the
-// line on but not the begin of the line, so what follows it on its last line has
-// a column counted from the line on which the string began. Line ends between
-// `matching` and its regex are not counted at all.
+// It counts lines and columns as the reference does. A multi-line string advances the line number
+// but not the beginning of the line, so columns after it, on its last line, count from the line on
+// which the string began. Line ends between `matching` and its regex are not counted at all.
 type scanner struct {
 	text string // tokens are parts of it
 	pos  int    // next byte
 	line int32
-	// lineStart is where columns count from; marked and markedCol remember the
-	// last column asked for, so that a long line is walked once.
+	// Columns count from lineStart. marked and markedCol remember the last result of
+	// place, so that the characters of a long line are counted once.
 	lineStart int
 	marked    int
 	markedCol int32
@@ -60,7 +59,7 @@ func newScanner(file *File, text string) *scanner {
 	return &scanner{text: text, line: 1, file: file, markedCol: 1}
 }
 
-// place gives the line and column of a byte that is not before the last one asked for.
+// place returns the line and column of a byte, which must not precede that of the last call.
 func (s *scanner) place(at int) Pos {
 	if at < s.marked {
 		return Pos{s.line, int32(utf8.RuneCountInString(s.text[s.lineStart:at])) + 1}
@@ -74,7 +73,7 @@ func (s *scanner) newline(at int) {
 	s.lineStart, s.marked, s.markedCol = at, at, 1
 }
 
-// next reads one token and gives its kind: 0 at the end, tBAD after an error.
+// next reads one token and returns its kind: 0 at the end, tBAD after an error.
 func (s *scanner) next(t *token) int {
 	s.skip()
 	if s.pos >= len(s.text) {
@@ -85,7 +84,7 @@ func (s *scanner) next(t *token) int {
 	return s.scan(t)
 }
 
-// skip passes blanks, line ends and comments.
+// skip skips blanks, line ends and comments.
 func (s *scanner) skip() {
 	for s.pos < len(s.text) {
 		switch s.text[s.pos] {
@@ -208,7 +207,7 @@ func (s *scanner) operator(t *token, c byte) int {
 	return s.illegal(t)
 }
 
-// simple fills in a token that lies on one line and moves behind it.
+// simple fills in a token on one line and advances past it.
 func (s *scanner) simple(t *token, end int) {
 	t.start = s.place(s.pos)
 	t.end = s.place(end)
@@ -240,13 +239,13 @@ func (s *scanner) word(t *token) int {
 	return tID
 }
 
-// fraction reports whether `.digits` stands at a place.
+// fraction reports whether there is `.digits` at an offset.
 func (s *scanner) fraction(at int) bool {
 	return at+1 < len(s.text) && s.text[at] == '.' && isDigit(s.text[at+1])
 }
 
-// number reads an integer or float whose digits, or point, are at from; a
-// minus sign may stand before.
+// number reads an integer or float whose first digit, or point, is at from; a minus sign may precede
+// it.
 func (s *scanner) number(t *token, from int) int {
 	end := from
 	for end < len(s.text) && isDigit(s.text[end]) {
@@ -275,7 +274,7 @@ func (s *scanner) number(t *token, from int) int {
 	return kind
 }
 
-// maxDigits is how many digits Python makes a whole number of.
+// maxDigits is the largest number of digits that Python converts to an integer.
 const maxDigits = 4300
 
 // quoted reads a plain string.
@@ -290,8 +289,8 @@ func (s *scanner) quoted(t *token) int {
 	return tSTRING
 }
 
-// stringEnd finds the end of a quoted string that begins at a place; -1 when
-// none does or when the line ends first.
+// stringEnd finds the end of a quoted string that begins at an offset; -1 when none begins there or
+// the line ends first.
 func stringEnd(text string, at int) int {
 	if at >= len(text) || text[at] != '"' && text[at] != '\'' {
 		return -1
@@ -313,9 +312,8 @@ func stringEnd(text string, at int) int {
 	return -1
 }
 
-// multiLineEnd finds the end of a multi-line string that begins at a place.
-// Three to five quotes open it, as many as give a match; the nearest three close
-// it and take up to two more.
+// multiLineEnd finds the end of a multi-line string that begins at an offset. Three to five quotes
+// open it, as many as allow a match; the nearest three close it, with up to two more.
 func multiLineEnd(text string, at int) int {
 	run := quotes(text, at)
 	for open := min(run, 5); open >= 3; open-- {
@@ -350,8 +348,8 @@ func (s *scanner) multiLine(t *token, end int) int {
 	return tMLS
 }
 
-// regexEnd looks for `matching /…/` and gives its end and the place of the
-// first slash; 0 when it is not there.
+// regexEnd looks for `matching /…/` and returns its end and the offset of the first slash; 0 when
+// there is none.
 func (s *scanner) regexEnd() (end, slash int) {
 	const word = "matching"
 	if !strings.HasPrefix(s.text[s.pos:], word) {

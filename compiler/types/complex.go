@@ -20,13 +20,9 @@ func complexPow(x, y float64) (Value, error) {
 }
 
 var halfPi = sync.OnceValue(func() *big.Float {
-	pi, _ := new(
-		big.Float,
-	).SetPrec(320).
-		SetString(
-			"3.1415926535897932384626433832795028841971693993751" +
-				"0582097494459230781640628620899862803482534211706798",
-		)
+	const digits = "3.14159265358979323846264338327950288419716939937510" +
+		"582097494459230781640628620899862803482534211706798"
+	pi, _ := new(big.Float).SetPrec(320).SetString(digits)
 	return pi.Quo(pi, big.NewFloat(2))
 })
 

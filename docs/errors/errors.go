@@ -1,6 +1,5 @@
-// Package errors holds the pages that explain the codes of the compiler's
-// errors and warnings: `ordain explain` prints them, and a test compiles the
-// examples in them.
+// Package errors has the pages that explain the codes of the compiler's errors and warnings. `ordain
+// explain` prints them; a test compiles the examples in them.
 package errors
 
 import (
@@ -21,7 +20,7 @@ func Page(code string) (text string, ok bool) {
 	return string(content), true
 }
 
-// Codes are the codes that have a page, in order.
+// Codes lists the codes that have a page, in order.
 func Codes() []string {
 	entries, err := files.ReadDir(".")
 	if err != nil {

@@ -116,7 +116,7 @@ func TestExamples(t *testing.T) {
 
 var codeOf = regexp.MustCompile(`(?:error\[|"code": ")([EW]\d{4})`)
 
-// command gives a command in the folder of a model, if there is one.
+// command returns a command in the folder of a model, if there is one.
 func command(t *testing.T, cache string, e example) (printed string, codes []string) {
 	t.Helper()
 	args := e.command
@@ -154,13 +154,15 @@ func project(t *testing.T, archive string) (dir, python string) {
 			python = interpreter(t)
 		}
 	}
-	if main, ok := files["main.cf"]; ok && !strings.Contains(main, "import std\n") && strings.Contains(archive, "std::") {
+	if main, ok := files["main.cf"]; ok && !strings.Contains(main, "import std\n") &&
+		strings.Contains(archive, "std::") {
 		files["main.cf"] = main + "import std\n" // below, so that lines stay
 	}
 	dir = t.TempDir()
 	for name := range maps.Clone(files) {
 		if parts := strings.Split(name, "/"); parts[0] == "libs" {
-			offer(files, "libs/"+parts[1]+"/module.yml", fmt.Sprintf("name: %s\nversion: 1.0\nlicense: none\n", parts[1]))
+			offer(files, "libs/"+parts[1]+"/module.yml",
+				fmt.Sprintf("name: %s\nversion: 1.0\nlicense: none\n", parts[1]))
 			offer(files, "libs/"+parts[1]+"/model/_init.cf", "")
 		}
 	}
@@ -177,7 +179,8 @@ func run(t *testing.T, cache, archive, page string) (printed string, codes []str
 	t.Helper()
 	dir, python := project(t, archive)
 	options := compiler.Options{
-		Project: dir, NoStd: true, Python: python, CacheDir: cache, MaxIterations: 1000, Export: strings.HasPrefix(page, "E05"),
+		Project: dir, NoStd: true, Python: python, CacheDir: cache, MaxIterations: 1000,
+		Export: strings.HasPrefix(page, "E05"),
 	}
 	if page == "E0901" { // no model is known to do it, so it is done to this one, in the midst of its compile
 		options.OnStage = func(string) { panic("index out of range [3] with length 3") }

@@ -78,15 +78,14 @@ var codes = map[string]string{
 	"InmantaWarning":           "W0402",
 }
 
-// Codes of errors that are told apart although the reference has one class for
-// them.
+// These errors have codes of their own, though the reference has one class for them.
 const (
 	WrongType        = "E0210" // a value does not belong to a type
-	NoImplementation = "E0211" // an instance has none
+	NoImplementation = "E0211" // an instance has no implementation
 	Arity            = "E0212" // more instances than a relation takes
-	NoBoolean        = "E0213" // a condition is something else
+	NoBoolean        = "E0213" // a condition is not a boolean
 	NoCast           = "E0214" // a value cannot be converted
-	NeverRan         = "E0215" // statements wait in vain
+	NeverRan         = "E0215" // statements wait for something that never happens
 	WrongArguments   = "E0216" // a call does not fit the plug-in
 	WrongOperand     = "E0217" // an operator or a loop got values of another type
 
@@ -94,7 +93,7 @@ const (
 	ExportWorker = "E0504" // the worker or a file failed
 )
 
-// Codes lists every code that there is, in order.
+// Codes lists all codes, in order.
 func Codes() []string {
 	list := []string{
 		"E0000",
@@ -117,8 +116,8 @@ func Codes() []string {
 	return list
 }
 
-// Code gives the stable code for a kind, whose module may be left out: E0000
-// or W0000 for one that has none.
+// Code returns the stable code for a kind, with or without its module: E0000 or W0000 for a kind that
+// has none.
 func Code(kind string) string {
 	name := kind[strings.LastIndexByte(kind, '.')+1:]
 	if code, ok := codes[name]; ok {

@@ -1,6 +1,6 @@
-// Package diag holds diagnostics: what the compiler has to say to the author
-// of a model. Each has a stable code, a place, what is wrong, and how to mend
-// it; Render draws it with the source line and a caret.
+// Package diag has diagnostics: the errors and warnings that the compiler reports to the author of a
+// model. Each has a stable code, a place, what is wrong, and how to fix it. Render shows it with the
+// source line and a caret.
 package diag
 
 import "fmt"
@@ -24,7 +24,7 @@ type Location struct {
 	EndColumn int    `json:"end_column,omitempty"`
 }
 
-// String gives file:line or file:line:column.
+// String returns file:line or file:line:column.
 func (l Location) String() string {
 	if l.Column > 0 {
 		return fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Column)
@@ -38,28 +38,27 @@ type Diagnostic struct {
 	Code     string   `json:"code"`    // stable, documented: such as E0101
 	Kind     string   `json:"kind"`    // the reference's class, such as inmanta.ast.DoubleSetException
 	Message  string   `json:"message"` // without the place
-	// Raised is the exception that a plug-in raised on purpose. For programs the
-	// error is that one, as in the reference's compile report.
+	// Raised is the exception that a plug-in raised on purpose. For programs that is the error,
+	// as in the reference's compile report.
 	Raised   *Exception `json:"raised,omitempty"`
 	Location *Location  `json:"location,omitempty"`
-	// Focus is nearer to what is wrong than Location, which is the reference's.
+	// Focus is closer to the mistake than Location, which is the place in the reference.
 	Focus *Location `json:"focus,omitempty"`
-	// Source is the line of the model that Focus or else Location names, when it
-	// could be read.
+	// Source is the line of the model at Focus or else Location, if it could be read.
 	Source string `json:"source,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	// Expected and Found say, in words, what would have been right in this place
-	// and what stands there, where both are known.
+	// Expected and Found say in words what would have been right in this place and what is
+	// there, if both are known.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
-	// Chain tells how the compile came here, the innermost instance first.
+	// Chain says how the compile got here, the innermost instance first.
 	Chain []Step `json:"chain,omitempty"`
 	// Repeats counts the other instances for which the same statement fails in
 	// the same way.
 	Repeats int `json:"repeats,omitempty"`
-	// Related are other places that have a part in it.
+	// Related are other places that are involved.
 	Related []Related `json:"related,omitempty"`
-	// Also are other places where the same is wrong.
+	// Also are other places with the same mistake.
 	Also []Location `json:"also,omitempty"`
 	// Python are the lines of the plug-in that led to an exception, the
 	// innermost last.
@@ -69,14 +68,14 @@ type Diagnostic struct {
 	Causes []Diagnostic `json:"causes,omitempty"`
 }
 
-// Exception is one of Python.
+// Exception is a Python exception.
 type Exception struct {
 	Kind    string `json:"kind"` // its class
 	Message string `json:"message"`
 }
 
-// ForPrograms gives the kind and the message that programs read: a compile
-// report and the document of --model-json have them.
+// ForPrograms returns the kind and the message for programs: for compile reports and the document of
+// --model-json.
 func (d *Diagnostic) ForPrograms() (kind, message string) {
 	if d.Raised != nil {
 		return d.Raised.Kind, d.Raised.Message
@@ -88,23 +87,23 @@ func (d *Diagnostic) ForPrograms() (kind, message string) {
 type Step struct {
 	// Instance names it in the words of the model: web::Site(name="shop").
 	Instance string `json:"instance"`
-	// Implementation is the one that ran for it; empty for the instance itself.
+	// Implementation is the one that ran for the instance; empty for the instance itself.
 	Implementation string `json:"implementation,omitempty"`
-	// Made is where its constructor stands, Source the line there.
+	// Made is the place of its constructor, Source the line there.
 	Made   *Location `json:"made_at,omitempty"`
 	Source string    `json:"source,omitempty"`
 	// Skipped counts the steps left out between this one and the next.
 	Skipped int `json:"skipped,omitempty"`
 }
 
-// Related is a place with what it has to do with a diagnostic.
+// Related is a place, with a label that says how it is involved.
 type Related struct {
 	Label    string   `json:"label"`
 	Location Location `json:"location"`
 	Source   string   `json:"source,omitempty"`
 }
 
-// Place is where to look: Focus, or else Location.
+// Place is the place to show: Focus, or else Location.
 func (d *Diagnostic) Place() *Location {
 	if d.Focus != nil {
 		return d.Focus

@@ -68,7 +68,8 @@ func TestCodesAreUnique(t *testing.T) {
 // Colours only colour: without them the text is the same.
 func TestColoursChangeNothingElse(t *testing.T) {
 	d := Diagnostic{
-		Severity: Warning, Code: "W0101", Message: "a variable hides another one", Hint: "rename it", Expected: "a", Found: "b",
+		Severity: Warning, Code: "W0101", Message: "a variable hides another one", Hint: "rename it", Expected: "a",
+		Found:    "b",
 		Location: &Location{File: "main.cf", Line: 2, Column: 1, EndColumn: 3}, Source: "xy = 1", Repeats: 1,
 		Related: []Related{{Label: "it was", Location: Location{File: "main.cf", Line: 1}, Source: "xy = 2"}},
 		Chain: []Step{
@@ -92,13 +93,15 @@ func TestATerminalObeysNoModel(t *testing.T) {
 	const evil = "a\x1b[2J\u009b1A\u202e\a"
 	at := Location{File: evil, Line: 1, Column: 1}
 	d := Diagnostic{
-		Severity: Error, Message: evil, Hint: evil, Expected: evil, Found: evil, Location: &at, Source: evil, Also: []Location{at},
+		Severity: Error, Message: evil, Hint: evil, Expected: evil, Found: evil, Location: &at, Source: evil,
+		Also:    []Location{at},
 		Related: []Related{{Label: evil, Location: at, Source: evil}},
 		Chain:   []Step{{Instance: evil, Implementation: evil, Made: &at, Source: evil}},
 		Python:  []Frame{{Location: at, Function: evil, Source: evil}},
 		Causes:  []Diagnostic{{Severity: Error, Message: evil}},
 	}
-	for _, text := range []string{Style{}.Render(d), Style{Colour: true}.Render(d), Style{Colour: true}.RenderAll([]Diagnostic{d})} {
+	for _, text := range []string{Style{}.Render(d), Style{Colour: true}.Render(d),
+		Style{Colour: true}.RenderAll([]Diagnostic{d})} {
 		for _, bad := range []string{"\x1b[2J", "\u009b", "\u202e", "\a"} {
 			if strings.Contains(text, bad) {
 				t.Errorf("%q goes to the terminal in %q", bad, text)

@@ -2,7 +2,7 @@ package diag
 
 import "slices"
 
-// Nearest finds the name that was probably meant; empty when none is near.
+// Nearest finds the name that was probably meant; empty when none is similar.
 func Nearest(wrong string, names []string) string {
 	best, distance := "", len(wrong)/2+1
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -13,8 +13,8 @@ func Nearest(wrong string, names []string) string {
 	return best
 }
 
-// editDistance is the number of letters to add, take away, change or swap with
-// their neighbour; limit or more is all the same.
+// editDistance is the number of letters to add, remove, change or swap with their neighbour, but at
+// most limit.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

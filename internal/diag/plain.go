@@ -2,21 +2,19 @@ package diag
 
 import (
 	"strings"
-
-	"ordain.dev/ordain/internal/plaintext"
 )
 
-// plain is the diagnostic without what a terminal would obey: models, modules
-// and what their files are called may be anybody's.
+// plain is the diagnostic in plain text: models, modules and the names of their files may come from
+// anybody.
 func (d Diagnostic) plain() Diagnostic {
-	d.Message, d.Hint = plaintext.Lines(d.Message), plaintext.Lines(d.Hint)
-	d.Expected, d.Found = plaintext.Lines(d.Expected), plaintext.Lines(d.Found)
-	d.Kind, d.Source = plaintext.Line(d.Kind), plainSource(d.Source)
+	d.Message, d.Hint = PlainText(d.Message), PlainText(d.Hint)
+	d.Expected, d.Found = PlainText(d.Expected), PlainText(d.Found)
+	d.Kind, d.Source = PlainLine(d.Kind), plainSource(d.Source)
 	d.Location, d.Focus = d.Location.plain(), d.Focus.plain()
 	d.Chain = each(d.Chain, func(s Step) Step {
-		s.Instance, s.Implementation, s.Source = plaintext.Line(
+		s.Instance, s.Implementation, s.Source = PlainLine(
 			s.Instance,
-		), plaintext.Line(
+		), PlainLine(
 			s.Implementation,
 		), plainSource(
 			s.Source,
@@ -25,12 +23,12 @@ func (d Diagnostic) plain() Diagnostic {
 		return s
 	})
 	d.Related = each(d.Related, func(r Related) Related {
-		r.Label, r.Location, r.Source = plaintext.Line(r.Label), *r.Location.plain(), plainSource(r.Source)
+		r.Label, r.Location, r.Source = PlainLine(r.Label), *r.Location.plain(), plainSource(r.Source)
 		return r
 	})
 	d.Also = each(d.Also, func(l Location) Location { return *l.plain() })
 	d.Python = each(d.Python, func(f Frame) Frame {
-		f.Location, f.Function, f.Source = *f.Location.plain(), plaintext.Line(f.Function), plainSource(f.Source)
+		f.Location, f.Function, f.Source = *f.Location.plain(), PlainLine(f.Function), plainSource(f.Source)
 		return f
 	})
 	d.Causes = each(d.Causes, Diagnostic.plain)
@@ -42,13 +40,13 @@ func (l *Location) plain() *Location {
 		return nil
 	}
 	clean := *l
-	clean.File = plaintext.Line(l.File)
+	clean.File = PlainLine(l.File)
 	return &clean
 }
 
-// plainSource cleans a line of a file, which may end as lines end elsewhere.
+// plainSource is a line of a file in plain text, without its line end.
 func plainSource(line string) string {
-	return plaintext.Line(strings.TrimRight(line, "\r\n"))
+	return PlainLine(strings.TrimRight(line, "\r\n"))
 }
 
 func each[T any](list []T, clean func(T) T) []T {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Style says how to draw.
+// Style says how diagnostics are shown.
 type Style struct {
-	// Colour uses the colours of a terminal.
+	// Colour: with the colours of a terminal.
 	Colour bool
 }
 
-// Render draws a diagnostic for a terminal or a page in plain text:
+// Render renders a diagnostic as plain text for a terminal or a page:
 //
 //	error[E0203]: Could not set attribute `x` on instance `__config__::A`
 //	  --> main.cf:3:1
@@ -21,15 +21,15 @@ type Style struct {
 //	   = help: x was set before at main.cf:2
 func (d Diagnostic) Render() string { return Style{}.Render(d) }
 
-// Render draws a diagnostic in this style.
+// Render renders a diagnostic in this style.
 func (s Style) Render(d Diagnostic) string {
 	p := painter{Style: s}
 	p.whole(d.plain(), "")
 	return p.String()
 }
 
-// RenderAll draws diagnostics one after the other. Of very many it draws the
-// first, and says how many more there are.
+// RenderAll renders diagnostics one after the other. Of very many it renders the first ones and says
+// how many there are beside them.
 func (s Style) RenderAll(list []Diagnostic) string {
 	const most = 40
 	p := painter{Style: s}
@@ -59,7 +59,7 @@ func (s Style) Closing(list []Diagnostic) string {
 	return "\n" + p.paint(cyan, text) + "\n"
 }
 
-// Unique leaves out what is there twice.
+// Unique returns the diagnostics without duplicates.
 func Unique(list []Diagnostic) []Diagnostic {
 	seen := map[string]bool{}
 	var out []Diagnostic
@@ -76,7 +76,7 @@ func Unique(list []Diagnostic) []Diagnostic {
 	return out
 }
 
-// The colours that are used, as a terminal wants them.
+// Escape sequences of terminals.
 const (
 	red    = "\x1b[1;31m"
 	yellow = "\x1b[1;33m"
@@ -105,7 +105,7 @@ func (d Diagnostic) colour() string {
 	return red
 }
 
-// whole draws a diagnostic and, set in below it, its causes.
+// whole draws a diagnostic and, indented below it, its causes.
 func (p *painter) whole(d Diagnostic, indent string) {
 	head := string(d.Severity)
 	if d.Code != "" {
@@ -165,7 +165,7 @@ func places(list []Location) string {
 	return text
 }
 
-// beside leaves out of a cause what was drawn above it already.
+// beside is a cause without what is already drawn above it.
 func (d Diagnostic) beside(above Diagnostic) Diagnostic {
 	if d.Hint == above.Hint {
 		d.Hint = ""
@@ -214,11 +214,11 @@ func (p *painter) source(d Diagnostic, indent, gutter string) {
 	}
 }
 
-// widest is how much of a line is drawn.
+// widest is how many columns of a line are drawn.
 const widest = 160
 
-// shorten cuts a very long line down to what is near the column. shift is how
-// many columns are missing at the left.
+// shorten cuts a very long line to the part near a column. shift is how many columns are cut off at
+// the left.
 func shorten(line string, column int) (cut string, shift int) {
 	runes := []rune(line)
 	if len(runes) <= widest {
@@ -246,7 +246,7 @@ func (d Diagnostic) caret(end int) string {
 	return strings.Repeat("^", max(1, width))
 }
 
-// chain draws how the compile came there.
+// chain draws how the compile got to the place.
 func (p *painter) chain(steps []Step, indent string) {
 	for _, s := range steps {
 		text := "instance " + p.paint(bold, s.Instance)

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// ReportVersion is the version of Report. What a program may rely on is
-// described in docs/diagnostics.md; a change that breaks it changes this.
+// ReportVersion is the version of Report. docs/diagnostics.md describes on what programs may rely; a
+// change that breaks that changes the version.
 const ReportVersion = 1
 
 // Report is what `-o json` prints.
@@ -18,8 +18,8 @@ type Report struct {
 	Output []string `json:"output"`
 }
 
-// NewReport puts together what a compile has to say: its errors, the one that
-// stopped it first, and then its warnings.
+// NewReport makes the report of a compile: its errors, beginning with the one that stopped it, and
+// then its warnings.
 func NewReport(errors, warnings []Diagnostic, output []string) Report {
 	r := Report{Version: ReportVersion, Success: len(errors) == 0, Diagnostics: []Diagnostic{}, Output: []string{}}
 	r.Diagnostics = append(append(r.Diagnostics, errors...), warnings...)

@@ -1,6 +1,5 @@
-// Package filestamp tells a file from what may replace it, by what the kernel
-// knows of it: caches that hold what a file led to ask here whether it is the
-// same one still, without reading it.
+// Package filestamp detects that a file has changed or was replaced, without reading it, by what the
+// kernel knows of it. It is for caches of results that depend on files.
 package filestamp
 
 import (
@@ -13,8 +12,8 @@ import (
 // of metadata in nanoseconds since 1970, inode, device. All zero: there is none.
 type Stamp [5]int64
 
-// Of stamps the file or folder that a path leads to. Nothing there is no error,
-// and has the zero Stamp.
+// Of returns the stamp of the file or folder at a path. When there is none it returns the zero Stamp
+// and no error.
 func Of(path string) (Stamp, error) {
 	var s syscall.Stat_t
 	if err := syscall.Stat(path, &s); err != nil {
@@ -27,5 +26,5 @@ func Of(path string) (Stamp, error) {
 	return Stamp{s.Size, content, metadata, int64(s.Ino), int64(s.Dev)}, nil
 }
 
-// Changed is when the file, or what is known of it, changed last.
+// Changed is the last time when the file's content or metadata changed.
 func (s Stamp) Changed() time.Time { return time.Unix(0, max(s[1], s[2])) }

@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/filestamp"
 )
 
-// A file that another one takes the place of has another stamp, also where
-// length and time of its content are the same.
+// A file that another one replaces has another stamp, even if length and time of change are the
+// same.
 func TestReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	of := func() filestamp.Stamp {

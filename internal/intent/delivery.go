@@ -21,17 +21,19 @@ const (
 // HookEvent is what a forge told in a webhook: one form for all forges, cut to
 // what is needed to act on it again. Strangers wrote every text in it.
 type HookEvent struct {
-	Kind          HookKind `json:"kind"`
-	Name          string   `json:"name,omitempty"`       // the forge's own word for it
-	Repository    string   `json:"repository,omitempty"` // its name, for people
-	URLs          []string `json:"urls,omitempty"`       // all that name the repository
-	Ref           string   `json:"ref,omitempty"`        // full name of what moved
-	Before        string   `json:"before,omitempty"`     // commit that it pointed to; empty when the forge does not say or there was none
-	Commit        string   `json:"commit,omitempty"`     // commit that it points to; empty when the forge does not say or it was deleted
-	Deleted       bool     `json:"deleted,omitempty"`
-	DefaultBranch string   `json:"default_branch,omitempty"`
-	Sender        string   `json:"sender,omitempty"`
-	Subject       string   `json:"subject,omitempty"` // first line of the message of Commit
+	Kind       HookKind `json:"kind"`
+	Name       string   `json:"name,omitempty"`       // the forge's own word for it
+	Repository string   `json:"repository,omitempty"` // its name, for people
+	URLs       []string `json:"urls,omitempty"`       // all that name the repository
+	Ref        string   `json:"ref,omitempty"`        // full name of what moved
+	// commit that it pointed to; empty when the forge does not say or there was none
+	Before string `json:"before,omitempty"`
+	// commit that it points to; empty when the forge does not say or it was deleted
+	Commit        string `json:"commit,omitempty"`
+	Deleted       bool   `json:"deleted,omitempty"`
+	DefaultBranch string `json:"default_branch,omitempty"`
+	Sender        string `json:"sender,omitempty"`
+	Subject       string `json:"subject,omitempty"` // first line of the message of Commit
 	// Paths changed between Before and Commit; nothing when they are not all known.
 	Paths []string `json:"paths,omitempty"`
 	// Pull is set for a HookPull.

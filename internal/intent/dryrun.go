@@ -1,10 +1,7 @@
 package intent
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -52,30 +49,6 @@ func (d DryRun) State() string {
 
 // Complete tells that it ended and could tell about every resource.
 func (d DryRun) Complete() bool { return d.Ending == DryRunDone && d.Unknown == 0 }
-
-// Notice tells people how it ended, with how many resources it found of each
-// kind; nil when there is nothing to tell: who cancels it knows.
-func (d DryRun) Notice(found map[DiffKind]int) *Notice {
-	of := fmt.Sprintf("version %d", d.Version)
-	if d.Commit != "" {
-		of = d.Commit
-	}
-	n := &Notice{URI: fmt.Sprintf("/api/v2/dryrun/%d/%s", d.Version, d.ID), Compile: d.Compile}
-	switch d.Ending {
-	case DryRunDone:
-		n.Severity, n.Title = SeverityInfo, "Dry run of "+of+" ready"
-		var parts []string
-		for _, kind := range slices.Sorted(maps.Keys(found)) {
-			parts = append(parts, fmt.Sprintf("%d %s", found[kind], strings.ReplaceAll(string(kind), "_", " ")))
-		}
-		n.Message = fmt.Sprintf("%s looked at: %s.", resources(d.Total), strings.Join(parts, ", "))
-	case DryRunFailed:
-		n.Severity, n.Title, n.Message = SeverityWarning, "Dry run of "+of+" failed", d.Reason
-	default:
-		return nil
-	}
-	return n
-}
 
 // DryRunFilter chooses what to look at; what is empty chooses all. In Agents
 // and Types, * and ? stand for any text and any one character.

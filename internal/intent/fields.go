@@ -175,7 +175,8 @@ func checkAgentPattern(p string) error {
 	if strings.TrimSpace(p) == "" || len(p) > maxPatternLength || strings.ContainsFunc(p, unicode.IsControl) ||
 		strings.ContainsAny(p, "[],") {
 		return fmt.Errorf(
-			"%q is neither the name of an agent nor a pattern such as web* (* stands for any text, ? for any character)",
+			"%q is neither the name of an agent nor a pattern such as web* (* stands for any text, ? for any "+
+				"character)",
 			p,
 		)
 	}

@@ -163,33 +163,6 @@ func (o Override) Lasts(now time.Time) bool {
 	return o.Ended == nil && !now.Before(o.Created) && now.Before(o.Until)
 }
 
-// Notice tells people of it: that it began or, when somebody ended it, that it is over.
-func (o Override) Notice() Notice {
-	agents := "all agents"
-	if len(o.Agents) > 0 {
-		agents = strings.Join(o.Agents, ", ")
-	}
-	n := Notice{Severity: SeverityWarning, URI: "/api/v2/agents"}
-	if o.EndedBy != "" {
-		n.Severity, n.Title = SeverityInfo, o.EndedBy+" ended an override"
-		n.Message = fmt.Sprintf(
-			"Windows and freezes hold changes of %s again. %s had let them through: %s",
-			agents,
-			o.By,
-			o.Reason,
-		)
-		return n
-	}
-	n.Title = o.By + " lets changes through"
-	n.Message = fmt.Sprintf(
-		"Until %s, windows and freezes hold no changes of %s: %s",
-		minute(o.Until),
-		agents,
-		o.Reason,
-	)
-	return n
-}
-
 // Covers tells whether it lets changes of an agent through.
 func (o Override) Covers(agent string) bool { return matchAgent(o.Agents, agent) }
 

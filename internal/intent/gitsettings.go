@@ -18,7 +18,8 @@ var gitSettings = []Setting{
 		Type:    SettingInt,
 		Default: 0,
 		Most:    1_000_000,
-		Doc:     "Commits of history to fetch from the Git repository, for very large ones; 0 for all of it. With a depth, authors of lines and force-pushes are only known as far back.",
+		Doc: "Commits of history to fetch from the Git repository, for very large ones; 0 for all of it. With a " +
+			"depth, authors of lines and force-pushes are only known as far back.",
 	},
 	{
 		Name:    "git_single_branch",
@@ -31,7 +32,8 @@ var gitSettings = []Setting{
 		Type:    SettingBool,
 		People:  true,
 		Default: false,
-		Doc:     "Check the submodules of the Git repository out too. Credentials go only to the host of the repository itself.",
+		Doc: "Check the submodules of the Git repository out too. Credentials go only to the host of the " +
+			"repository itself.",
 	},
 	{
 		Name:    "git_max_file",
@@ -39,7 +41,8 @@ var gitSettings = []Setting{
 		People:  true,
 		Default: 256,
 		Most:    1_000_000,
-		Doc:     "Size in MiB that a file of the Git repository may have; a commit with a larger one is not checked out. 0 for any size.",
+		Doc: "Size in MiB that a file of the Git repository may have; a commit with a larger one is not checked " +
+			"out. 0 for any size.",
 	},
 	{
 		Name:    "git_proxy",
@@ -47,7 +50,8 @@ var gitSettings = []Setting{
 		People:  true,
 		Default: "",
 		Check:   proxyCheck,
-		Doc:     "Proxy for the Git repository: an http://, https:// or socks5:// URL; empty: as the server's environment variables say. One with a password is the secret git-proxy.",
+		Doc: "Proxy for the Git repository: an http://, https:// or socks5:// URL; empty: as the server's " +
+			"environment variables say. One with a password is the secret git-proxy.",
 	},
 	{
 		Name:    "git_ca_bundle",
@@ -65,7 +69,8 @@ var gitSettings = []Setting{
 		Lines:   true,
 		Default: "",
 		Check:   CheckKnownHosts,
-		Doc:     "Keys of SSH servers of Git repositories, in lines as OpenSSH's known_hosts has them, besides those of the project.",
+		Doc: "Keys of SSH servers of Git repositories, in lines as OpenSSH's known_hosts has them, besides those " +
+			"of the project.",
 	},
 	{
 		Name:    "git_host_keys",
@@ -73,7 +78,8 @@ var gitSettings = []Setting{
 		People:  true,
 		Default: "strict",
 		Choices: []string{"strict", "accept-new"},
-		Doc:     "What happens when no key of an SSH server is known: strict refuses it, accept-new takes it and remembers it for the project. A key that changed is always refused.",
+		Doc: "What happens when no key of an SSH server is known: strict refuses it, accept-new takes it and " +
+			"remembers it for the project. A key that changed is always refused.",
 	},
 }
 

@@ -159,10 +159,12 @@ func (e *HeldError) Error() string {
 // Advice says what to do about it.
 func (e *HeldError) Advice() string {
 	if !e.Hold.Confirmable() {
-		return "nothing is deployed; keep these in the model, or take them out of the setting protected_resources, then release the version again"
+		return "nothing is deployed; keep these in the model, or take them out of the setting protected_resources, " +
+			"then release the version again"
 	}
 	return fmt.Sprintf(
-		"nothing is deployed; look at what goes, then confirm it in the console, with `ordain version confirm ENVIRONMENT %d`, or with POST /api/v2/desiredstate/%d/confirm",
+		"nothing is deployed; look at what goes, then confirm it in the console, with `ordain version confirm "+
+			"ENVIRONMENT %d`, or with POST /api/v2/desiredstate/%d/confirm",
 		e.Version,
 		e.Version,
 	)

@@ -31,7 +31,8 @@ func TestResourceIDReadsBack(t *testing.T) {
 }
 
 func TestWhatIsNoResourceID(t *testing.T) {
-	for _, s := range []string{"", "File", "fs::File", "fs::File[]", "fs::File[a]", "fs::File[a,b]", "fs::File[,b=c]", "fs::File[a,=c]", "[a,b=c]", "fs::File[a,b=c", "fs::File[a,b=c],v=x"} {
+	for _, s := range []string{"", "File", "fs::File", "fs::File[]", "fs::File[a]", "fs::File[a,b]", "fs::File[,b=c]",
+		"fs::File[a,=c]", "[a,b=c]", "fs::File[a,b=c", "fs::File[a,b=c],v=x"} {
 		if _, _, err := ParseResourceVersionID(s); !errors.Is(err, ErrResourceID) {
 			t.Errorf("%q gives %v", s, err)
 		}
@@ -88,9 +89,11 @@ func TestSettingsConvert(t *testing.T) {
 		want any
 	}{
 		{"auto_deploy", `"true"`, true}, {"auto_deploy", `false`, false}, {"auto_deploy", `3`, nil},
-		{"available_versions_to_keep", `"42"`, 42}, {"available_versions_to_keep", `1.5`, nil}, {"available_versions_to_keep", `-1`, nil},
+		{"available_versions_to_keep", `"42"`, 42}, {"available_versions_to_keep", `1.5`, nil},
+		{"available_versions_to_keep", `-1`, nil},
 		{"recompile_backoff", `0.5`, 0.5}, {"recompile_backoff", `"x"`, nil},
-		{"autostart_agent_deploy_interval", `60`, "60"}, {"autostart_agent_deploy_interval", `"*/5 * * * *"`, "*/5 * * * *"},
+		{"autostart_agent_deploy_interval", `60`, "60"}, {"autostart_agent_deploy_interval", `"*/5 * * * *"`,
+			"*/5 * * * *"},
 		{"autostart_agent_deploy_interval", `"every tuesday"`, nil}, {"autostart_agent_deploy_interval", `-5`, nil},
 	} {
 		var in any

@@ -76,7 +76,8 @@ func checkPattern(p string) error {
 	}
 	if _, err := ParseResourceID(p); err != nil {
 		return fmt.Errorf(
-			"%q matches no resource: write a whole id such as std::File[web1,path=/etc/motd], or a pattern such as std::File[* or *[web1,*",
+			"%q matches no resource: write a whole id such as std::File[web1,path=/etc/motd], or a pattern such as "+
+				"std::File[* or *[web1,*",
 			p,
 		)
 	}

@@ -46,8 +46,10 @@ func many(n int) (out []string) {
 func TestPatternsMatch(t *testing.T) {
 	id := ResourceID{Type: "std::File", Agent: "web1", Attribute: "path", Value: "/srv/é/a*b"}
 	for pattern, want := range map[string]bool{
-		"*": true, "std::File[*": true, "std::File[web?,*": true, "*/a*b]": true, "std::File[web1,path=/srv/é/a*b]": true,
-		"*/srv/?/*": true, "**": true, "STD::*": false, "std::File": false, "web1": false, "*[web,*": false, "?": false,
+		"*": true, "std::File[*": true, "std::File[web?,*": true, "*/a*b]": true,
+		"std::File[web1,path=/srv/é/a*b]": true,
+		"*/srv/?/*":                       true, "**": true, "STD::*": false, "std::File": false, "web1": false,
+		"*[web,*": false, "?": false,
 	} {
 		if got := (Patterns{pattern}).Match(id); got != want {
 			t.Errorf("%q: %t", pattern, got)

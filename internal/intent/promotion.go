@@ -15,7 +15,9 @@ var followSettings = []Setting{
 		People:  true,
 		Type:    SettingText,
 		Default: "",
-		Doc:     "Name of another environment of this project and repository, such as staging: what is deployed here is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and follow_approval are open. Empty: the tip of the branch.",
+		Doc: "Name of another environment of this project and repository, such as staging: what is deployed here " +
+			"is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and " +
+			"follow_approval are open. Empty: the tip of the branch.",
 	},
 	{
 		Name:    "follow_soak",
@@ -23,7 +25,8 @@ var followSettings = []Setting{
 		Type:    SettingInt,
 		Default: 0,
 		Most:    366 * 86400,
-		Doc:     "Seconds that a commit must have been deployed in the environment that is followed, without a deployment that failed.",
+		Doc: "Seconds that a commit must have been deployed in the environment that is followed, without a " +
+			"deployment that failed.",
 	},
 	{
 		Name:    "follow_compliant",
@@ -69,65 +72,6 @@ func (e Environment) FollowPolicy() FollowPolicy {
 	}
 }
 
-// SourceOf finds the environment that e follows among those of a server. The
-// error says why it cannot be followed: nothing of it is promoted then. Nil and
-// no error: e follows none.
-func SourceOf(all []Environment, e Environment) (*Environment, error) {
-	name := e.Follows()
-	if name == "" {
-		return nil, nil
-	}
-	source := named(all, e.ProjectID, name)
-	switch {
-	case source == nil:
-		for _, other := range all {
-			if other.Name == name {
-				return nil, fmt.Errorf(
-					"the environment %s is not of the project of %s, and only environments of one project follow each other",
-					name,
-					e.Name,
-				)
-			}
-		}
-		return nil, fmt.Errorf("there is no environment %s in the project of %s", name, e.Name)
-	case source.ID == e.ID:
-		return nil, fmt.Errorf("the environment %s cannot follow itself", e.Name)
-	case e.Source.URL == "":
-		return nil, fmt.Errorf("the environment %s is not bound to a repository", e.Name)
-	case source.Source.URL != e.Source.URL:
-		return nil, fmt.Errorf(
-			"the environment %s is of another repository than %s, so that it cannot have the same commit",
-			name,
-			e.Name,
-		)
-	}
-	way := []string{e.Name, name}
-	for at := source; at != nil && at.Follows() != ""; {
-		next := named(all, at.ProjectID, at.Follows())
-		if next == nil {
-			break
-		}
-		way = append(way, next.Name)
-		if next.ID == e.ID {
-			return nil, fmt.Errorf("that would be a circle: %s", strings.Join(way, " follows "))
-		}
-		if len(way) > len(all)+1 {
-			break // a circle that e is no part of
-		}
-		at = next
-	}
-	return source, nil
-}
-
-func named(all []Environment, project ProjectID, name string) *Environment {
-	for i := range all {
-		if all[i].ProjectID == project && all[i].Name == name {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
 // Followed is what an environment has deployed, as those that follow it see it
 // at one moment.
 type Followed struct {
@@ -144,33 +88,6 @@ type Followed struct {
 	DifferFirst []string
 	Drifted     int
 	DriftFirst  []string
-}
-
-// Unfit says why nothing of it can be promoted; empty when its commit can.
-func (f Followed) Unfit(name string) string {
-	switch {
-	case f.Version == 0:
-		return "nothing is deployed in " + name
-	case f.Provenance.RolledBack != nil:
-		return fmt.Sprintf(
-			"%s was rolled back to version %d; the next commit that is deployed there can be promoted",
-			name,
-			f.Provenance.RolledBack.To,
-		)
-	case f.Provenance.Commit == "":
-		return fmt.Sprintf("version %d of %s was made of no commit", f.Version, name)
-	case f.Provenance.PartialBase > 0:
-		return fmt.Sprintf("version %d of %s is a partial export, which no single commit gives", f.Version, name)
-	case f.Blocked != nil:
-		return fmt.Sprintf(
-			"%s is blocked in %s: %s took it back: %s",
-			Revision{Commit: f.Provenance.Commit}.Short(),
-			name,
-			f.Blocked.By,
-			f.Blocked.Reason,
-		)
-	}
-	return ""
 }
 
 // Gate names of a promotion.
@@ -193,9 +110,6 @@ type PromotionGate struct {
 	Text  string    `json:"text"`           // why it is held, or what opened it
 	Until time.Time `json:"until,omitzero"` // when it opens by itself, if nothing happens
 }
-
-// firm tells that a person cannot override it.
-func (g PromotionGate) firm() bool { return g.Gate == GateBlocked || g.Gate == GateStopped }
 
 // PromotionState is where a promotion stands.
 //
@@ -298,102 +212,4 @@ type FollowHold struct {
 	NoCompile bool   // it is not compiled on the server
 	Blocked   *Block // the commit was taken back in it
 	Paused    *Actor // who paused promotions
-}
-
-// Judge tells how each gate of a promotion stands. None held: it is promoted.
-func (f FollowPolicy) Judge(d Followed, h FollowHold, approved *Actor, now time.Time) []PromotionGate {
-	gates := []PromotionGate{}
-	add := func(gate string, open bool, format string, args ...any) {
-		gates = append(gates, PromotionGate{Gate: gate, Open: open, Text: fmt.Sprintf(format, args...)})
-	}
-	if b := h.Blocked; b != nil {
-		add(GateBlocked, false, "the commit is blocked here: %s took it back: %s", b.By, b.Reason)
-	}
-	switch {
-	case h.Halted:
-		add(GateStopped, false, "the environment is halted")
-	case h.NoCompile:
-		add(GateStopped, false, "the environment does not compile on the server")
-	}
-	if p := h.Paused; p != nil {
-		add(GatePaused, false, "%s paused promotions: %s", p.By, p.Reason)
-	}
-	if f.Soak > 0 {
-		gates = append(gates, f.soak(d, now))
-	}
-	if f.Compliant {
-		if d.Differ == 0 {
-			add(GateCompliant, true, "all resources are compliant")
-		} else {
-			add(GateCompliant, false, "%s not compliant: %s", are(d.Differ, "resource is", "resources are"), someOf(d.DifferFirst, d.Differ))
-		}
-	}
-	if f.NoDrift {
-		if d.Drifted == 0 {
-			add(GateNoDrift, true, "no drift is open")
-		} else {
-			add(GateNoDrift, false, "%s open: %s", are(d.Drifted, "record of drift is", "records of drift are"), someOf(d.DriftFirst, d.Drifted))
-		}
-	}
-	if f.Approval {
-		if approved != nil {
-			add(GateApproval, true, "%s approved it: %s", approved.By, approved.Reason)
-		} else {
-			add(GateApproval, false, "approval of this commit")
-		}
-	}
-	return gates
-}
-
-func (f FollowPolicy) soak(d Followed, now time.Time) PromotionGate {
-	from, why := d.Since, ""
-	if d.Broke != nil && d.Broke.After(from) {
-		from, why = *d.Broke, fmt.Sprintf(", for %s failed at %s", d.BrokeOf, clock(*d.Broke, now))
-	}
-	until := from.Add(f.Soak)
-	if now.Before(until) {
-		return PromotionGate{Gate: GateSoak, Text: fmt.Sprintf("soak until %s%s", clock(until, now), why), Until: until}
-	}
-	return PromotionGate{Gate: GateSoak, Open: true, Text: fmt.Sprintf("soaked since %s", clock(from, now))}
-}
-
-// clock is a time as people read it, with the date unless that is today's.
-func clock(t, now time.Time) string {
-	t, now = t.UTC(), now.UTC()
-	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("15:04 UTC")
-	}
-	return t.Format("2006-01-02 15:04 UTC")
-}
-
-func are(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-func someOf(first []string, n int) string {
-	text := strings.Join(first, ", ")
-	if rest := n - len(first); rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
-}
-
-// GatesHeld tells what a promotion waits for: whether anything does, whether
-// only a person's approval, whether what a person cannot override, and when the
-// last gate that opens by itself does; zero: none.
-func GatesHeld(gates []PromotionGate) (held, approval, firm bool, next time.Time) {
-	others := false
-	for _, g := range gates {
-		if g.Open {
-			continue
-		}
-		held = true
-		firm = firm || g.firm()
-		others = others || g.Gate != GateApproval
-		next = Earlier(next, g.Until)
-	}
-	return held, held && !others, firm, next
 }

@@ -124,7 +124,8 @@ func parseWindow(name string, value any) (w Window, err error) {
 		return w, err
 	}
 	w = Window{
-		Name: name, Kind: WindowKind(f.text("kind", string(WindowOpen))), Cron: f.text("cron", ""), Zone: f.text("timezone", "UTC"),
+		Name: name, Kind: WindowKind(f.text("kind", string(WindowOpen))), Cron: f.text("cron", ""),
+		Zone:     f.text("timezone", "UTC"),
 		Duration: f.duration("duration"), Agents: f.texts("agents"),
 	}
 	for _, p := range f.texts("resources") {

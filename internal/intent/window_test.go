@@ -120,7 +120,8 @@ func TestGateForetells(t *testing.T) {
 			w, err := NewWindow(Window{
 				Name: fmt.Sprint(
 					i,
-				), Kind: rapid.SampledFrom([]WindowKind{WindowOpen, WindowFreeze}).Draw(t, "kind"), Zone: "Europe/Brussels",
+				), Kind: rapid.SampledFrom([]WindowKind{WindowOpen, WindowFreeze}).Draw(t, "kind"),
+				Zone: "Europe/Brussels",
 				Cron: fmt.Sprintf(
 					"%d %d * * *",
 					rapid.IntRange(0, 59).Draw(t, "minute"),
@@ -186,25 +187,28 @@ func TestWindowsAreChecked(t *testing.T) {
 		t.Fatalf("%+v %v", ws, err)
 	}
 	for text, want := range map[string]string{
-		`{"a": {"cron": "0 0 30 2 *", "duration": 60}}`:                                      "never comes",
-		`{"a": {"cron": "0 2 * * *", "duration": -60}}`:                                      "longer than nothing",
-		`{"a": {"cron": "0 2 * * *"}}`:                                                       "longer than nothing",
-		`{"a": {"cron": "0 2 * * *", "duration": "soon"}}`:                                   "number of seconds",
-		`{"a": {"cron": "0 2 * * *", "duration": 1e8}}`:                                      "longer than a year",
-		`{"a": {"cron": "0 2 * * *", "duration": 86400}}`:                                    "never closes",
-		`{"a": {"cron": "* * * * *", "duration": 60}}`:                                       "never closes",
-		`{"a": {"cron": "0 2 * *", "duration": 60}}`:                                         "expected exactly 5 fields",
-		`{"a": {"cron": "TZ=Europe/Brussels 0 2 * * *", "duration": 60}}`:                    "field of its own",
-		`{"a": {"cron": "@every 1h", "duration": 60}}`:                                       "five fields",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "timezone": "Europe/Bruxelles"}}`:       "not known",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "timezone": "Local"}}`:                  "depends on the server",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "timezone": "../../etc/passwd"}}`:       "not known",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "kind": "open"}}`:                       "neither window nor freeze",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "agent": "web"}}`:                       `no field "agent"`,
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "agents": []}}`:                         "names nothing",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "agents": ["std::File[web,path=/x]"]}}`: "neither the name of an agent",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "agents": [7]}}`:                        "says something",
-		`{"a": {"cron": "0 2 * * *", "duration": 60, "resources": ["std::File"]}}`:           "matches no resource",
+		`{"a": {"cron": "0 0 30 2 *", "duration": 60}}`:    "never comes",
+		`{"a": {"cron": "0 2 * * *", "duration": -60}}`:    "longer than nothing",
+		`{"a": {"cron": "0 2 * * *"}}`:                     "longer than nothing",
+		`{"a": {"cron": "0 2 * * *", "duration": "soon"}}`: "number of seconds",
+		`{"a": {"cron": "0 2 * * *", "duration": 1e8}}`:    "longer than a year",
+		`{"a": {"cron": "0 2 * * *", "duration": 86400}}`:  "never closes",
+		`{"a": {"cron": "* * * * *", "duration": 60}}`:     "never closes",
+		`{"a": {"cron": "0 2 * *", "duration": 60}}`: "expected exactly 5 " +
+			"fields",
+		`{"a": {"cron": "TZ=Europe/Brussels 0 2 * * *", "duration": 60}}`:              "field of its own",
+		`{"a": {"cron": "@every 1h", "duration": 60}}`:                                 "five fields",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "timezone": "Europe/Bruxelles"}}`: "not known",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "timezone": "Local"}}`:            "depends on the server",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "timezone": "../../etc/passwd"}}`: "not known",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "kind": "open"}}`: "neither window nor " +
+			"freeze",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "agent": "web"}}`: `no field "agent"`,
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "agents": []}}`:   "names nothing",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "agents": ["std::File[web,path=/x]"]}}`: "neither the name of " +
+			"an agent",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "agents": [7]}}`:              "says something",
+		`{"a": {"cron": "0 2 * * *", "duration": 60, "resources": ["std::File"]}}`: "matches no resource",
 		`{"a": 7}`:       "not a dict of fields",
 		`{"": {}}`:       "a name has",
 		`[]`:             "it is a dict",
@@ -262,8 +266,10 @@ func TestGateInWords(t *testing.T) {
 		{web, "2026-11-22 03:59", "changes may start"},
 		{db, "2026-11-21 12:00", "changes may start"},
 		{db, "2026-12-24 12:00", "frozen by `xmas`, changes may start 2026-12-27 00:00 Europe/Brussels"},
-		{web, "2026-12-24 12:00", "frozen by `xmas`, changes may start 2026-12-27 02:00 Europe/Brussels"}, // within the window behind it
-		{web, "2026-03-29 01:59", "waits for window `nightly`, opens 2026-03-29 03:00 Europe/Brussels"},   // there is no 02:00
+		// within the window behind it
+		{web, "2026-12-24 12:00", "frozen by `xmas`, changes may start 2026-12-27 02:00 Europe/Brussels"},
+		// there is no 02:00
+		{web, "2026-03-29 01:59", "waits for window `nightly`, opens 2026-03-29 03:00 Europe/Brussels"},
 	} {
 		if got := ws.Gate(c.id, at("Europe/Brussels", c.when)).String(); got != c.want {
 			t.Errorf("%s at %s: %s, want %s", c.id.Agent, c.when, got, c.want)
@@ -329,7 +335,8 @@ func TestAgentLimits(t *testing.T) {
 		"wx":   `2 5s   0 3 * * *`,
 	} {
 		l := limits.Of(agent)
-		if got := fmt.Sprintf("%d %s  %s %s", l.Concurrency, l.MinGap, l.DeployInterval, l.RepairInterval); got != want {
+		if got := fmt.Sprintf("%d %s  %s %s", l.Concurrency, l.MinGap, l.DeployInterval,
+			l.RepairInterval); got != want {
 			t.Errorf("%s: %s, want %s", agent, got, want)
 		}
 	}

@@ -1,6 +1,5 @@
-// Package jsontext appends JSON to bytes without reflection, for documents
-// that are too large to be built as values first. What it writes for strings
-// is what encoding/json writes without escapes for HTML.
+// Package jsontext appends JSON strings to bytes, for documents that are too large to be built as
+// values first. It writes strings as encoding/json does without escapes for HTML.
 package jsontext
 
 import (
@@ -35,8 +34,7 @@ func AppendString[T string | []byte](b []byte, s T) []byte {
 	return append(append(b, s[done:]...), '"')
 }
 
-// String reads a string as JSON has it, if all of it is ASCII that is written
-// shortly; ok is false for any other text.
+// String parses a JSON string that is all ASCII without escapes. ok is false for any other text.
 func String(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return "", false
@@ -80,11 +78,11 @@ func String(raw []byte) (s string, ok bool) {
 	return string(read), true
 }
 
-// appendAny appends a string with whatever characters.
+// appendAny appends a string with any characters.
 func appendAny(b []byte, s string) []byte {
 	var escaped bytes.Buffer
 	e := json.NewEncoder(&escaped)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be encoded, into a buffer
+	_ = e.Encode(s) // cannot fail for a string and a buffer
 	return append(b, escaped.Bytes()[:escaped.Len()-1]...)
 }

@@ -10,7 +10,8 @@ import (
 
 // What is read quickly is what encoding/json reads; any other text is left to it.
 func FuzzString(f *testing.F) {
-	for _, s := range []string{`""`, `"plain"`, `"a \\"quote\\" \\\\ and \\/ \\n\\t\\r"`, `"\\u0041"`, `"é"`, `"\\`, `"`, `"a"b"`, `"\\b"`, `"a\\"`, "\"\x00\""} {
+	for _, s := range []string{`""`, `"plain"`, `"a \\"quote\\" \\\\ and \\/ \\n\\t\\r"`, `"\\u0041"`, `"é"`, `"\\`,
+		`"`, `"a"b"`, `"\\b"`, `"a\\"`, "\"\x00\""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

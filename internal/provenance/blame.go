@@ -3,11 +3,11 @@ package provenance
 import (
 	"time"
 
-	"ordain.dev/ordain/internal/plaintext"
+	"ordain.dev/ordain/internal/diag"
 )
 
-// Commit is who wrote a line, and when. The words are those of whoever made the
-// commit: Clean makes them harmless.
+// Commit says who wrote a line, and when. Its texts come from the author of the commit: Clean makes
+// them safe to show.
 type Commit struct {
 	ID          string    `json:"id,omitempty"`
 	Author      string    `json:"author,omitempty"`
@@ -17,13 +17,13 @@ type Commit struct {
 	Uncommitted bool      `json:"uncommitted,omitempty"`
 }
 
-// shownText is how much of a name is kept.
+// shownText is the length to which names are cut.
 const shownText = 200
 
-// Clean makes a text of foreign origin fit for a terminal and a page: one line,
-// without what moves a cursor or turns the direction of writing.
+// Clean makes a text that may come from anywhere safe for a terminal and a page: one line, without
+// characters that move the cursor or change the direction of writing.
 func Clean(s string) string {
-	s = plaintext.Line(s)
+	s = diag.PlainLine(s)
 	if cut := []rune(s); len(cut) > shownText {
 		s = string(cut[:shownText]) + "…"
 	}
@@ -33,11 +33,11 @@ func Clean(s string) string {
 // Blame has the commit of each line of a file, from line 1.
 type Blame []*Commit
 
-// Blamer finds out who wrote a file; nil when that cannot be known, for a file
-// outside of the repository for instance.
+// Blamer finds out who wrote a file; nil when that is not known, for instance for a file outside of
+// the repository.
 type Blamer func(file string) Blame
 
-// Attach adds the commits to the fields, asking once for each file.
+// Attach adds commits to the fields. It calls blamer once for each file.
 func Attach(fields []Field, blamer Blamer) {
 	a := attacher{blamer, map[string]Blame{}}
 	a.fields(fields)

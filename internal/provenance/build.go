@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// TopLevel stands for a step where there is none.
+// TopLevel is the index of a step that means the top level of the model.
 const TopLevel = -1
 
-// Builder fills a table, each thing once.
+// Builder fills a table, in which everything is stored once.
 type Builder struct {
 	table      Table
 	texts      map[string]int
@@ -17,7 +17,7 @@ type Builder struct {
 	shapes     map[string]int
 }
 
-// NewBuilder begins an empty table.
+// NewBuilder makes a builder with an empty table.
 func NewBuilder() *Builder {
 	return &Builder{
 		table: Table{
@@ -32,7 +32,7 @@ func NewBuilder() *Builder {
 	}
 }
 
-// Table gives what was built.
+// Table returns the table.
 func (b *Builder) Table() *Table { return &b.table }
 
 func once[T comparable](known map[T]int, list *[]T, v T) int {
@@ -45,10 +45,10 @@ func once[T comparable](known map[T]int, list *[]T, v T) int {
 	return i
 }
 
-// Statement gives the index of a statement.
+// Statement returns the index of a statement.
 func (b *Builder) Statement(s Statement) int { return once(b.statements, &b.table.Statements, s) }
 
-// Text gives the index of a text.
+// Text returns the index of a text.
 func (b *Builder) Text(s string) int { return once(b.texts, &b.table.Texts, s) }
 
 // Step adds the run of an implementation for one instance and gives its index;
@@ -64,7 +64,7 @@ type Entry struct {
 	steps []int
 }
 
-// Set notes that a statement set a field, running in a step. What a function
+// Set records that a statement set a field, running in a step. What a function
 // read follows the function, as input.
 func (e *Entry) Set(name, statement int, implied, input bool, step int) {
 	r := row{0, name, statement, 0, TopLevel}

@@ -9,7 +9,7 @@ type Field struct {
 	Settings []Setting `json:"settings"`
 }
 
-// Setting is one act of giving a value.
+// Setting is one statement that set a value.
 type Setting struct {
 	Statement
 	// Commit is that of the statement's line; of a Step, of its lines.
@@ -31,7 +31,7 @@ type Step struct {
 	MadeCommit *Commit `json:"made_commit,omitempty"` // of the constructor
 }
 
-// Explain gives all fields of a resource, in the order of its class; false when
+// Explain returns all fields of a resource, in the order of its class; false when
 // the table does not have it.
 func (t *Table) Explain(id string) ([]Field, bool) {
 	entry, ok := t.Resources[id]
@@ -68,7 +68,7 @@ func (t *Table) chain(i int) []Step {
 	return steps
 }
 
-// Find gives the field of that name.
+// Find returns the field of that name.
 func Find(fields []Field, name string) (Field, bool) {
 	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {

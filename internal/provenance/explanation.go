@@ -2,7 +2,7 @@ package provenance
 
 import "encoding/json"
 
-// Explanation is what is told of a resource, or of an instance of a model.
+// Explanation explains the values of a resource, or of an instance of a model.
 type Explanation struct {
 	Subject    string      `json:"subject"` // id of the resource, or mod::Host[name=web1]
 	Version    int         `json:"version,omitempty"`
@@ -10,13 +10,13 @@ type Explanation struct {
 	Attributes []Attribute `json:"attributes"`
 }
 
-// Attribute is one with its value.
+// Attribute is a field with its value.
 type Attribute struct {
 	Field
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// WithValues puts the values beside the fields.
+// WithValues adds values to the fields.
 func WithValues(fields []Field, values map[string]json.RawMessage) []Attribute {
 	out := make([]Attribute, len(fields))
 	for i, f := range fields {

@@ -19,7 +19,7 @@ const (
 	Extension  Kind = "extension"  // x.a += …
 	Expression Kind = "expression" // anything else
 	Function   Kind = "function"   // get_<field> or a map, in Python
-	Unset      Kind = "unset"      // nobody set it: the field's own default
+	Unset      Kind = "unset"      // nothing set it: it has the field's own default
 	// Constructor is the statement that makes an instance.
 	Constructor Kind = "constructor"
 )
@@ -33,17 +33,17 @@ type Place struct {
 	Source  string `json:"source,omitempty"` // the text of Line
 }
 
-// Statement is what set a value.
+// Statement is a statement that set a value.
 type Statement struct {
 	Kind Kind `json:"kind"`
 	Place
-	// Plugin is the plug-in whose result the value is, or the Python function.
+	// Plugin is the plug-in that returned the value, or the Python function.
 	Plugin string `json:"plugin,omitempty"`
 	// Loop is the loop or comprehension around it.
 	Loop Place `json:"loop,omitzero"`
 }
 
-// Call is an implementation, with what led to it.
+// Call is an implementation, and what selected it.
 type Call struct {
 	Type           string `json:"type"` // of the instance that it ran for
 	Implementation string `json:"implementation"`
@@ -72,7 +72,7 @@ type Table struct {
 	Resources map[string][]int `json:"resources"`
 }
 
-// Pack gives the table in the form that is stored.
+// Pack returns the table in the form that is stored.
 func (t *Table) Pack() ([]byte, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
@@ -90,10 +90,10 @@ func (t *Table) Pack() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// maxUnpacked bounds what a packed table may become.
+// maxUnpacked bounds the size of an unpacked table.
 const maxUnpacked = 1 << 30
 
-// Unpack reads what Pack wrote, and checks it.
+// Unpack reads a table that Pack wrote, and checks it.
 func Unpack(packed []byte) (*Table, error) {
 	var t Table
 	r := flate.NewReader(bytes.NewReader(packed))
@@ -103,7 +103,7 @@ func Unpack(packed []byte) (*Table, error) {
 	return &t, t.Check()
 }
 
-// Check reports an index that leads nowhere.
+// Check reports an index that is out of range.
 func (t *Table) Check() error {
 	wrong := func(what string) error { return fmt.Errorf("provenance: the table has a wrong %s", what) }
 	for i, s := range t.Steps {

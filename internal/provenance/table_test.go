@@ -83,7 +83,8 @@ func FuzzUnpack(f *testing.F) {
 // line or turn the text around, nor be endless.
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
-		"Ada Lovelace": "Ada Lovelace", "Zoë 王": "Zoë 王", "a\nb\tc": "a b c", "\x1b[2J": "␛[2J", "x\u202ey": "x\ufffdy", "\xff": "\ufffd", "\u009b1m": "\ufffd1m",
+		"Ada Lovelace": "Ada Lovelace", "Zoë 王": "Zoë 王", "a\nb\tc": "a b c", "\x1b[2J": "␛[2J",
+		"x\u202ey": "x\ufffdy", "\xff": "\ufffd", "\u009b1m": "\ufffd1m",
 	} {
 		if got := Clean(in); got != want {
 			t.Errorf("%q becomes %q, not %q", in, got, want)

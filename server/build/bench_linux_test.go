@@ -48,7 +48,8 @@ func BenchmarkCompile(b *testing.B) {
 			if err := os.RemoveAll(link); err != nil {
 				b.Fatal(err)
 			}
-			if err := os.Symlink(filepath.Dir(filepath.Dir(plugintest.Venv(b, plugintest.Newest()))), link); err != nil {
+			if err := os.Symlink(filepath.Dir(filepath.Dir(plugintest.Venv(b, plugintest.Newest()))),
+				link); err != nil {
 				b.Fatal(err)
 			}
 			s.compile()

@@ -66,7 +66,8 @@ func New(c Config) (*Builder, error) {
 		return nil, err
 	}
 	return &Builder{
-		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout, memory: c.Memory, warm: keeper, log: c.Logger,
+		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout,
+		memory: c.Memory, warm: keeper, log: c.Logger,
 	}, nil
 }
 

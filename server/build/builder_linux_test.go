@@ -81,7 +81,8 @@ func (s *shop) furnish(archive string) {
 	s.t.Helper()
 	s.write(archive)
 	link := s.layout.Environment(s.job.Environment.ID).CompilerVenvLink()
-	if out, err := exec.Command(plugintest.Python(s.t), "-m", "venv", "--without-pip", link).CombinedOutput(); err != nil {
+	if out, err := exec.Command(plugintest.Python(s.t), "-m", "venv", "--without-pip",
+		link).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
 }

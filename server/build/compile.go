@@ -136,7 +136,8 @@ func (b *Builder) readRecipe(request compilejob.Job, job Job) *plugin.Recipe {
 		return nil
 	}
 	cache := request.CacheDir
-	if r.Python != request.Python || r.Dir != job.ProjectDir || r.CacheDir != cache || filepath.Dir(r.RuntimeDir) != cache {
+	if r.Python != request.Python || r.Dir != job.ProjectDir || r.CacheDir != cache ||
+		filepath.Dir(r.RuntimeDir) != cache {
 		b.log.Debug("the compile left a recipe for other folders", "python", r.Python, "dir", r.Dir)
 		return nil
 	}
@@ -194,9 +195,11 @@ func readDocument(file string) (*export.Document, error) {
 	}
 	if info.Size() > documentMax {
 		return nil, fault.New("builder.readDocument", fault.Exhausted,
-			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at most", info.Size()>>20, documentMax>>20),
+			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at "+
+				"most", info.Size()>>20, documentMax>>20),
 		).
-			Hint("keep large texts out of attributes, as files that a handler fetches, or divide the project over several environments")
+			Hint("keep large texts out of attributes, as files that a handler fetches, or divide the project over " +
+				"several environments")
 	}
 	return export.Read(f)
 }

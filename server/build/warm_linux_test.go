@@ -135,13 +135,15 @@ func TestALostTemplateIsNoTrouble(t *testing.T) {
 // What cannot be copied is not: the reason is told, and every compile begins cold.
 func TestWhatIsNeverWarm(t *testing.T) {
 	for name, code := range map[string]string{
-		"a thread runs":                  "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+		"a thread runs": "import threading\nthreading.Thread(target=threading.Event().wait, " +
+			"daemon=True).start()\n",
 		"files or connections are open":  "ends = os.pipe()\n",
 		"calls time when it is imported": "import time\nbegan = time.time()\n",
 		"calls urandom when it":          "import uuid\nsession = str(uuid.uuid4())\n",
 		"calls now when it":              "import datetime\ntoday = datetime.datetime.now()\n",
 		"calls stat when it":             "extra = os.path.exists('/etc/ordain-extra')\n",
-		"too much memory":                "ballast = bytearray(600 << 20)\nballast[::4096] = b'x' * len(ballast[::4096])\n",
+		"too much memory": "ballast = bytearray(600 << 20)\nballast[::4096] = b'x' * " +
+			"len(ballast[::4096])\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openShop(t, strings.Replace(printing, "pages = []\n", "pages = []\n"+code, 1))

@@ -59,17 +59,22 @@ func named(t *testing.T, pairs ...any) map[string]json.RawMessage {
 func TestCallsBecomeRequests(t *testing.T) {
 	rid := "fs::File[web/1,path=/a b]"
 	for want, got := range map[string]func() (int, json.RawMessage, bool){
-		"GET /api/v1/parameter/a%2Fb?resource_id=fs%3A%3AFile%5Bweb%2F1%2Cpath%3D%2Fa%20b%5D ": func() (int, json.RawMessage, bool) {
+		"GET /api/v1/parameter/a%2Fb?resource_id=fs%3A%3AFile%5Bweb%2F1%2Cpath%3D%2Fa%20b%5D ": func() (int,
+			json.RawMessage, bool) {
 			return desk(t).Call(t.Context(), "get_param", values(t, env, "a/b", rid), nil)
 		},
 		`PUT /api/v1/parameter/state {"metadata":{},"recompile":true,"resource_id":"fs::File[web/1,path=/a b]","source":"fact","value":"x"}`: func() (int, json.RawMessage, bool) {
-			return desk(t).Call(t.Context(), "set_param", nil, named(t, "tid", env, "id", "state", "source", "fact", "value", "x", "resource_id", rid, "metadata", map[string]any{}, "recompile", true, "expires", nil))
+			return desk(t).Call(t.Context(), "set_param", nil, named(t, "tid", env, "id", "state", "source", "fact",
+				"value", "x", "resource_id", rid, "metadata", map[string]any{}, "recompile", true, "expires", nil))
 		},
-		"GET /api/v2/resource?filter.agent=a&filter.agent=b&filter.status=failed&limit=5 ": func() (int, json.RawMessage, bool) {
-			return desk(t).Call(t.Context(), "resource_list", nil, named(t, "limit", 5, "filter", map[string]any{"agent": []string{"a", "b"}, "status": "failed"}))
+		"GET /api/v2/resource?filter.agent=a&filter.agent=b&filter.status=failed&limit=5 ": func() (int,
+			json.RawMessage, bool) {
+			return desk(t).Call(t.Context(), "resource_list", nil, named(t, "limit", 5, "filter",
+				map[string]any{"agent": []string{"a", "b"}, "status": "failed"}))
 		},
 		`DELETE /api/v2/discovered {"discovered_resource_ids":["x"]}`: func() (int, json.RawMessage, bool) {
-			return desk(t).Call(t.Context(), "discovered_resource_delete_batch", nil, named(t, "tid", env, "discovered_resource_ids", []string{"x"}))
+			return desk(t).Call(t.Context(), "discovered_resource_delete_batch", nil, named(t, "tid", env,
+				"discovered_resource_ids", []string{"x"}))
 		},
 		"GET /api/v1/environment/" + env.String() + "? ": func() (int, json.RawMessage, bool) {
 			return desk(t).Call(t.Context(), "get_environment", values(t, env), nil)
@@ -107,7 +112,8 @@ func TestCallsAreRefused(t *testing.T) {
 		!strings.Contains(string(body), "twice") {
 		t.Errorf("one argument twice: %d %s", code, body)
 	}
-	for _, name := range []string{"release_version", "deploy", "set_setting", "delete_environment", "create_token", "no_such_call"} {
+	for _, name := range []string{"release_version", "deploy", "set_setting", "delete_environment", "create_token",
+		"no_such_call"} {
 		if _, _, known := desk(t).Call(t.Context(), name, nil, nil); known {
 			t.Errorf("handlers can call %s", name)
 		}
@@ -156,7 +162,8 @@ func FuzzCall(f *testing.F) {
 		}
 		before, _, _ := strings.Cut(calls[name].path, "{")
 		if reached != "" &&
-			(!strings.HasPrefix(reached, before) || strings.Count(reached, "/") != strings.Count(calls[name].path, "/")) {
+			(!strings.HasPrefix(reached, before) || strings.Count(reached, "/") != strings.Count(calls[name].path,
+				"/")) {
 			t.Errorf("%s reached %s", name, reached)
 		}
 	})

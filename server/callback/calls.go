@@ -53,7 +53,8 @@ var calls = map[string]call{
 	"get_resource_actions": {
 		http.MethodGet,
 		"/api/v2/resource_actions",
-		"tid resource_type agent attribute attribute_value log_severity limit action_id first_timestamp last_timestamp exclude_changes",
+		"tid resource_type agent attribute attribute_value log_severity limit action_id first_timestamp " +
+			"last_timestamp exclude_changes",
 		"",
 	},
 

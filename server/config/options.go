@@ -27,21 +27,21 @@ var options = []option{
 		set: path(func(c *Config) *string { return &c.LogDir })},
 	{name: "config.cache-dir", def: "",
 		doc: "folder for what can be fetched again: tools, wheels, database binaries; empty: a cache directory " +
-			"on the same filesystem",
+			"on the filesystem of the state directory",
 		set: path(func(c *Config) *string { return &c.CacheDir })},
 	{name: "config.log-rotate-size", def: "104857600",
-		doc: "bytes after which a log file is set aside as FILE.1, the one before as FILE.2 …; 0 for any size",
+		doc: "size in bytes at which a log file is rotated to FILE.1, the one before to FILE.2 …; 0: no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.LogSize }, 4096)},
-	{name: "config.log-rotate-age", def: "604800", doc: "seconds after which a log file is set aside; 0 for any age",
+	{name: "config.log-rotate-age", def: "604800", doc: "seconds after which a log file is rotated; 0: never",
 		set: seconds(func(c *Config) *time.Duration { return &c.LogAge })},
-	{name: "config.log-rotate-keep", def: "10", doc: "log files that are kept beside each that is written",
+	{name: "config.log-rotate-keep", def: "10", doc: "rotated files that are kept of each log file",
 		set: number(func(c *Config) *int { return &c.LogKeep }, 0, 10000)},
 	{name: "config.log-retention", def: "2592000",
-		doc: "seconds after which a log file that was set aside is removed; 0 for never. resource-actions logs " +
-			"go by the setting resource_action_logs_retention of their environment",
+		doc: "seconds after which a rotated log file is removed; 0: never. For resource-actions logs the setting " +
+			"resource_action_logs_retention of their environment counts instead",
 		set: seconds(func(c *Config) *time.Duration { return &c.LogRetention })},
 	{name: "server.bind-address", def: "127.0.0.1",
-		doc: "address to listen on; a loopback address, until authentication is there",
+		doc: "address to listen on; only loopback addresses are allowed as long as there is no authentication",
 		set: func(c *Config, s string) error {
 			if ip := net.ParseIP(s); s != "localhost" && (ip == nil || !ip.IsLoopback()) {
 				return fmt.Errorf("%q is not a loopback address, and without authentication no other is served", s)
@@ -52,8 +52,8 @@ var options = []option{
 	{name: "server.bind-port", def: "8888", doc: "TCP port; 0 takes any free one",
 		set: number(func(c *Config) *int { return &c.BindPort }, 0, 65535)},
 	{name: "server.public-url", def: "",
-		doc: "address of the console as people reach it, such as https://ordain.example.org; links that forges " +
-			"are told begin with it. Empty: the address it listens on",
+		doc: "address at which people reach the console, such as https://ordain.example.org; the links that are " +
+			"sent to forges begin with it. Empty: the address that the server listens on",
 		set: func(c *Config, s string) error {
 			u, err := url.Parse(s)
 			if s != "" &&
@@ -73,12 +73,16 @@ var options = []option{
 			}
 			return fmt.Errorf("%q is not a log level", s)
 		}},
-	{name: "database.url", def: "", doc: "URL of a PostgreSQL of yours (postgres://…); empty runs a private one",
-		set: text(func(c *Config) *string { return &c.DatabaseURL })},
+	{
+		name: "database.url",
+		def:  "",
+		doc:  "URL of your own PostgreSQL (postgres://…); empty: the server runs a private one",
+		set:  text(func(c *Config) *string { return &c.DatabaseURL }),
+	},
 	{
 		name: "database.bin-dir",
 		def:  "",
-		doc:  "folder with PostgreSQL's programs for the private one; empty finds or fetches them",
+		doc:  "folder with the programs of PostgreSQL for the private one; empty: they are found or fetched",
 		set:  path(func(c *Config) *string { return &c.PostgresBin }),
 	},
 	{name: "compiler.python", def: "python3", doc: "Python interpreter for compilers and executors",
@@ -88,11 +92,11 @@ var options = []option{
 	{
 		name: "compiler.concurrency",
 		def:  "0",
-		doc: "compiles that run at a time, of all environments; as many previews may run beside them. 0: one " +
-			"for each processor, and two at least",
+		doc: "compiles that run at a time, over all environments; as many previews may run beside them. 0: one " +
+			"for each processor, and at least two",
 		set: number(func(c *Config) *int { return &c.CompileConcurrency }, 0, 1000),
 	},
-	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0 for no limit",
+	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0: no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.CompileMemory }, 0)},
 	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",
 		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorRetention })},
@@ -104,33 +108,33 @@ var options = []option{
 	},
 	{name: "agent.executor-cap", def: "3",
 		doc: "executors that one agent may have at a time, such as those of two versions of a module during an " +
-			"upgrade; its least recently used idle one ends for another",
+			"upgrade; the least recently used idle one ends to make room",
 		set: number(func(c *Config) *int { return &c.ExecutorCap }, 1, 1000)},
 	{name: "agent.executor-environment-cap", def: "16",
 		doc: "executor processes that one environment may have at a time; the one that has been idle longest " +
-			"ends for another",
+			"ends to make room",
 		set: number(func(c *Config) *int { return &c.ExecutorProcesses }, 1, 1000)},
 	{name: "agent.executor-memory-max", def: "4294967296",
-		doc: "bytes of memory that an executor, and each program that it starts, may take beside the stacks of " +
-			"its threads; 0 for no limit",
+		doc: "bytes of memory that an executor, and each program that it starts, may take, not counting the stacks " +
+			"of its threads; 0: no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.ExecutorMemory }, 64<<20)},
 	{
 		name: "agent.executor-file-size-max",
 		def:  "0",
-		doc:  "bytes of the largest file that a handler may write; 0 for no limit",
+		doc:  "bytes of the largest file that a handler may write; 0: no limit",
 		set:  bytes(func(c *Config) *uint64 { return &c.ExecutorFileSize }, 1<<20),
 	},
 	{
 		name: "agent.executor-children-max",
 		def:  "256",
 		doc: "processes that the handlers of one executor may have running at a time; an executor that has " +
-			"more is ended; 0 for no limit",
+			"more is ended; 0: no limit",
 		set: number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000),
 	},
 	{
 		name: "agent.executor-daemons",
 		def:  "end",
-		doc:  "what handlers leave running in the background on this machine when their executor ends: end or keep",
+		doc:  "what happens to programs that handlers left running on this machine when their executor ends: end or keep",
 		set: func(c *Config, s string) error {
 			if s != "end" && s != "keep" {
 				return fmt.Errorf("%q is neither end nor keep", s)
@@ -141,11 +145,11 @@ var options = []option{
 	},
 	{name: "agent.executor-disk-max", def: "0",
 		doc: "bytes that the virtual environments and handler sources of one environment may take on disk; " +
-			"those unused longest are removed first, those in use never; 0 for no limit",
+			"those unused longest are removed first, those in use never; 0: no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.ExecutorDisk }, 1<<20)},
 	{name: "agent.executor-environment", def: "",
-		doc: "names of variables of the server's environment that handlers see too, with commas between, such " +
-			"as HTTPS_PROXY; secrets belong into `ordain environment secret`",
+		doc: "names of variables of the server's environment that handlers see too, separated by commas, such " +
+			"as HTTPS_PROXY; store secrets with `ordain environment secret` instead",
 		set: func(c *Config, s string) error {
 			c.ExecutorEnvironment = nil
 			for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
@@ -162,8 +166,8 @@ var options = []option{
 	{
 		name: "git.ssh-agent",
 		def:  "false",
-		doc: "whether repositories over SSH that have no key of their own may use the SSH agent of the server " +
-			"(its SSH_AUTH_SOCK); every environment may then",
+		doc: "whether repositories over SSH without a key of their own may use the SSH agent of the server " +
+			"(its SSH_AUTH_SOCK); this holds for every environment",
 		set: func(c *Config, s string) (err error) {
 			if c.GitSSHAgent, err = strconv.ParseBool(s); err != nil {
 				err = fmt.Errorf("%q is neither true nor false", s)
@@ -171,12 +175,12 @@ var options = []option{
 			return err
 		},
 	},
-	{name: "server.fact-expire", def: "3600", doc: "seconds that a fact holds after it was learnt",
+	{name: "server.fact-expire", def: "3600", doc: "seconds after which a fact expires",
 		set: seconds(func(c *Config) *time.Duration { return &c.FactExpire })},
 	{
 		name: "server.fact-renew",
 		def:  "",
-		doc:  "seconds after which a fact that expires is asked for again; empty or 0: a third of server.fact-expire",
+		doc:  "seconds after which a fact is fetched again; empty or 0: a third of server.fact-expire",
 		set: func(c *Config, s string) error {
 			if s == "" {
 				return nil
@@ -187,13 +191,13 @@ var options = []option{
 	{
 		name: "scheduler.dry-runs",
 		def:  "4",
-		doc:  "resources that dry runs look at at a time in one environment, beside what is deployed",
+		doc:  "resources that dry runs examine at a time in one environment, beside deployments",
 		set:  number(func(c *Config) *int { return &c.DryRuns }, 1, 10000),
 	},
 	{
 		name: "scheduler.fact-refreshes",
 		def:  "4",
-		doc:  "resources asked for their facts at a time in one environment, beside what is deployed",
+		doc:  "resources whose facts are fetched at a time in one environment, beside deployments",
 		set:  number(func(c *Config) *int { return &c.FactRefreshes }, 1, 10000),
 	},
 	{name: "scheduler.concurrency", def: "64", doc: "resources deployed at a time in one environment",

@@ -11,39 +11,38 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// maxForm is the largest form that is read.
+// maxForm is the size of the largest form that is read.
 const maxForm = 1 << 20
 
-// doneTexts are what a page may say about the form before it. An address
-// names one; it cannot bring words of its own.
+// doneTexts say on a page what the form before it did. An address names one of them; it cannot bring words of its own.
 var doneTexts = map[string]string{
 	"created":           "The environment was created.",
 	"compile":           "A compile was asked for.",
 	"deploy":            "What is not as intended is being deployed.",
 	"repair":            "Every resource is being verified and repaired.",
 	"resource":          "The resource is being deployed.",
-	"facts":             "It is asked for its facts.",
+	"facts":             "The resource was asked for its facts.",
 	"cancelled":         "The dry run was cancelled.",
-	"freed":             "It is free again, and is tried where it is not as intended.",
+	"freed":             "Unparked: what is not as intended is deployed again.",
 	"halted":            "The environment is halted.",
-	"resumed":           "The environment goes on.",
+	"resumed":           "The environment is resumed.",
 	"paused":            "The agent is paused.",
-	"unpaused":          "The agent goes on.",
+	"unpaused":          "The agent is unpaused.",
 	"overridden":        "Changes are let through.",
 	"endoverride":       "Windows and freezes hold changes again.",
 	"released":          "The version was released.",
 	"confirmed":         "The version was confirmed and released.",
-	"preview":           "The preview is computed again.",
-	"approved":          "Approved; the preview is computed.",
-	"redelivered":       "The webhook is acted on anew.",
+	"preview":           "The preview is being computed again.",
+	"approved":          "Approved: the preview is being computed.",
+	"redelivered":       "The webhook is handled again.",
 	"accepted":          "The commit was accepted and is being compiled.",
 	"rolledback":        "Rolled back: the earlier version is deployed again.",
-	"rollheld":          "It takes away much, so it is held: look at what goes, then confirm it.",
+	"rollheld":          "This version takes away much, so it is held: look at what goes, then confirm it.",
 	"promoted":          "The commit is promoted and is being compiled.",
 	"approvedcommit":    "The commit is approved; it is promoted once its other gates are open.",
 	"promotionspaused":  "Nothing is promoted until somebody resumes it.",
 	"promotionsresumed": "Commits are promoted again.",
-	"unblocked":         "The commit is free again; what the branch points to is being compiled.",
+	"unblocked":         "The commit is unblocked; what the branch points to is being compiled.",
 	"read":              "Marked.",
 	"saved":             "Saved.",
 	"cleared":           "The environment was cleared.",
@@ -52,11 +51,11 @@ var doneTexts = map[string]string{
 		"(its setting server_compile is off).",
 }
 
-// action does what a form asks for and gives the address of the page to show next.
+// action does what a form asks for, and returns the address of the page to show next.
 type action func(r *http.Request, e intent.Environment) (next string, err error)
 
-// post serves a form: the environment is found, the form read, the verb done,
-// and the browser sent to a page, so that a reload does nothing twice.
+// post serves a form: it finds the environment, reads the form, does the action, and redirects the browser to a page, so
+// that a reload does nothing twice.
 func (c *console) post(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -78,13 +77,12 @@ func (c *console) post(do action) http.HandlerFunc {
 	}
 }
 
-// back is the page that a form came from: a path of this console, or a
-// default. It says what was done.
+// back returns the address of the page that a form came from, which says there what was done. It is always a path of
+// this console; fallback is used when the form names none.
 func back(r *http.Request, fallback, done string) string {
 	u, err := url.Parse(r.PostFormValue("back"))
 	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") ||
-		strings.HasPrefix(u.Path, "//") ||
-		strings.Contains(u.Path, `\`) {
+		strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, `\`) {
 		u = &url.URL{Path: fallback}
 	}
 	query := u.Query()
@@ -92,7 +90,7 @@ func back(r *http.Request, fallback, done string) string {
 	return (&url.URL{Path: u.Path, RawQuery: query.Encode()}).String()
 }
 
-// confirmed wants the name of the environment typed before harm is done.
+// confirmed checks that the name of the environment was typed, before something is destroyed.
 func confirmed(r *http.Request, e intent.Environment) error {
 	if r.PostFormValue("confirm") != e.Name {
 		return fault.New("console.confirm", fault.Invalid, "the name that was typed is not the name of the environment").
@@ -130,11 +128,11 @@ func (c *console) doDeploy(r *http.Request, e intent.Environment) (string, error
 }
 
 func (c *console) doHalt(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "halted"), c.control.Halt(control.As(r.Context(), "the console", ""), e.ID)
+	return back(r, envURL(e.ID), "halted"), c.control.Halt(asConsole(r), e.ID)
 }
 
 func (c *console) doResume(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "resumed"), c.control.Resume(control.As(r.Context(), "the console", ""), e.ID)
+	return back(r, envURL(e.ID), "resumed"), c.control.Resume(asConsole(r), e.ID)
 }
 
 func (c *console) doDeployResource(r *http.Request, e intent.Environment) (string, error) {
@@ -151,16 +149,8 @@ func (c *console) doPause(r *http.Request, e intent.Environment) (string, error)
 	if pause {
 		done = "paused"
 	}
-	return back(
-			r,
-			envURL(e.ID)+"/agents",
-			done,
-		), c.control.PauseAgent(
-			control.As(r.Context(), "the console", ""),
-			e.ID,
-			r.PostFormValue("agent"),
-			pause,
-		)
+	err := c.control.PauseAgent(asConsole(r), e.ID, r.PostFormValue("agent"), pause)
+	return back(r, envURL(e.ID)+"/agents", done), err
 }
 
 func (c *console) doRelease(r *http.Request, e intent.Environment) (string, error) {
@@ -171,6 +161,7 @@ func (c *console) doRelease(r *http.Request, e intent.Environment) (string, erro
 	return versionURL(e.ID, n) + "?done=released", c.control.Release(r.Context(), e.ID, n)
 }
 
+// versionNumber reads the number of a version in the path of a request.
 func versionNumber(r *http.Request) (int, error) {
 	n, err := strconv.Atoi(r.PathValue("version"))
 	if err != nil {

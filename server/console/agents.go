@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// agentsPage lists the targets.
+// agentsPage lists the agents of an environment.
 type agentsPage struct {
 	frame
 	List agentList
@@ -28,9 +29,9 @@ type agentRow struct {
 	Paused bool
 	Total  int
 	URL    string
-	// Breaker says that and since when the target cannot be reached; empty: nothing is known against it.
+	// Breaker says since when the target cannot be reached; empty when it can.
 	Breaker string
-	// Notes say what limits it, who paused it, and what holds its changes.
+	// Notes say what limits the agent, who paused it, and what holds its changes back.
 	Notes []string
 }
 
@@ -43,9 +44,8 @@ func (c *console) agents(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	q := intent.ListQuery{Limit: perPage, Sort: "name"}
-	bounds(r.URL.Query(), &q)
-	page, err := c.control.Agents(r.Context(), e.ID, q)
+	l := listingOf(r, store.AgentList, envURL(e.ID)+"/agents")
+	page, err := c.store.Agents(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
 	}
@@ -53,35 +53,27 @@ func (c *console) agents(r *http.Request) (view, error) {
 	for _, a := range page.Items {
 		p.List.Rows = append(p.List.Rows, c.agentRowOf(e, a))
 	}
-	p.List.Pager = paging(
-		envURL(e.ID)+"/agents",
-		url.Values{},
-		q,
-		page,
-		func(a intent.Agent) (string, string) { return a.Name, a.Name },
-	)
+	p.List.Pager = pagerOf(l, page, func(a intent.Agent) (string, string) { return a.Name, a.Name })
 	return view{template: "agents", data: p, fragments: []fragment{{"agentlist", "agentlist", p.List}}}, nil
 }
 
 func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {
-	env, halted := e.ID, e.Halted
-	row := agentRow{Name: a.Name, Notes: c.notesOf(e, a), Paused: a.Paused, Total: a.Resources, State: ready,
-		URL: envURL(env) + "/resources?" + url.Values{"agent": {a.Name}}.Encode()}
+	row := agentRow{
+		Name: a.Name, Notes: c.notesOf(e, a), Paused: a.Paused, Total: a.Resources, State: ready,
+		URL: envURL(e.ID) + "/resources?" + url.Values{"agent": {a.Name}}.Encode(),
+	}
 	switch {
 	case a.Paused:
 		row.State = paused
-	case halted:
-		row.State = state{"paused", "halted"}
+	case e.Halted:
+		row.State = halted
 	case a.Breaker.Open():
 		row.State = unreached
 	}
 	if a.Breaker.Open() {
-		row.Breaker = fmt.Sprintf(
-			"Not reached since %s, %d times in a row. One deployment tries again %s; deploying something now tries at once.",
-			a.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"),
-			a.Breaker.Failures,
-			c.whenProbed(a.Breaker),
-		)
+		row.Breaker = fmt.Sprintf("Not reached since %s, %d times in a row. One deployment tries again %s; "+
+			"deploying something now tries at once.",
+			minute(*a.Breaker.Since, "UTC"), a.Breaker.Failures, c.whenProbed(a.Breaker))
 	}
 	return row
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,24 +14,17 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"ordain.dev/ordain/api/apitest"
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // chromium returns the path of the browser in which the journeys run.
 func chromium(t *testing.T) string {
 	t.Helper()
-	return tool.Need(
-		t,
-		os.Getenv("ORDAIN_TEST_BROWSER"),
-		"chromium",
-		"chromium-browser",
-		"google-chrome-stable",
-		"google-chrome",
-	)
+	return tool.Need(t, os.Getenv("ORDAIN_TEST_BROWSER"),
+		"chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 }
 
-// tab is a page in a real browser, and what it was told to look at.
+// tab is a page in a real browser, on a console of its own.
 type tab struct {
 	t    *testing.T
 	ctx  context.Context
@@ -96,7 +88,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func (b *tab) open(path string) { b.t.Helper(); b.do(chromedp.Navigate(b.base + path)) }
 
-// eval gives the value of an expression.
+// eval returns the value of an expression.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -110,8 +102,8 @@ func eval[T any](b *tab, expression string) T {
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	deadline := time.After(15 * time.Second)
-	again := time.NewTicker(25 * time.Millisecond)
-	defer again.Stop()
+	retry := time.NewTicker(25 * time.Millisecond)
+	defer retry.Stop()
 	var last error
 	for {
 		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
@@ -120,7 +112,7 @@ func (b *tab) until(expression string) {
 		}
 		last = err
 		select {
-		case <-again.C:
+		case <-retry.C:
 		case <-deadline:
 			at, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("location.href"))
 			b.t.Fatalf("never came true: %s (%v), at %s", expression, last, at)
@@ -133,7 +125,9 @@ func (b *tab) look(width, height int64, scheme string) {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(width, height))
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		},
 	}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -152,7 +146,8 @@ func (b *tab) accessible(what string) {
 	b.t.Helper()
 	eval[bool](b, axe+";true")
 	text := eval[string](b, `axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(
-		r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => n.html.slice(0, 200) + ' ' + n.any.concat(n.all).map(c => c.message).join('; '))}))))`)
+		r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n =>
+			n.html.slice(0, 200) + ' ' + n.any.concat(n.all).map(c => c.message).join('; '))}))))`)
 	var violations []struct {
 		ID, Help string
 		Nodes    []string
@@ -174,12 +169,11 @@ var screens = []struct {
 	{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 390, 844, "light"},
 }
 
-// Every page is free of what axe can find, fits its screen without scrolling
-// sideways, and has one first heading: light and dark, wide and narrow. With
-// ORDAIN_CONSOLE_SHOTS=dir the pages are photographed on the way.
+// axe finds no fault in any page; each fits its screen without scrolling sideways and has one first heading: light and
+// dark, wide and narrow. With ORDAIN_CONSOLE_SHOTS=dir, the test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
-	r := apitest.NewRich(time.Now())
-	b := browse(t, newConsole(t, r, func(c *Config) { c.Now = time.Now }))
+	r, h := rich(t)
+	b := browse(t, h)
 	shots := os.Getenv("ORDAIN_CONSOLE_SHOTS")
 	for name, path := range paths(r) {
 		for _, screen := range screens {
@@ -187,29 +181,26 @@ func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 			b.open(path)
 			what := name + " " + screen.name
 			b.accessible(what)
-			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-				b.t.Errorf(
-					"%s is %d px wider than the screen: %s",
-					what,
-					over,
-					eval[string](
-						b,
-						`[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`,
-					),
-				)
-			}
+			b.fits(what)
 			if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
 				b.t.Errorf("%s has %d first headings", what, n)
 			}
 			if shots != "" {
 				picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(shots, fmt.Sprintf("%s-%s.png", name, screen.name)), picture, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, os.WriteFile(filepath.Join(shots, name+"-"+screen.name+".png"), picture, 0o644))
 			}
 		}
+	}
+}
+
+// fits checks that the page does not scroll sideways.
+func (b *tab) fits(what string) {
+	b.t.Helper()
+	over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`)
+	if over > 0 {
+		b.t.Errorf("%s is %d px wider than the screen: %s", what, over, eval[string](b,
+			`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+				.slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
 	}
 }

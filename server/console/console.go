@@ -1,7 +1,7 @@
 // Package console is the door for people: pages rendered on the server, live
 // by server-sent events, usable without script.
 //
-//	GET page ─▶ load (control ▸ a typed struct) ─▶ template ─▶ HTML
+//	GET page ─▶ load (store ▸ a typed struct) ─▶ template ─▶ HTML
 //	GET page?live ─▶ the same load, again on every event ─▶ the fragments that changed
 //	POST form ─▶ a verb of control ─▶ redirect to a page
 //
@@ -19,11 +19,16 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
-// Config is what the console is made of. Control and Logger are needed.
+// Config is what the console is made of. Control, Store, Bus and Logger are needed.
 type Config struct {
-	Control Control
+	Control *control.Control // the verbs that decide
+	Store   *store.Store     // what pages read
+	Bus     *bus.Bus         // what tells live pages that something moved
+	Version string           // of this program
 	Logger  *slog.Logger
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
@@ -36,8 +41,10 @@ type Config struct {
 }
 
 type console struct {
-	control   Control
+	control   *control.Control
+	store     *store.Store
 	bus       *bus.Bus
+	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
 	heartbeat time.Duration
@@ -49,8 +56,8 @@ type console struct {
 
 // New makes the handler. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Logger == nil {
-		return nil, errors.New("console.New: Control and Logger are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil {
+		return nil, errors.New("console.New: Control, Store, Bus and Logger are needed")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -65,7 +72,7 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, bus: cfg.Control.Bus(), log: cfg.Logger, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	var err error

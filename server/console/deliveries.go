@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
 // deliveriesPage lists the webhooks that came for an environment.
@@ -26,8 +26,8 @@ type deliveriesPage struct {
 type deliveryTable struct {
 	Rows     []deliveryRow
 	Pager    pager
-	Any      bool // a filter is set
-	Settings string
+	Any      bool   // a filter is set
+	Settings string // the address of the settings
 }
 
 type deliveryRow struct {
@@ -38,11 +38,11 @@ type deliveryRow struct {
 	What     string
 	Commit   string
 	Reason   string
-	Run      string // address of what it started
-	Pull     string // address of the pull request that it is about
+	Run      string // the address of the run that it started
+	Pull     string // the address of the pull request that it is about
 }
 
-// deliveryPage shows one.
+// deliveryPage shows one webhook.
 type deliveryPage struct {
 	frame
 	Card deliveryCard
@@ -50,25 +50,26 @@ type deliveryPage struct {
 
 type deliveryCard struct {
 	deliveryRow
-	ID       string
 	Key      string
 	Sender   string
 	Subject  string
 	Size     int
 	Module   string
 	Handled  *time.Time
-	ReplayOf string // address of the one that it repeats
-	Told     string // all that it told, as JSON
-	Again    string // where the form goes; empty when it cannot be sent again
-	Back     string
+	ReplayOf string // the address of the webhook that it repeats
+	Event    string // all that was read from it, as JSON
+	Again    string // the address that delivers it again; empty when that is not possible
 }
 
 var deliveryStates = map[intent.OutcomeState]state{
-	intent.OutcomeWaiting: {
-		"waiting",
-		"waiting",
-	}, intent.OutcomeStarted: {"intended", "started"}, intent.OutcomeSkipped: {"none", "nothing to do"},
-	intent.OutcomeFailed: {"failed", "failed"}, intent.OutcomeRefused: {"failed", "refused"},
+	intent.OutcomeWaiting: waiting, intent.OutcomeStarted: {"intended", "started"},
+	intent.OutcomeSkipped: {"none", "nothing to do"}, intent.OutcomeFailed: failed,
+	intent.OutcomeRefused: {"failed", "refused"},
+}
+
+// outcomes are the outcomes of webhooks in the order in which the filter offers them.
+var outcomes = []intent.OutcomeState{
+	intent.OutcomeStarted, intent.OutcomeSkipped, intent.OutcomeWaiting, intent.OutcomeFailed, intent.OutcomeRefused,
 }
 
 func deliveriesURL(env uuid.UUID) string { return envURL(env) + "/deliveries" }
@@ -84,22 +85,19 @@ func (c *console) deliveries(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	values, keep, filters := r.URL.Query(), url.Values{}, map[string][]string{}
-	chosen, ref := values.Get("state"), strings.TrimSpace(values.Get("ref"))
-	p := deliveriesPage{frame: f, Ref: ref, Any: chosen != "" || ref != ""}
-	p.Choices = []choice{{"", "All", chosen == ""}}
-	for _, s := range []intent.OutcomeState{intent.OutcomeStarted, intent.OutcomeSkipped, intent.OutcomeWaiting, intent.OutcomeFailed, intent.OutcomeRefused} {
+	l := listingOf(r, store.DeliveryList, deliveriesURL(e.ID))
+	chosen, ref := r.URL.Query().Get("state"), strings.TrimSpace(r.URL.Query().Get("ref"))
+	if chosen != "" {
+		l.filter("state", chosen, "state", chosen)
+	}
+	if ref != "" {
+		l.filter("ref", ref, "ref", ref)
+	}
+	p := deliveriesPage{frame: f, Ref: ref, Any: l.filtered(), Choices: []choice{{"", "All", chosen == ""}}}
+	for _, s := range outcomes {
 		p.Choices = append(p.Choices, choice{string(s), deliveryStates[s].Word, chosen == string(s)})
 	}
-	for name, v := range map[string]string{"state": chosen, "ref": ref} {
-		if v != "" {
-			keep.Set(name, v)
-			filters[name] = []string{v}
-		}
-	}
-	q := intent.ListQuery{Limit: perPage, Sort: "received", Desc: true, Filters: filters}
-	bounds(values, &q)
-	page, err := c.control.Deliveries(r.Context(), e.ID, q)
+	page, err := c.store.Deliveries(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
 	}
@@ -107,28 +105,17 @@ func (c *console) deliveries(r *http.Request) (view, error) {
 	for _, d := range page.Items {
 		p.List.Rows = append(p.List.Rows, deliveryRowOf(e.ID, d))
 	}
-	p.List.Pager = paging(
-		deliveriesURL(e.ID),
-		keep,
-		q,
-		page,
-		func(d intent.Delivery) (string, string) { return stamp(d.Received), d.ID.String() },
-	)
+	p.List.Pager = pagerOf(l, page, func(d intent.Delivery) (string, string) {
+		return stamp(d.Received), d.ID.String()
+	})
 	return view{template: "deliveries", data: p, fragments: []fragment{{"deliverylist", "deliverylist", p.List}}}, nil
 }
 
 func deliveryRowOf(env uuid.UUID, d intent.Delivery) deliveryRow {
 	o := d.Outcomes[0]
 	row := deliveryRow{
-		State:    deliveryStates[o.State],
-		URL:      deliveryURL(env, d.ID),
-		Received: d.Received,
-		Forge:    d.Forge,
-		What:     whatOf(d.Event),
-		Reason:   o.Reason,
-	}
-	if n := len(d.Event.Commit); n > 0 {
-		row.Commit = d.Event.Commit[:min(n, 7)]
+		State: deliveryStates[o.State], URL: deliveryURL(env, d.ID), Received: d.Received, Forge: d.Forge,
+		What: whatOf(d.Event), Commit: short(d.Event.Commit), Reason: o.Reason,
 	}
 	if p := d.Event.Pull; p != nil && o.State == intent.OutcomeStarted {
 		row.Pull = pullURL(env, p.Number)
@@ -139,7 +126,7 @@ func deliveryRowOf(env uuid.UUID, d intent.Delivery) deliveryRow {
 	return row
 }
 
-// whatOf says in a few words what a webhook is about.
+// whatOf says in a few words what a webhook announces.
 func whatOf(e intent.HookEvent) string {
 	short := strings.TrimPrefix(strings.TrimPrefix(e.Ref, "refs/heads/"), "refs/tags/")
 	switch {
@@ -168,27 +155,19 @@ func (c *console) delivery(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(
-		r,
-		"Webhook",
-		"deliveries",
-		crumb{Text: "Webhooks", URL: deliveriesURL(e.ID)},
-		crumb{Text: d.ID.String()[:8]},
-	)
+	f, err := c.frame(r, "Webhook", "deliveries",
+		crumb{Text: "Webhooks", URL: deliveriesURL(e.ID)}, crumb{Text: d.ID.String()[:8]})
 	if err != nil {
 		return view{}, err
 	}
-	told, err := json.MarshalIndent(d.Event, "", "  ")
+	event, err := json.MarshalIndent(d.Event, "", "  ")
 	if err != nil {
 		return view{}, err
 	}
 	o := d.Outcomes[0]
 	card := deliveryCard{
-		deliveryRow: deliveryRowOf(
-			e.ID,
-			d,
-		), ID: d.ID.String(), Key: d.Key, Sender: d.Event.Sender, Subject: d.Event.Subject, Size: int(d.Size), Module: o.Module, Handled: o.Handled,
-		Told: string(told), Back: f.Back,
+		deliveryRow: deliveryRowOf(e.ID, d), Key: d.Key, Sender: d.Event.Sender, Subject: d.Event.Subject,
+		Size: int(d.Size), Module: o.Module, Handled: o.Handled, Event: string(event),
 	}
 	if d.Verified {
 		card.Again = deliveryURL(e.ID, d.ID) + "/redeliver"
@@ -205,10 +184,10 @@ func (c *console) deliveryOf(r *http.Request, e intent.Environment) (intent.Deli
 	if err != nil {
 		return intent.Delivery{}, fault.New("console.delivery", fault.NotFound, "there is no such webhook")
 	}
-	return c.control.Delivery(r.Context(), e.ID, id)
+	return c.store.Delivery(r.Context(), e.ID, id)
 }
 
-// doRedeliver acts on a webhook anew.
+// doRedeliver handles a webhook again, as if the forge had sent it once more.
 func (c *console) doRedeliver(r *http.Request, e intent.Environment) (string, error) {
 	d, err := c.deliveryOf(r, e)
 	if err != nil {

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -11,9 +10,10 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// driftPage lists what was found to be other than the intent.
+// driftPage lists what was found to differ from the intent.
 type driftPage struct {
 	frame
 	Filter driftFilter
@@ -32,7 +32,7 @@ type driftTable struct {
 	Rows  []driftRow
 	Pager pager
 	Any   bool // a filter is set
-	// Of is set on the page of a resource, which it need not name in each row.
+	// Of is set on the page of a resource: its rows need not name it.
 	Of bool
 }
 
@@ -64,55 +64,38 @@ func (c *console) drift(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	values, keep, filters := r.URL.Query(), url.Values{}, map[string][]string{}
-	ending, resource := values.Get("ending"), strings.TrimSpace(values.Get("resource"))
-	p := driftPage{frame: f, Filter: driftFilter{Resource: resource, Any: ending != "" || resource != ""}}
-	p.Filter.Choices = []choice{
-		{
-			"",
-			"Open and ended",
-			ending == "",
-		}, {"open", "Open", ending == "open"}, {"healed", "Healed", ending == "healed"},
-		{"gone", "Gone by itself", ending == "gone"}, {"superseded", "Superseded", ending == "superseded"},
-	}
-	switch {
-	case ending == "open":
-		filters["open"] = []string{"true"}
-	case ending != "":
-		filters["ending"] = []string{ending}
+	l := listingOf(r, store.DriftList, envURL(e.ID)+"/drift")
+	ending, resource := r.URL.Query().Get("ending"), strings.TrimSpace(r.URL.Query().Get("resource"))
+	switch ending {
+	case "":
+	case "open":
+		l.filter("open", "true", "ending", ending)
+	default:
+		l.filter("ending", ending, "ending", ending)
 	}
 	if resource != "" {
-		filters["resource_id"] = []string{resource}
+		l.filter("resource_id", resource, "resource", resource)
 	}
-	for name, v := range map[string]string{"ending": ending, "resource": resource} {
-		if v != "" {
-			keep.Set(name, v)
-		}
-	}
-	q := intent.ListQuery{Limit: perPage, Sort: "since", Desc: true, Filters: filters}
-	bounds(values, &q)
-	page, err := c.control.Drift(r.Context(), e.ID, q)
+	p := driftPage{frame: f, Filter: driftFilter{Resource: resource, Any: l.filtered(), Choices: []choice{
+		{"", "Open and ended", ending == ""}, {"open", "Open", ending == "open"},
+		{"healed", "Healed", ending == "healed"}, {"gone", "Gone by itself", ending == "gone"},
+		{"superseded", "Superseded", ending == "superseded"},
+	}}}
+	page, err := c.store.Drift(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
 	}
 	p.List = driftTable{ID: "driftlist", Any: p.Filter.Any, Rows: driftRows(e.ID, page.Items)}
-	p.List.Pager = paging(
-		envURL(e.ID)+"/drift",
-		keep,
-		q,
-		page,
-		func(d intent.Drift) (string, string) { return stamp(d.Since), d.ID.String() },
-	)
+	p.List.Pager = pagerOf(l, page, func(d intent.Drift) (string, string) { return stamp(d.Since), d.ID.String() })
 	return view{template: "drift", data: p, fragments: []fragment{{"driftlist", "driftlist", p.List}}}, nil
 }
 
 func driftRows(env uuid.UUID, list []intent.Drift) (out []driftRow) {
 	for _, d := range list {
 		row := driftRow{
-			State: driftStates[d.Ending], Resource: d.Resource.String(), URL: resourceURL(env, d.Resource), Attribute: d.Attribute,
-			Desired: jsonText(
-				d.Desired,
-			), Found: jsonText(d.Found), Since: d.Since, Ended: d.Ended, Version: d.Version, VersionURL: versionURL(env, d.Version),
+			State: driftStates[d.Ending], Resource: d.Resource.String(), URL: resourceURL(env, d.Resource),
+			Attribute: d.Attribute, Desired: jsonText(d.Desired), Found: jsonText(d.Found), Since: d.Since, Ended: d.Ended,
+			Version: d.Version, VersionURL: versionURL(env, d.Version),
 		}
 		row.Long = isLong(row.Desired) || isLong(row.Found)
 		out = append(out, row)
@@ -120,6 +103,7 @@ func driftRows(env uuid.UUID, list []intent.Drift) (out []driftRow) {
 	return out
 }
 
+// jsonText writes a JSON value as a page shows it.
 func jsonText(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -131,7 +115,7 @@ func jsonText(raw json.RawMessage) string {
 // shownDrift is how many records the page of a resource shows.
 const shownDrift = 10
 
-// doUnpark frees one resource, or all that are parked.
+// doUnpark unparks one resource, or all that are parked.
 func (c *console) doUnpark(r *http.Request, e intent.Environment) (string, error) {
 	if r.PostFormValue("all") == "yes" {
 		_, err := c.control.Unpark(r.Context(), e.ID, nil)
@@ -149,9 +133,11 @@ func (c *console) doUnpark(r *http.Request, e intent.Environment) (string, error
 func parkingSentence(st intent.ResourceState) string {
 	switch st.Parked {
 	case intent.ParkedAttempts:
-		return "It is parked: it failed too often for the same intent, and is left alone until you free it or the model wants something else."
+		return "It is parked: it failed too often for the same intent, and is left alone until you unpark it or the " +
+			"model wants something else."
 	case intent.ParkedContested:
-		return "It is parked: something else keeps changing it back, so healing stopped until you free it or the model wants something else."
+		return "It is parked: something else keeps changing it back, so healing stopped until you unpark it or the " +
+			"model wants something else."
 	}
 	return ""
 }

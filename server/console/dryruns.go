@@ -28,17 +28,17 @@ type dryRunHead struct {
 	Version    int
 	VersionURL string
 	EnvURL     string
-	RunURL     string // of its compile
+	RunURL     string // of the run that compiles its commit
 	Commit     string
-	Chosen     string // what it is limited to
+	Limits     string // what it is limited to
 	Ended      *time.Time
 	Reason     string
 	Live       bool
-	CanGo      bool
+	CanRelease bool
 	Sentence   string
 }
 
-// goneList is what the active version has and this one has not.
+// goneList are the resources that the active version has and this one does not.
 type goneList struct {
 	Rows   []edge
 	Count  int
@@ -49,7 +49,7 @@ type dryRunList struct{ Rows []dryRunRow }
 
 type dryRunRow struct {
 	URL     string
-	Of      string // the version or the commit
+	Of      string // the version or the commit that it is of
 	Date    time.Time
 	Done    int
 	Total   int
@@ -57,9 +57,10 @@ type dryRunRow struct {
 	State   state
 }
 
-// shownDryRuns limits how many a page lists.
+// shownDryRuns is how many dry runs a page lists.
 const shownDryRuns = 20
 
+// dryRunsOf lists dry runs, newest first, as a page shows them.
 func dryRunsOf(runs []intent.DryRun) (out dryRunList) {
 	for _, run := range runs[:min(len(runs), shownDryRuns)] {
 		out.Rows = append(out.Rows, dryRunRowOf(run))
@@ -94,6 +95,7 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 	return row
 }
 
+// findDryRun returns the dry run in the path of a request.
 func (c *console) findDryRun(
 	r *http.Request,
 ) (e intent.Environment, run intent.DryRun, diffs []intent.ResourceDiff, err error) {
@@ -104,7 +106,7 @@ func (c *console) findDryRun(
 	if err != nil {
 		return e, run, nil, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
 	}
-	run, diffs, err = c.control.DryRun(r.Context(), e.ID, id)
+	run, diffs, err = c.store.DryRun(r.Context(), e.ID, id)
 	return
 }
 
@@ -125,15 +127,14 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, "Found", "Desired", diffs)}
 	cutValues(run, p.Diff)
 	p.Head = dryRunHead{
-		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID), Commit: run.Commit,
-		Chosen: chosenWords(
-			run.Filter,
-		), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil, Sentence: blast(diffs, run),
+		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID),
+		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil,
+		Sentence: blastSentence(diffs, run),
 	}
 	if run.Compile != nil {
 		p.Head.RunURL = runURL(e.ID, *run.Compile)
 	}
-	if p.Head.CanGo, err = c.mayRelease(r.Context(), run); err != nil {
+	if p.Head.CanRelease, err = c.mayRelease(r.Context(), run); err != nil {
 		return view{}, err
 	}
 	gone, err := c.control.NoLongerManaged(r.Context(), run)
@@ -149,24 +150,24 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	}}, nil
 }
 
-// mayRelease tells whether the version of a dry run is one to release.
+// mayRelease reports whether a person may release the version of a dry run.
 func (c *console) mayRelease(ctx context.Context, run intent.DryRun) (bool, error) {
 	if run.Version == 0 {
 		return false, nil
 	}
-	v, err := c.control.Version(ctx, run.Environment, run.Version)
+	v, err := c.store.Version(ctx, run.Environment, run.Version)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	return err == nil && v.Status == intent.VersionCandidate && !v.Held() && !v.Preview, err
+	return err == nil && releasable(v), err
 }
 
-// chosenWords says what a dry run is limited to; nothing when it is of all.
-func chosenWords(f intent.DryRunFilter) string {
-	var parts []string
+// limitsText says what a dry run is limited to; it is empty when the run covers everything.
+func limitsText(f intent.DryRunFilter) string {
+	var limits []string
 	add := func(what string, list []string) {
 		if len(list) > 0 {
-			parts = append(parts, what+" "+strings.Join(list, ", "))
+			limits = append(limits, what+" "+strings.Join(list, ", "))
 		}
 	}
 	add("agents", f.Agents)
@@ -176,13 +177,13 @@ func chosenWords(f intent.DryRunFilter) string {
 		ids = append(ids, id.String())
 	}
 	add("", ids)
-	return strings.TrimSpace(strings.Join(parts, "; "))
+	return strings.TrimSpace(strings.Join(limits, "; "))
 }
 
-// shownValue is how much of one value a dry run's page shows.
+// shownValue is how much of a value the page of a dry run shows.
 const shownValue = 4000
 
-// cutValues makes long values short, with a way to the whole.
+// cutValues shortens long values and links them to the whole.
 func cutValues(run intent.DryRun, diff diffList) {
 	for _, row := range diff.Rows {
 		for i := range row.Changes.Rows {
@@ -191,14 +192,8 @@ func cutValues(run intent.DryRun, diff diffList) {
 				if len(s) <= shownValue {
 					return s
 				}
-				change.Whole = dryRunURL(
-					run.Environment,
-					run.ID,
-				) + "/value?id=" + url.QueryEscape(
-					row.ID,
-				) + "&attribute=" + url.QueryEscape(
-					change.Name,
-				)
+				change.Whole = dryRunURL(run.Environment, run.ID) + "/value?id=" + url.QueryEscape(row.ID) +
+					"&attribute=" + url.QueryEscape(change.Name)
 				return strings.ToValidUTF8(s[:shownValue], "") + "\n[cut here]"
 			}
 			change.Current, change.Desired = cut(change.Current), cut(change.Desired)
@@ -206,7 +201,7 @@ func cutValues(run intent.DryRun, diff diffList) {
 	}
 }
 
-// dryRunValue gives both values of an attribute as a whole, as text.
+// dryRunValue sends both values of an attribute in full, as text.
 func (c *console) dryRunValue(w http.ResponseWriter, r *http.Request) {
 	_, _, diffs, err := c.findDryRun(r)
 	if err != nil {
@@ -221,11 +216,11 @@ func (c *console) dryRunValue(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	c.fail(w, r, fault.New("console", fault.NotFound, "this dry run found nothing of that attribute"))
+	c.fail(w, r, fault.New("console", fault.NotFound, "this dry run found no change of that attribute"))
 }
 
-// blast says in numbers what a deployment would touch.
-func blast(diffs []intent.ResourceDiff, run intent.DryRun) string {
+// blastSentence says in numbers what a deployment would touch.
+func blastSentence(diffs []intent.ResourceDiff, run intent.DryRun) string {
 	agents, touched, unknown := map[string]bool{}, 0, 0
 	for _, d := range diffs {
 		switch {
@@ -236,9 +231,9 @@ func blast(diffs []intent.ResourceDiff, run intent.DryRun) string {
 			unknown++
 		}
 	}
-	so := ""
+	soFar := ""
 	if run.Ending != intent.DryRunDone {
-		so = " so far"
+		soFar = " so far"
 	}
 	switch {
 	case run.Version == 0 && run.Ended == nil:
@@ -246,11 +241,11 @@ func blast(diffs []intent.ResourceDiff, run intent.DryRun) string {
 	case run.Version == 0:
 		return "Its commit was not compiled."
 	case touched == 0 && unknown == 0:
-		return "It would change nothing" + so + "."
+		return "It would change nothing" + soFar + "."
 	}
-	text := "It would change " + plural(touched, "resource") + " on " + plural(len(agents), "agent") + so + "."
+	text := "It would change " + plural(touched, "resource") + " on " + plural(len(agents), "agent") + soFar + "."
 	if touched == 0 {
-		text = "It found nothing to change" + so + "."
+		text = "It found nothing to change" + soFar + "."
 	}
 	if unknown > 0 {
 		text += " Of " + plural(unknown, "resource") + " it is not known."
@@ -288,7 +283,7 @@ func (c *console) doCancelDryRun(r *http.Request, e intent.Environment) (string,
 	return dryRunURL(e.ID, id) + "?done=cancelled", c.control.CancelDryRun(r.Context(), e.ID, id)
 }
 
-// factTable is what a resource told.
+// factTable lists the facts of a resource.
 type factTable struct{ Rows []factRow }
 
 type factRow struct {
@@ -298,22 +293,17 @@ type factRow struct {
 	Expires     bool
 }
 
-// shownFacts limits how many facts a page lists.
+// shownFacts is how many facts a page lists.
 const shownFacts = 200
 
 func (c *console) factsOf(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	id intent.ResourceID,
+	ctx context.Context, env intent.EnvironmentID, id intent.ResourceID,
 ) (out factTable, err error) {
-	page, err := c.control.Parameters(
-		ctx,
-		env,
-		true,
-		intent.ListQuery{Limit: shownFacts, Sort: "name", Filters: map[string][]string{"resource_id": {id.String()}}},
-	)
+	page, err := c.store.Parameters(ctx, env, true, intent.ListQuery{
+		Limit: shownFacts, Filters: map[string][]string{"resource_id": {id.String()}},
+	})
 	for _, f := range page.Items {
-		if f.Resource == id { // the filter matches parts
+		if f.Resource == id { // the filter also matches ids that contain this one
 			out.Rows = append(out.Rows, factRow{f.Name, f.Value, isLong(f.Value), f.Updated, f.Expires})
 		}
 	}

@@ -6,52 +6,52 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/api/apitest"
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/intent"
 )
 
-// The page of a dry run keeps apart what is known and what is not, says why,
-// lists what is no longer managed, and cuts what is long with a way to all of it.
-func TestTheDryRunPageSaysWhatIsNotKnown(t *testing.T) {
-	r := apitest.NewRich(present)
-	env := "/e/" + r.Production.ID.String() + "/dryruns/" + r.DryRunID.String()
-	long := strings.Repeat("0123456789", 1000)
-	r.Do(func() {
-		for i := range r.Production.Dries[0].Diffs {
-			if d := &r.Production.Dries[0].Diffs[i]; d.Kind == intent.DiffModified {
-				d.Attributes = map[string]intent.AttributeChange{
-					"content": {Current: long + "was", Desired: long + "will"},
-				}
-			}
-		}
-	})
-	h := newConsole(t, r)
-	page := get(t, h, env).Body.String()
+// The page of a dry run separates what is known from what is not, says why, lists what is no longer managed, and cuts
+// long values, with a link to all of each.
+func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
+	r, h := rich(t)
+	ctx, env := t.Context(), "/e/"+r.Production.ID.String()+"/dryruns/"
+	page := get(t, h, env+r.DryRun.String()).Body.String()
 	for _, want := range []string{
-		"It would change 3 resources on 3 agents. Of 2 resources it is not known.", "incomplete", "unknown: not reached", "unknown: the handler failed",
-		"no route to web09", "no such folder", "would be created first", "No longer managed", "/srv/www/left.html", "See all of it",
+		"It would change 3 resources on 3 agents. Of 2 resources it is not known.", "incomplete",
+		"unknown: not reached", "unknown: the handler failed", "no route to web09", "no such folder",
+		"would be created first", "No longer managed", "/srv/www/left.html",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	if strings.Contains(page, long) {
+	long := strings.Repeat("0123456789", 1000)
+	run := intent.DryRun{ID: uuid.New(), Environment: r.Production.ID, Version: 7, Date: r.Now(), Total: 1, Todo: 1, Base: 6}
+	must(t, r.Store.CreateDryRun(ctx, run))
+	must(t, r.Store.AddDryRunDiffs(ctx, r.Production.ID, run.ID, []intent.ResourceDiff{{
+		ID: r.FailedFile, Kind: intent.DiffModified,
+		Attributes: map[string]intent.AttributeChange{"content": {Current: long + "was", Desired: long + "will"}},
+	}}))
+	must(t, r.Store.EndDryRun(ctx, r.Production.ID, run.ID, intent.DryRunDone, "", nil, r.Now()))
+	page = get(t, h, env+run.ID.String()).Body.String()
+	if strings.Contains(page, long) || !strings.Contains(page, "See all of it") {
 		t.Error("a long value is not cut")
 	}
-	whole := get(t, h, env+"/value?attribute=content&id="+url.QueryEscape(r.FailedFile.String()))
+	value := env + run.ID.String() + "/value?attribute="
+	whole := get(t, h, value+"content&id="+url.QueryEscape(r.FailedFile.String()))
 	if text := whole.Body.String(); !strings.Contains(text, long+"was") || !strings.Contains(text, long+"will") ||
 		!strings.HasPrefix(whole.Header().Get("Content-Type"), "text/plain") {
 		t.Errorf("%v %.200s", whole.Header(), text)
 	}
-	if w := get(t, h, env+"/value?attribute=nothing&id=x"); w.Code != http.StatusNotFound {
+	if w := get(t, h, value+"nothing&id=x"); w.Code != http.StatusNotFound {
 		t.Error(w.Code)
 	}
 }
 
-// One of a commit is compiled, may be cancelled, and then says so.
-func TestTheDryRunPageOfACommit(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+// The page of a dry run of a commit says that the commit is being compiled, and whether the run was cancelled.
+func TestDryRunPageOfACommit(t *testing.T) {
+	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	place := post(h, env+"/dryruns", url.Values{"commit": {"feature<x>"}}).Header().Get("Location")
 	page := get(t, h, place).Body.String()

@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// executorsPage shows what runs the handlers, and what that takes on disk.
+// executorsPage shows the processes that run handlers, and what they take on disk.
 type executorsPage struct {
 	frame
 	List executorList
@@ -52,22 +52,14 @@ func (c *console) executors(r *http.Request) (view, error) {
 		p.Disk += " of at most " + bytesText(x.DiskMax)
 	}
 	for _, one := range x.Processes {
-		p.Processes = append(
-			p.Processes,
-			processRow{
-				ExecutorProcess: one,
-				State:           processState(one),
-				Memory:          bytesText(one.RSS),
-				Modules:         strings.Join(one.Modules, ", "),
-			},
-		)
+		p.Processes = append(p.Processes, processRow{
+			ExecutorProcess: one, State: processState(one), Memory: bytesText(one.RSS),
+			Modules: strings.Join(one.Modules, ", "),
+		})
 	}
 	for _, one := range x.Folders {
 		row := folderRow{
-			ExecutorFolder: one,
-			Kind:           "sources of handlers",
-			Size:           bytesText(one.Size),
-			Alone:          bytesText(one.Alone),
+			ExecutorFolder: one, Kind: "sources of handlers", Size: bytesText(one.Size), Alone: bytesText(one.Alone),
 		}
 		if one.Kind == "venv" {
 			row.Kind = "virtual environment"
@@ -75,9 +67,7 @@ func (c *console) executors(r *http.Request) (view, error) {
 		p.Folders = append(p.Folders, row)
 	}
 	return view{
-		template:  "executors",
-		data:      executorsPage{f, p},
-		fragments: []fragment{{"executorlist", "executorlist", p}},
+		template: "executors", data: executorsPage{f, p}, fragments: []fragment{{"executorlist", "executorlist", p}},
 	}, nil
 }
 
@@ -86,7 +76,7 @@ func processState(p intent.ExecutorProcess) state {
 	case p.Ending:
 		return state{"waiting", "ending"}
 	case p.Running > 0:
-		return state{"deploying", "works on " + plural(p.Running, "task")}
+		return state{"deploying", "working on " + plural(p.Running, "task")}
 	}
 	return state{"none", "idle"}
 }

@@ -1,13 +1,19 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"ordain.dev/ordain/api/apitest"
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 )
 
 // post sends a form as a page of the console would.
@@ -23,71 +29,200 @@ func post(h http.Handler, path string, values url.Values, headers ...string) *ht
 	return w
 }
 
-// Each button does its verb and leads to a page that says so.
-func TestButtonsDoTheirVerbs(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+// button is a form of a page of production.
+type button struct {
+	path   string
+	values url.Values
+}
+
+// press sends a form and follows it to the page that it leads to.
+func press(t *testing.T, h http.Handler, env string, b button) {
+	t.Helper()
+	w := post(h, env+b.path, b.values)
+	if w.Code != http.StatusSeeOther {
+		t.Errorf("%s: %d %s", b.path, w.Code, w.Body)
+		return
+	}
+	if next := get(t, h, w.Header().Get("Location")); next.Code != http.StatusOK {
+		t.Errorf("%s leads to %s: %d", b.path, w.Header().Get("Location"), next.Code)
+	}
+}
+
+// The buttons that deploy, pause, release and look reach the deployer of the environment.
+func TestButtonsReachTheDeployer(t *testing.T) {
+	r, h := rich(t)
+	r.Start(t)
 	env := "/e/" + r.Production.ID.String()
+	failed := r.FailedFile.String()
 	for _, b := range []struct {
-		path   string
-		values url.Values
-		verb   string
+		button
+		told string
 	}{
-		{"/compile", nil, "compile update=true by console"},
-		{"/deploy", nil, "deploy full=false "},
-		{"/deploy", url.Values{"full": {"yes"}, "agent": {"web03"}}, "deploy full=true web03"},
-		{"/resource/deploy", url.Values{"id": {r.FailedFile.String()}}, "deploy " + r.FailedFile.String()},
-		{"/resource/unpark", url.Values{"id": {r.ParkedFile.String()}}, "unpark " + r.ParkedFile.String()},
-		{"/resource/unpark", url.Values{"all": {"yes"}}, "unpark "},
-		{"/agents/pause", url.Values{"agent": {"web01"}, "pause": {"yes"}}, "pause web01"},
-		{"/agents/pause", url.Values{"agent": {"web01"}}, "unpause web01"},
-		{"/versions/8/release", nil, "release 8"},
-		{"/versions/9/confirm", url.Values{"by": {"ida"}, "reason": {"the east site closes"}}, "release 9"},
-		{"/notifications", url.Values{"id": {r.Production.Notices[1].ID.String()}}, "read true"},
-		{"/notifications", url.Values{"id": {r.Production.Notices[1].ID.String()}, "clear": {"yes"}}, "cleared true"},
-		{"/notifications", url.Values{"all": {"yes"}}, "read all"},
-		{"/versions/7/dryrun", nil, "dryrun 7"},
-		{"/versions/7/dryrun", url.Values{"id": {r.FailedFile.String()}}, "dryrun 7"},
-		{"/dryruns", url.Values{"commit": {"feature"}}, "dryrun feature"},
-		{"/resource/facts", url.Values{"id": {r.FailedFile.String()}}, "facts " + r.FailedFile.String()},
-		{"/settings/secret", url.Values{"name": {"webhook"}, "value": {"x"}}, "secret webhook"},
-		{"/settings/secret", url.Values{"name": {"git-password"}, "value": {"x"}, "for": {"project"}}, "project secret git-password"},
-		{"/settings/secret", url.Values{"variable": {"API_TOKEN"}, "value": {"x"}}, "secret variable:API_TOKEN"},
-		{"/override", url.Values{"by": {"ann"}, "reason": {"the fix cannot wait"}, "minutes": {"60"}, "agents": {"web*, db"}}, "override by ann"},
-		{"/git/accept", url.Values{"commit": {r.Production.Git.Commit}, "by": {"ann"}, "reason": {"history was cleaned"}}, "accept " + r.Production.Git.Commit},
-		{"/git/unblock", url.Values{"commit": {r.Production.Blocks[0].Commit}, "by": {"ann"}, "reason": {"it was the network"}}, "unblock " + r.Production.Blocks[0].Commit},
-		{"/rollback", url.Values{"by": {"ann"}, "reason": {"the shop is down"}}, "rollback 0"},
-		{"/rollback", url.Values{"version": {"6"}, "by": {"ann"}, "reason": {"the shop is down"}}, "rollback 6"},
-		{"/promote/approve", url.Values{"commit": {r.Production.Follow.Promotions[0].Commit}, "by": {"ann"}, "reason": {"well"}}, "approve promotion " + r.Production.Follow.Promotions[0].Commit},
-		{"/promote/pause", url.Values{"by": {"ann"}, "reason": {"the fair"}}, "pause promotions"},
-		{"/promote/resume", url.Values{"by": {"ann"}, "reason": {"it is over"}}, "resume promotions"},
-		{"/promote", url.Values{"commit": {r.Production.Follow.Promotions[0].Commit}, "by": {"ann"}, "reason": {"it cannot wait"}}, "promote " + r.Production.Follow.Promotions[0].Commit},
-		{"/halt", nil, "halt"},
-		{"/resume", nil, "resume"},
+		{button{"/deploy", nil}, "deploy full=false [] []"},
+		{button{"/deploy", url.Values{"full": {"yes"}, "agent": {"web03"}}}, "deploy full=true [web03] []"},
+		{button{"/resource/deploy", url.Values{"id": {failed}}}, "deploy full=true [] [" + failed + "]"},
+		{button{"/resource/unpark", url.Values{"id": {r.ParkedFile.String()}}}, "unpark [" + r.ParkedFile.String() + "]"},
+		{button{"/resource/unpark", url.Values{"all": {"yes"}}}, "unpark [" + r.ContestedFile.String() + "]"},
+		{button{"/agents/pause", url.Values{"agent": {"web01"}, "pause": {"yes"}}}, "pause web01=true"},
+		{button{"/agents/pause", url.Values{"agent": {"web01"}}}, "pause web01=false"},
+		{button{"/resource/facts", url.Values{"id": {failed}}}, "refresh facts [" + failed + "]"},
+		{button{"/versions/7/dryrun", nil}, "dry run "},
+		{button{"/versions/7/dryrun", url.Values{"id": {failed}}}, "dry run "},
+		{button{"/dryruns/" + r.DryRun.String() + "/cancel", nil}, ""}, // it has ended
+		{button{"/versions/8/release", nil}, "version 8 released"},
 	} {
-		w := post(h, env+b.path, b.values)
-		if w.Code != http.StatusSeeOther {
-			t.Errorf("%s: %d %s", b.path, w.Code, w.Body)
+		before := len(r.Told())
+		if b.told == "" {
+			if w := post(h, env+b.path, b.values); w.Code != http.StatusConflict {
+				t.Errorf("%s: %d", b.path, w.Code)
+			}
 			continue
 		}
-		verbs := r.Verbs()
-		if len(verbs) == 0 || verbs[len(verbs)-1] != b.verb {
-			t.Errorf("%s: %v, want %q", b.path, verbs, b.verb)
+		press(t, h, env, b.button)
+		told := r.Told()[before:]
+		if !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, b.told) }) {
+			t.Errorf("%s %v: the deployer was told %q, want %q", b.path, b.values, told, b.told)
 		}
-		if next := get(t, h, w.Header().Get("Location")); next.Code != http.StatusOK {
-			t.Errorf("%s leads to %s: %d", b.path, w.Header().Get("Location"), next.Code)
+	}
+}
+
+// The buttons that decide something leave it in the record, with who decided it and why.
+func TestButtonsAreRecorded(t *testing.T) {
+	r, h := rich(t)
+	ctx, id := t.Context(), r.Production.ID
+	person := func(why string, more ...string) url.Values {
+		v := url.Values{"by": {"ann"}, "reason": {why}}
+		for i := 0; i+1 < len(more); i += 2 {
+			v.Set(more[i], more[i+1])
+		}
+		return v
+	}
+	ok := func(err error) { t.Helper(); must(t, err) }
+	environment := func() intent.Environment {
+		e, err := r.Store.Environment(ctx, id)
+		ok(err)
+		return e
+	}
+	notice := func() intent.Notification {
+		n, err := r.Store.Notification(ctx, id, r.Notices[1].ID)
+		ok(err)
+		return n
+	}
+	secrets := func() string {
+		names, err := r.Control.SecretNames(ctx, id)
+		ok(err)
+		return strings.Join(names, " ")
+	}
+	following := func() control.Following {
+		f, err := r.Control.Following(ctx, id)
+		ok(err)
+		return f
+	}
+	active := func() string {
+		v, err := r.Store.ActiveVersion(ctx, id)
+		ok(err)
+		if b := v.Provenance.RolledBack; b != nil {
+			return fmt.Sprintf("from %d to %d by %s: %s", b.From, b.To, b.By, b.Reason)
+		}
+		return "not rolled back"
+	}
+	commit, rewritten := r.Waiting.Commit, strings.Repeat("a", 40)
+	for _, b := range []struct {
+		button
+		effect func() any
+		want   any
+	}{
+		{button{"/compile", nil}, func() any {
+			open, err := r.Store.OpenCompiles(ctx, id)
+			ok(err)
+			last := open[len(open)-1]
+			return fmt.Sprint(last.Trigger.Type, " ", last.Update)
+		}, "console true"},
+		{button{"/notifications", url.Values{"id": {r.Notices[1].ID.String()}}}, func() any { return notice().Read }, true},
+		{
+			button{"/notifications", url.Values{"id": {r.Notices[1].ID.String()}, "clear": {"yes"}}},
+			func() any { return notice().Cleared }, true,
+		},
+		{button{"/notifications", url.Values{"all": {"yes"}}}, func() any {
+			n, err := r.Store.UnreadNotifications(ctx, id)
+			ok(err)
+			return n
+		}, 0},
+		{button{"/dryruns", url.Values{"commit": {"feature"}}}, func() any {
+			runs, err := r.Store.DryRuns(ctx, id, 0)
+			ok(err)
+			return runs[0].Commit
+		}, "feature"},
+		{button{"/settings/secret", url.Values{"name": {"webhook"}, "value": {"x"}}}, func() any { return secrets() }, "webhook webhook-previous"},
+		{
+			button{"/settings/secret", url.Values{"variable": {"API_TOKEN"}, "value": {"x"}}},
+			func() any { return secrets() }, "variable:API_TOKEN webhook webhook-previous",
+		},
+		{
+			button{"/settings/secret", url.Values{"name": {"git-password"}, "value": {"x"}, "for": {"project"}}},
+			func() any {
+				names, err := r.Control.ProjectSecretNames(ctx, r.Project.ID)
+				ok(err)
+				return strings.Join(names, " ")
+			}, "git-password",
+		},
+		{
+			button{"/override", person("the fix cannot wait", "minutes", "60", "agents", "web*, db")},
+			func() any {
+				all, err := r.Store.Overrides(ctx, id, 1)
+				ok(err)
+				o := all[0]
+				return fmt.Sprint(o.By, ": ", o.Reason, " ", o.Agents, " ", o.Until.Sub(r.Now()).Round(time.Minute))
+			}, "ann: the fix cannot wait [web* db] 1h0m0s",
+		},
+		{button{"/git/accept", person("history was cleaned", "commit", rewritten)}, func() any {
+			a, err := r.Store.Acceptance(ctx, id, rewritten)
+			ok(err)
+			return a.By + ": " + a.Reason
+		}, "ann: history was cleaned"},
+		{button{"/git/unblock", person("it was the network", "commit", r.Blocked)}, func() any {
+			blocks, err := r.Store.GitBlocks(ctx, id)
+			ok(err)
+			return len(blocks)
+		}, 0},
+		{
+			button{"/promote/approve", person("well", "commit", commit)},
+			func() any { a := following().Waiting().Approved; return a.By + ": " + a.Reason }, "ann: well",
+		},
+		{
+			button{"/promote/pause", person("the fair")},
+			func() any { a := following().Paused; return a.By + ": " + a.Reason }, "ann: the fair",
+		},
+		{button{"/promote/resume", person("it is over")}, func() any { return following().Paused == nil }, true},
+		{button{"/promote", person("it cannot wait", "commit", commit)}, func() any {
+			p, err := r.Store.LastPromoted(ctx, id)
+			ok(err)
+			return p.Commit
+		}, commit},
+		{button{"/rollback", person("the shop is down")}, func() any { return active() }, "from 7 to 6 by ann: the shop is down"},
+		{
+			button{"/rollback", person("still down", "version", "4")},
+			func() any { return active() }, "from 11 to 4 by ann: still down",
+		},
+		{button{"/halt", nil}, func() any { return environment().Halted }, true},
+		{button{"/resume", nil}, func() any { return environment().Halted }, false},
+	} {
+		press(t, h, "/e/"+id.String(), b.button)
+		if got := b.effect(); got != b.want {
+			t.Errorf("%s %v: %v, want %v", b.path, b.values, got, b.want)
 		}
 	}
 }
 
 // A form of another site does nothing.
 func TestFormsOfOtherSitesAreRefused(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
-	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"}} {
+	r, h := rich(t)
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
+	} {
 		w := post(h, "/e/"+r.Production.ID.String()+"/halt", nil, headers...)
-		if w.Code != http.StatusForbidden || len(r.Verbs()) != 0 {
-			t.Errorf("%v: %d %v", headers, w.Code, r.Verbs())
+		if e, err := r.Store.Environment(t.Context(), r.Production.ID); w.Code != http.StatusForbidden || err != nil || e.Halted {
+			t.Errorf("%v: %d, halted: %v (%v)", headers, w.Code, e.Halted, err)
 		}
 	}
 }
@@ -95,8 +230,7 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 // A form may lead back to a page of the console, never elsewhere, and an
 // address cannot put words into a page.
 func TestRedirectsStayAtHome(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	r, h := rich(t)
 	for _, evil := range []string{"https://evil.example/", "//evil.example/", `/\evil.example/`, "javascript:alert(1)", "evil", "/%0d%0aX: y"} {
 		w := post(h, "/e/"+r.Production.ID.String()+"/halt", url.Values{"back": {evil}})
 		location := w.Header().Get("Location")
@@ -121,8 +255,7 @@ func TestRedirectsStayAtHome(t *testing.T) {
 
 // Harm needs the name typed; a protected environment does not even ask.
 func TestHarmNeedsTheName(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	for _, what := range []string{"clear", "delete"} {
 		if w := post(h, env+"/settings/"+what, url.Values{"confirm": {"prod"}}); w.Code != http.StatusBadRequest ||
@@ -130,8 +263,8 @@ func TestHarmNeedsTheName(t *testing.T) {
 			t.Errorf("%s: %d", what, w.Code)
 		}
 	}
-	if len(r.Verbs()) != 0 {
-		t.Fatalf("%v", r.Verbs())
+	if v, err := r.Store.ActiveVersion(t.Context(), r.Production.ID); err != nil || v == nil {
+		t.Fatalf("the environment was cleared: %v", err)
 	}
 	post(h, env+"/settings/set", url.Values{"name": {"protected_environment"}, "value": {"true"}})
 	if body := get(t, h, env+"/settings").Body.String(); strings.Contains(body, "confirm-delete") {
@@ -151,8 +284,7 @@ func TestHarmNeedsTheName(t *testing.T) {
 
 // A refused form keeps what was typed, but not the secrets.
 func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	r, h := rich(t)
 	values := url.Values{
 		"project":      {"infra"},
 		"name":         {"production"},
@@ -162,7 +294,7 @@ func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
 	w := post(h, "/environments", values)
 	body := w.Body.String()
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(body, `value="https://git.example.com/x.git"`) ||
-		!strings.Contains(body, "exists already") ||
+		!strings.Contains(body, "an environment with this name already") ||
 		strings.Contains(body, "hunter2") {
 		t.Errorf("%d %s", w.Code, body)
 	}
@@ -171,16 +303,17 @@ func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
 	if w.Code != http.StatusSeeOther {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "compile update=true by console" {
-		t.Errorf("a new environment is compiled at once: %v", verbs)
+	env, err := uuid.Parse(strings.TrimSuffix(strings.TrimPrefix(w.Header().Get("Location"), "/e/"), "?done=created"))
+	must(t, err)
+	if open, err := r.Store.OpenCompiles(t.Context(), env); err != nil || len(open) != 1 || !open[0].Update {
+		t.Errorf("a new environment is not compiled at once: %v %v", open, err)
 	}
 }
 
 // Every answer says that nothing inline may run and nobody may frame it; the
 // style and the script are kept for ever under a name of their content.
 func TestHeaders(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	_, h := rich(t)
 	w := get(t, h, "/")
 	policy := w.Header().Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") ||
@@ -207,11 +340,12 @@ func TestHeaders(t *testing.T) {
 
 // The search box goes to what was named.
 func TestSearch(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	r, h := rich(t)
 	env := r.Production.ID.String()
+	deployed, err := r.Store.Version(t.Context(), r.Production.ID, 7)
+	must(t, err)
 	for text, want := range map[string]string{
-		"7": "/versions/7", "v8": "/versions/8", "4c81d20": "/versions/7", "99": "/resources?value=99", "site-023": "/resources?value=site-023",
+		"7": "/versions/7", "v8": "/versions/8", short(deployed.Provenance.Commit): "/versions/7", "99": "/resources?value=99", "site-023": "/resources?value=site-023",
 		r.FailedFile.String(): "/resource?id=", r.FailedFile.AtVersion(6): "/resource?id=", "": "/resources", "deadbeef": "/resources?value=deadbeef",
 	} {
 		w := get(t, h, "/search?"+url.Values{"env": {env}, "q": {text}}.Encode())
@@ -229,8 +363,7 @@ func TestSearch(t *testing.T) {
 
 // The pages of a list hold every row once.
 func TestListsArePagedToTheEnd(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	r, h := rich(t)
 	for _, sort := range []string{"", "?sort=status.desc", "?sort=resource_id_value.asc", "?agent=web0&sort=agent.desc"} {
 		next, seen := "/e/"+r.Production.ID.String()+"/resources"+sort, map[string]bool{}
 		for next != "" {

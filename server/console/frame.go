@@ -10,7 +10,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// frame is what every page has around its content.
+// frame is what a page has around its content.
 type frame struct {
 	Title   string
 	Page    string // which entry of the navigation is current
@@ -22,7 +22,7 @@ type frame struct {
 	Version string
 	Live    bool
 	Search  string
-	Back    string // this page, for forms that return to it
+	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
 }
 
@@ -46,32 +46,28 @@ type envLink struct {
 
 type crumb struct {
 	Text string
-	URL  string // empty for where we are
+	URL  string // empty for the page itself
 	Mono bool
 }
 
-// frame makes the frame of a page; it reads the environments for the switcher.
+// frame returns the frame of a page. It reads the environments for the switcher.
 func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (frame, error) {
 	f := frame{
-		Title: title, Page: page, Assets: c.assets.paths, Version: c.control.ProgramVersion(),
+		Title: title, Page: page, Assets: c.assets.paths, Version: c.program,
 		Live: true, Done: doneTexts[r.URL.Query().Get("done")], Search: r.URL.Query().Get("q"),
 	}
 	query := r.URL.Query()
 	query.Del("done")
 	query.Del("live")
 	f.Back = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-	all, err := c.control.Environments(r.Context())
+	all, err := c.store.Environments(r.Context())
 	if err != nil {
 		return f, err
 	}
 	current, _ := uuid.Parse(r.PathValue("env"))
 	for _, e := range all {
 		l := envLink{
-			Name:    e.Name,
-			Project: e.ProjectName,
-			URL:     envURL(e.ID),
-			Current: e.ID == current,
-			Halted:  e.Halted,
+			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
 		}
 		f.Envs = append(f.Envs, l)
 		if l.Current {
@@ -80,7 +76,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	}
 	if f.Env != nil {
 		f.Bell = &bell{URL: f.Env.URL + "/notifications", On: page == "notifications"}
-		if f.Bell.N, err = c.control.UnreadNotifications(r.Context(), f.Env.ID); err != nil {
+		if f.Bell.N, err = c.store.UnreadNotifications(r.Context(), f.Env.ID); err != nil {
 			return f, err
 		}
 	}
@@ -89,13 +85,11 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		f.Crumbs = append(f.Crumbs, crumb{Text: f.Env.Name, URL: f.Env.URL})
 	}
 	f.Crumbs = append(f.Crumbs, trail...)
-	if len(f.Crumbs) > 0 {
-		f.Crumbs[len(f.Crumbs)-1].URL = ""
-	}
+	f.Crumbs[len(f.Crumbs)-1].URL = ""
 	return f, nil
 }
 
-// ring gives the bell of a page that shows one.
+// ring returns the bell of a page, nil when it shows none.
 func (f frame) ring() *bell { return f.Bell }
 
 // environment finds the environment in the path of a request.
@@ -104,8 +98,8 @@ func (c *console) environment(r *http.Request) (intent.Environment, error) {
 	if err != nil {
 		return intent.Environment{}, fault.New("console", fault.NotFound, "there is no environment "+r.PathValue("env"))
 	}
-	return c.control.Environment(r.Context(), id)
+	return c.store.Environment(r.Context(), id)
 }
 
 // HaltedState is the look of a halted environment.
-func (f frame) HaltedState() state { return state{"paused", "halted"} }
+func (f frame) HaltedState() state { return halted }

@@ -11,10 +11,9 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
 )
 
-// gateCard shows windows and freezes of an environment, and who lets changes through.
+// gateCard shows the windows and freezes of an environment, and the overrides that let changes through.
 type gateCard struct {
 	EnvURL    string
 	Windows   []windowRow
@@ -31,6 +30,7 @@ type overrideRow struct {
 	ID, By, Reason, Agents, Until string
 }
 
+// gatesOf returns the windows and overrides of an environment.
 func (c *console) gatesOf(e intent.Environment) gateCard {
 	card := gateCard{EnvURL: envURL(e.ID)}
 	windows, err := e.Windows()
@@ -43,7 +43,8 @@ func (c *console) gatesOf(e intent.Environment) gateCard {
 	for _, o := range e.Overrides {
 		if o.Lasts(c.now()) {
 			card.Overrides = append(card.Overrides, overrideRow{
-				ID: o.ID.String(), By: o.By, Reason: o.Reason, Agents: strings.Join(o.Agents, ", "), Until: minute(o.Until, "UTC"),
+				ID: o.ID.String(), By: o.By, Reason: o.Reason, Agents: strings.Join(o.Agents, ", "),
+				Until: minute(o.Until, "UTC"),
 			})
 		}
 	}
@@ -76,7 +77,7 @@ func windowRowOf(w *intent.Window, now time.Time) windowRow {
 	return row
 }
 
-// minute shows a time in a zone, to the minute.
+// minute writes a time in a zone, to the minute.
 func minute(t time.Time, zone string) string {
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
@@ -85,7 +86,7 @@ func minute(t time.Time, zone string) string {
 	return t.In(loc).Format("2006-01-02 15:04") + " " + zone
 }
 
-// notesOf says what limits an agent, who paused it and what holds its changes.
+// notesOf says what limits an agent, who paused it, and what holds its changes back.
 func (c *console) notesOf(e intent.Environment, a intent.Agent) (out []string) {
 	if a.Paused && a.PausedAt != nil {
 		out = append(out, "Paused by "+a.PausedBy+" since "+minute(*a.PausedAt, "UTC")+".")
@@ -121,7 +122,7 @@ func (c *console) notesOf(e intent.Environment, a intent.Agent) (out []string) {
 	return out
 }
 
-// agentWide leaves out windows of single resources.
+// agentWide leaves out the windows of single resources.
 func agentWide(ws intent.Windows) (out intent.Windows) {
 	for _, w := range ws {
 		if len(w.Resources) == 0 {
@@ -131,7 +132,7 @@ func agentWide(ws intent.Windows) (out intent.Windows) {
 	return out
 }
 
-// doOverride lets changes through.
+// doOverride lets changes through for some minutes.
 func (c *console) doOverride(r *http.Request, e intent.Environment) (string, error) {
 	get := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	minutes, err := strconv.Atoi(get("minutes"))
@@ -139,28 +140,20 @@ func (c *console) doOverride(r *http.Request, e intent.Environment) (string, err
 		return "", fault.New("console.override", fault.Invalid, "an override lasts 1 to 1440 minutes")
 	}
 	o := intent.Override{By: get("by"), Reason: get("reason"), Until: c.now().Add(time.Duration(minutes) * time.Minute)}
-	for part := range strings.SplitSeq(get("agents"), ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			o.Agents = append(o.Agents, part)
+	for agent := range strings.SplitSeq(get("agents"), ",") {
+		if agent = strings.TrimSpace(agent); agent != "" {
+			o.Agents = append(o.Agents, agent)
 		}
 	}
 	_, err = c.control.Override(r.Context(), e.ID, o)
 	return back(r, envURL(e.ID), "overridden"), err
 }
 
-// doEndOverride ends one before its time.
+// doEndOverride ends an override before its time.
 func (c *console) doEndOverride(r *http.Request, e intent.Environment) (string, error) {
 	id, err := uuid.Parse(r.PostFormValue("id"))
 	if err != nil {
 		return "", fault.New("console.override", fault.Invalid, "this is not the id of an override")
 	}
-	return back(
-			r,
-			envURL(e.ID),
-			"endoverride",
-		), c.control.EndOverride(
-			control.As(r.Context(), "the console", ""),
-			e.ID,
-			id,
-		)
+	return back(r, envURL(e.ID), "endoverride"), c.control.EndOverride(asConsole(r), e.ID, id)
 }

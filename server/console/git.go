@@ -14,19 +14,18 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// gitPage tells how it goes between an environment and its repository, and what
-// became of the newest commits.
+// gitPage shows the state of an environment's repository, and what became of the newest commits.
 type gitPage struct {
 	frame
 	Repository, Branch, Subdir string
 	State                      *gitStateRow
 	Commits                    []gitCommitRow
 	Blocks                     []blockRow
-	CanBack                    bool // something was deployed before
+	CanRollBack                bool // another version was deployed before
 	Follow                     *followView
 }
 
-// blockRow is a commit that a person took back.
+// blockRow is a commit that a person rolled back.
 type blockRow struct {
 	Commit, Full, By, Reason string
 	At                       time.Time
@@ -36,7 +35,7 @@ type gitStateRow struct {
 	State                   state
 	Commit, Message, Advice string
 	Since                   time.Time
-	// Full is the commit that a person can accept; empty: none can be.
+	// Full is the commit that a person can accept; empty when there is none to accept.
 	Full string
 }
 
@@ -50,13 +49,16 @@ type gitCommitRow struct {
 }
 
 var gitStates = map[intent.GitKind]state{
-	intent.GitOK:        {"intended", "in step"},
+	intent.GitOK:        {"intended", "in sync"},
 	intent.GitFailing:   {"failed", "cannot be read"},
 	intent.GitUnsigned:  {"differs", "refused: not signed"},
 	intent.GitRewritten: {"differs", "refused: history rewritten"},
 	intent.GitProtected: {"differs", "refused: not of a protected ref"},
 	intent.GitBlocked:   {"differs", "blocked"},
 }
+
+// shownCommits is how many of the newest commits are listed.
+const shownCommits = 100
 
 func (c *console) git(r *http.Request) (view, error) {
 	e, err := c.environment(r)
@@ -68,23 +70,19 @@ func (c *console) git(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := gitPage{frame: f, Repository: e.Source.URL, Branch: e.Source.Branch, Subdir: e.Source.Subdir}
-	s, err := c.control.GitState(r.Context(), e.ID)
+	s, err := c.store.GitState(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
 	}
 	if s != nil {
 		p.State = &gitStateRow{
-			State:   gitStates[s.Kind],
-			Commit:  short(s.Commit),
-			Message: s.Message,
-			Advice:  s.Advice,
-			Since:   s.Since,
+			State: gitStates[s.Kind], Commit: short(s.Commit), Message: s.Message, Advice: s.Advice, Since: s.Since,
 		}
 		if s.Kind == intent.GitRewritten {
 			p.State.Full = s.Commit
 		}
 	}
-	commits, err := c.control.GitCommits(r.Context(), e.ID)
+	commits, err := c.store.GitCommits(r.Context(), e.ID, shownCommits)
 	if err != nil {
 		return view{}, err
 	}
@@ -94,17 +92,16 @@ func (c *console) git(r *http.Request) (view, error) {
 			row.State = gitStates[s.Kind]
 		}
 		p.Commits = append(p.Commits, row)
-		p.CanBack = p.CanBack || one.Status == intent.VersionRetired
+		p.CanRollBack = p.CanRollBack || one.Status == intent.VersionRetired
 	}
-	blocks, err := c.control.BlockedCommits(r.Context(), e.ID)
+	blocks, err := c.store.GitBlocks(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
 	}
 	for _, b := range blocks {
-		p.Blocks = append(
-			p.Blocks,
-			blockRow{Commit: short(b.Commit), Full: b.Commit, By: b.By, Reason: b.Reason, At: b.At},
-		)
+		p.Blocks = append(p.Blocks, blockRow{
+			Commit: short(b.Commit), Full: b.Commit, By: b.By, Reason: b.Reason, At: b.At,
+		})
 	}
 	following, err := c.control.Following(r.Context(), e.ID)
 	if err != nil {
@@ -112,7 +109,7 @@ func (c *console) git(r *http.Request) (view, error) {
 	}
 	v := view{template: "git"}
 	if p.Follow = followViewOf(f, e, following); p.Follow != nil {
-		v.fragments = []fragment{{"promotion", "promotion", p.Follow.Waits}}
+		v.fragments = []fragment{{"promotion", "promotion", p.Follow.Waiting}}
 	}
 	v.data = p
 	return v, nil
@@ -121,7 +118,8 @@ func (c *console) git(r *http.Request) (view, error) {
 func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {
 	row := gitCommitRow{
 		Commit: c.Revision.Short(), Full: c.Revision.Commit, Subject: c.Revision.Subject, Author: c.Revision.Author,
-		Signer: c.Revision.Signer.Name, SignerKey: c.Revision.Signer.Key, RunURL: runURL(env, c.Compile), When: c.Requested, Version: c.Version,
+		Signer: c.Revision.Signer.Name, SignerKey: c.Revision.Signer.Key, RunURL: runURL(env, c.Compile),
+		When: c.Requested, Version: c.Version,
 	}
 	if c.Version > 0 {
 		row.VersionURL = versionURL(env, c.Version)
@@ -130,9 +128,9 @@ func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {
 	case c.Completed == nil:
 		row.State = state{"deploying", "compiling"}
 	case c.Superseded:
-		row.State = state{"none", "cancelled for a newer one"}
+		row.State = superseded
 	case c.Success != nil && !*c.Success:
-		row.State = state{"failed", "failed"}
+		row.State = failed
 	case c.Held:
 		row.State = state{"waiting", "held"}
 	case c.Status == intent.VersionActive:
@@ -147,25 +145,28 @@ func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {
 	return row
 }
 
-// doAccept lets a commit through that rewrites history.
+// doAccept accepts a commit that rewrites history.
 func (c *console) doAccept(r *http.Request, e intent.Environment) (string, error) {
 	_, err := c.control.AcceptCommit(asPerson(r), e.ID, strings.TrimSpace(r.PostFormValue("commit")))
 	return back(r, envURL(e.ID)+"/git", "accepted"), err
 }
 
-// asPerson is the context of what a form does, with who and why from its fields.
+// asPerson returns the context of what a form does, with the person and the reason from its fields.
 func asPerson(r *http.Request) context.Context {
 	get := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	return control.As(r.Context(), cmp.Or(get("by"), "the console"), get("reason"))
 }
 
-// doUnblock frees a commit that was taken back.
+// asConsole returns the context of what a form does that asks for no name.
+func asConsole(r *http.Request) context.Context { return control.As(r.Context(), "the console", "") }
+
+// doUnblock unblocks a commit that was rolled back.
 func (c *console) doUnblock(r *http.Request, e intent.Environment) (string, error) {
 	_, err := c.control.UnblockCommit(asPerson(r), e.ID, strings.TrimSpace(r.PostFormValue("commit")))
 	return back(r, envURL(e.ID)+"/git", "unblocked"), err
 }
 
-// doRollBack deploys an earlier version again and leads to what is deployed then.
+// doRollBack deploys an earlier version again and leads to the version that is deployed then.
 func (c *console) doRollBack(r *http.Request, e intent.Environment) (string, error) {
 	to := 0
 	if text := r.PostFormValue("version"); text != "" {

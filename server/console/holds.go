@@ -7,7 +7,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// holdView is why a version waits for a person, or was confirmed by one.
+// holdView says why a version waits for a person, or who confirmed it.
 type holdView struct {
 	URL         string // of the version
 	Held        bool
@@ -18,7 +18,7 @@ type holdView struct {
 	Types       []removedType
 	Protected   []removedRow
 	Rows        []removedRow
-	More        int // that Rows leaves out
+	More        int // how many Rows leaves out
 	By, Reason  string
 	At          time.Time
 	CompareURL  string
@@ -34,18 +34,16 @@ type removedRow struct {
 	State   state
 }
 
-// holdOf shows the hold of a version; nil when it had none.
+// holdOf returns the hold of a version, nil when it was never held.
 func holdOf(v intent.Version) *holdView {
 	h := v.Hold
 	if h == nil {
 		return nil
 	}
 	out := &holdView{
-		URL: versionURL(
-			v.Environment,
-			v.Number,
-		), Held: v.Held(), Confirmable: h.Confirmable(), Text: h.Text, Since: h.Since, Number: v.Number,
-		Protected: removedRows(v, h.Protected), Rows: removedRows(v, h.First), More: h.Count() - len(h.First),
+		URL: versionURL(v.Environment, v.Number), Held: v.Held(), Confirmable: h.Confirmable(), Text: h.Text,
+		Since: h.Since, Number: v.Number, Protected: removedRows(v, h.Protected), Rows: removedRows(v, h.First),
+		More: h.Count() - len(h.First),
 	}
 	if h.Before > 0 {
 		out.CompareURL = compareURL(v.Environment, h.Before, v.Number)
@@ -76,14 +74,6 @@ func (c *console) doConfirm(r *http.Request, e intent.Environment) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return versionURL(
-			e.ID,
-			n,
-		) + "?done=confirmed", c.control.Confirm(
-			r.Context(),
-			e.ID,
-			n,
-			r.PostFormValue("by"),
-			r.PostFormValue("reason"),
-		)
+	err = c.control.Confirm(r.Context(), e.ID, n, r.PostFormValue("by"), r.PostFormValue("reason"))
+	return versionURL(e.ID, n) + "?done=confirmed", err
 }

@@ -1,21 +1,20 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/api/apitest"
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A version that is held is seen where people look: on the overview, in the
-// list, and on its page with what goes and the form that confirms it. What is
-// protected has no such form.
-func TestAHeldVersionIsSeenAndConfirmed(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+// A version that is held is seen where people look: on the overview, in the list, and on its own page, which shows what
+// it takes away and the form that confirms it.
+func TestHeldVersionIsSeenAndConfirmed(t *testing.T) {
+	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	page := func(path string, want ...string) string {
 		t.Helper()
@@ -30,16 +29,10 @@ func TestAHeldVersionIsSeenAndConfirmed(t *testing.T) {
 	page("", "Version 9</a>", "waits for a person: it takes away 84 of 204 resources, more than 20%")
 	list := page("/versions", "versions/9#hold")
 	if strings.Contains(list, "/versions/9/release") {
-		t.Error("the list offers to release what is held")
+		t.Error("the list offers to release a version that is held")
 	}
-	page(
-		"/versions/9",
-		"This version is held",
-		"fs::Directory[web01,path=/srv/www/site-120]",
-		"and 64 more",
-		"/versions/9/confirm",
-		"compare?from=7&amp;to=9",
-	)
+	page("/versions/9", "This version is held", "63 fs::File, 17 fs::Directory, 4 web::Site",
+		"fs::Directory[web01,path=/srv/www/site-120]", "/versions/9/confirm", "compare?from=7&amp;to=9")
 	if w := post(h, env+"/versions/9/confirm", url.Values{"by": {"ida"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("confirmed without a reason: %d", w.Code)
 	}
@@ -48,26 +41,43 @@ func TestAHeldVersionIsSeenAndConfirmed(t *testing.T) {
 	if strings.Contains(page(""), "waits for a person") {
 		t.Error("the overview still asks")
 	}
+}
 
-	r = apitest.NewRich(present)
-	h = newConsole(t, r)
-	r.Do(func() {
-		hold := r.Production.Vers[8].Hold
-		hold.Protected, hold.ProtectedCount = []intent.Removed{{ID: r.FailedFile, Purged: true}}, 1
-	})
-	if body := page("/versions/9", "cannot be confirmed", r.FailedFile.String()); strings.Contains(
-		body,
-		"/versions/9/confirm",
-	) {
-		t.Error("what is protected can be confirmed away")
+// A version that takes away a protected resource cannot be confirmed, and its page has no form for it.
+func TestHeldVersionThatTakesAwayWhatIsProtected(t *testing.T) {
+	r, h := rich(t)
+	env := "/e/" + r.Production.ID.String()
+	protect := url.Values{"name": {"protected_resources"}, "value": {"fs::Directory[*site-120]"}}
+	if w := post(h, env+"/settings/set", protect); w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if w := post(h, env+"/versions/9/release", nil); w.Code != http.StatusConflict {
+		t.Errorf("released: %d", w.Code)
+	}
+	body := get(t, h, env+"/versions/9").Body.String()
+	if !strings.Contains(body, "cannot be confirmed") || strings.Contains(body, "/versions/9/confirm") {
+		t.Errorf("a protected resource can be confirmed away:\n%s", body)
 	}
 }
 
-// The bell counts what nobody read, on every page; the list leads to what a
-// notification is about.
-func TestTheBell(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+// The page of a version that takes away very much lists some of it, and says how much more there is.
+func TestHeldVersionThatTakesAwayMuch(t *testing.T) {
+	r, h := rich(t)
+	must(t, r.Store.FinishCompile(t.Context(), r.Running, intent.CompileEnd{At: r.Now()}))
+	number := compileIn(t, r.Server, r.Production.ID, "0ddba11", r.FailedFile)
+	env := "/e/" + r.Production.ID.String()
+	if w := post(h, fmt.Sprintf("%s/versions/%d/release", env, number), nil); w.Code != http.StatusConflict {
+		t.Fatalf("released: %d", w.Code)
+	}
+	body := get(t, h, versionURL(r.Production.ID, number)).Body.String()
+	if !strings.Contains(body, "152 fs::File") || !strings.Contains(body, "and 103 more") {
+		t.Errorf("the page does not say how much goes:\n%s", body)
+	}
+}
+
+// The bell counts the unread notifications, on every page; the list links each to the page that it is about.
+func TestBell(t *testing.T) {
+	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	bell := func() string {
 		body := get(t, h, env+"/resources").Body.String()
@@ -76,39 +86,45 @@ func TestTheBell(t *testing.T) {
 		_, rest, _ = strings.Cut(rest, "Notifications: </span>")
 		return rest
 	}
-	if got := bell(); !strings.HasPrefix(got, "2<") {
-		t.Errorf("the bell says %q", got)
+	unread := 0
+	for _, n := range r.Notices {
+		if !n.Read {
+			unread++
+		}
+	}
+	if got := bell(); unread == 0 || !strings.HasPrefix(got, strconv.Itoa(unread)+"<") {
+		t.Errorf("the bell shows %q", got)
 	}
 	body := get(t, h, env+"/notifications").Body.String()
-	for _, want := range []string{"/runs/" + r.Failed.String(), "/versions/9", "3 times since", "/agents\""} {
+	for _, want := range []string{"/runs/" + r.Failed.String(), "/versions/9", "/agents\""} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the list has no %q", want)
 		}
 	}
 	post(h, env+"/notifications", url.Values{"all": {"yes"}})
 	if got := bell(); !strings.HasPrefix(got, "0<") {
-		t.Errorf("after reading all the bell says %q", got)
+		t.Errorf("after reading all, the bell shows %q", got)
 	}
-	post(h, env+"/notifications", url.Values{"id": {r.Production.Notices[2].ID.String()}, "clear": {"yes"}})
-	if body := get(t, h, env+"/notifications").Body.String(); strings.Contains(body, "Version 9 is held") {
-		t.Error("what was cleared is still listed")
+	held := r.Notices[len(r.Notices)-1]
+	post(h, env+"/notifications", url.Values{"id": {held.ID.String()}, "clear": {"yes"}})
+	if body := get(t, h, env+"/notifications").Body.String(); strings.Contains(body, held.Title) {
+		t.Error("a notification that was cleared is still listed")
 	}
-	if body := get(t, h, env+"/notifications?show=all").Body.String(); !strings.Contains(body, "Version 9 is held") {
-		t.Error("what was cleared cannot be found any more")
+	if body := get(t, h, env+"/notifications?show=all").Body.String(); !strings.Contains(body, held.Title) {
+		t.Error("a notification that was cleared cannot be found any more")
 	}
 }
 
-// An address of the API leads to the page about the same thing, and nothing
-// else leads anywhere.
+// An address of the API leads to the page about the same thing; any other address leads nowhere.
 func TestPagesOfAddresses(t *testing.T) {
-	r := apitest.NewRich(present)
+	r, _ := rich(t)
 	env := r.Production.ID
 	for uri, want := range map[string]string{
 		"/api/v2/compilereport/" + r.Good.String():                  runURL(env, r.Good),
 		"/api/v2/desiredstate/4":                                    versionURL(env, 4),
 		"/api/v2/resource/" + url.PathEscape(r.FailedFile.String()): resourceURL(env, r.FailedFile),
 		"/api/v2/agents":                                            envURL(env) + "/agents",
-		"/api/v2/dryrun/7/" + r.DryRunID.String():                   envURL(env) + "/dryruns/" + r.DryRunID.String(),
+		"/api/v2/dryrun/7/" + r.DryRun.String():                     envURL(env) + "/dryruns/" + r.DryRun.String(),
 		"https://evil.example/":                                     "",
 		"javascript:alert(1)":                                       "",
 		"/api/v2/desiredstate/../../evil":                           "",

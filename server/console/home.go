@@ -31,7 +31,7 @@ type environmentRow struct {
 	LastRun            *runRow
 }
 
-// newEnvironment is what the form holds, without the secrets.
+// newEnvironment holds the fields of the form but the secrets.
 type newEnvironment struct {
 	Project, Name, Repository, Branch, Subdir, GitUser string
 }
@@ -44,7 +44,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 		return view{}, err
 	}
 	p := homePage{frame: f, Form: form, Problem: problem}
-	environments, err := c.control.Environments(r.Context())
+	environments, err := c.store.Environments(r.Context())
 	if err != nil {
 		return view{}, err
 	}
@@ -62,7 +62,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 		}
 		p.List.Rows = append(p.List.Rows, row)
 	}
-	projects, err := c.control.Projects(r.Context())
+	projects, err := c.store.Projects(r.Context())
 	if err != nil {
 		return view{}, err
 	}
@@ -72,7 +72,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
 }
 
-// createEnvironment answers the form of the home page.
+// createEnvironment serves the form of the home page.
 func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	get := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
@@ -93,11 +93,11 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 	c.render(w, r, http.StatusUnprocessableEntity, v)
 }
 
-// makeEnvironment makes the environment, and its project when it is new. With
-// a repository the first compile is asked for too.
+// makeEnvironment makes an environment, and its project when that is new. If the environment has a repository, it asks
+// for the first compile, too.
 func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UUID, error) {
 	ctx := r.Context()
-	projects, err := c.control.Projects(ctx)
+	projects, err := c.store.Projects(ctx)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -114,7 +114,8 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 	}
 	secrets := map[string]string{}
 	for field, name := range map[string]string{
-		"webhook-secret": control.SecretWebhook, "git-username": control.SecretGitUser, "git-password": control.SecretGitPassword,
+		"webhook-secret": control.SecretWebhook, "git-username": control.SecretGitUser,
+		"git-password": control.SecretGitPassword,
 	} {
 		if value := r.PostFormValue(field); value != "" {
 			secrets[name] = value
@@ -151,16 +152,14 @@ type runRow struct {
 	Live             bool
 	Version          int
 	VersionURL       string
-	Merged           bool
+	Merged           bool // a later run answered the request
 }
 
 func (c *console) runRow(run intent.Compile) runRow {
 	row := runRow{
-		URL: runURL(
-			run.Environment,
-			run.ID,
-		), State: runState(run), Trigger: triggerWord(run.Trigger.Type), Message: run.Trigger.Message,
-		Requested: run.Requested, Started: run.Started, Live: run.Started != nil && run.Completed == nil, Merged: run.Substitute != nil,
+		URL: runURL(run.Environment, run.ID), State: runState(run), Trigger: triggerWord(run.Trigger.Type),
+		Message: run.Trigger.Message, Requested: run.Requested, Started: run.Started,
+		Live: run.Started != nil && run.Completed == nil, Merged: run.Substitute != nil,
 	}
 	if run.Revision != nil {
 		row.Commit, row.Subject, row.Author = run.Revision.Short(), run.Revision.Subject, run.Revision.Author
@@ -177,7 +176,7 @@ func (c *console) runRow(run intent.Compile) runRow {
 	return row
 }
 
-// Headline is what a run is called: the commit's subject, else what asked for it.
+// Headline returns the name of a run: the subject of its commit, else what asked for it.
 func (r runRow) Headline() string {
 	switch {
 	case r.Subject != "":
@@ -188,7 +187,7 @@ func (r runRow) Headline() string {
 	return "Compile asked for by " + r.Trigger
 }
 
-// triggerWord says who or what asked, for people.
+// triggerWord says who or what asked for a compile.
 func triggerWord(kind string) string {
 	switch kind {
 	case "webhook":
@@ -208,7 +207,7 @@ func triggerWord(kind string) string {
 	case "rollback":
 		return "a rollback"
 	case "unblock":
-		return "somebody who freed a commit"
+		return "somebody who unblocked a commit"
 	case "schedule":
 		return "the schedule"
 	case "":

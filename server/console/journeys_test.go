@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,49 +13,49 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"ordain.dev/ordain/api/apitest"
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/servertest"
 )
 
-func liveRich(t *testing.T) (*apitest.Rich, http.Handler) {
-	r := apitest.NewRich(time.Now())
-	return r, newConsole(t, r, func(c *Config) { c.Now = time.Now; c.Pace = 20 * time.Millisecond })
+// liveRich returns a server with a history, and a console of it whose pages follow events quickly.
+func liveRich(t *testing.T) (*servertest.Rich, http.Handler) {
+	return rich(t, func(c *Config) { c.Pace = 20 * time.Millisecond })
 }
 
-// Someone watches a run. Output arrives and steps change, but nothing that
-// they hold moves: the fold that they opened stays open, the one they closed
-// stays closed, the focus stays, a log at its end follows, a log that was
-// scrolled up does not.
+// Someone watches a run. Output arrives and steps change, but the page does not move under them: the fold that they
+// opened stays open, the one that they closed stays closed, the focus stays, a log that was at its end follows, and a
+// log that was scrolled up does not.
 func TestJourneyWatchingARun(t *testing.T) {
 	r, h := liveRich(t)
+	ctx, stage := t.Context(), installing(t, r)
+	print := func(text string) {
+		must(t, r.Store.AppendStage(ctx, stage, text, ""))
+		moved(r, bus.Compile)
+	}
+	print(strings.Repeat("a line of the installation\n", 200))
 	b := browse(t, h)
 	b.look(1280, 900, "light")
-	moved := bus.Event{Environment: r.Production.ID, Topic: bus.Compile, ID: r.Running.String()}
-	r.Do(func() { runIn(r).Stages[3].Output = strings.Repeat("a line of the installation\n", 200) })
 	b.open("/e/" + r.Production.ID.String() + "/runs/" + r.Running.String())
 	b.until(`document.getElementById('live').textContent === 'Live'`)
 	b.do(chromedp.Click(chromedp.CSS("#step-fetched summary")))
 	b.until(`document.querySelector('#step-fetched details').open`)
-	eval[bool](
-		b,
-		`(log => { log.scrollTop = log.scrollHeight; log.focus(); return true })(document.querySelector('#step-installed .log'))`,
-	)
-	r.Do(func() { runIn(r).Stages[3].Output += "the newest line\n" }, moved)
-	b.until(`document.querySelector('#step-installed .log').textContent.includes('the newest line')`)
-	if !eval[bool](
-		b,
-		`(log => log.scrollTop + log.clientHeight > log.scrollHeight - 24)(document.querySelector('#step-installed .log'))`,
-	) {
+	const log = `document.querySelector('#step-installed .log')`
+	eval[bool](b, `(log => { log.scrollTop = log.scrollHeight; log.focus(); return true })(`+log+`)`)
+	print("the newest line\n")
+	b.until(log + `.textContent.includes('the newest line')`)
+	if !eval[bool](b, `(log => log.scrollTop + log.clientHeight > log.scrollHeight - 24)(`+log+`)`) {
 		t.Error("a log at its end does not follow")
 	}
-	if !eval[bool](b, `document.activeElement === document.querySelector('#step-installed .log')`) {
+	if !eval[bool](b, `document.activeElement === `+log) {
 		t.Error("the focus was stolen")
 	}
-	eval[bool](b, `(document.querySelector('#step-installed .log').scrollTop = 40, true)`)
-	r.Do(func() { runIn(r).Stages[3].Output += "one more line\n" }, moved)
-	b.until(`document.querySelector('#step-installed .log').textContent.includes('one more line')`)
-	if top := eval[int](b, `document.querySelector('#step-installed .log').scrollTop`); top != 40 {
+	eval[bool](b, `(`+log+`.scrollTop = 40, true)`)
+	print("one more line\n")
+	b.until(log + `.textContent.includes('one more line')`)
+	if top := eval[int](b, log+`.scrollTop`); top != 40 {
 		t.Errorf("a log that was scrolled up jumped to %d", top)
 	}
 	if !eval[bool](b, `document.querySelector('#step-fetched details').open`) {
@@ -62,12 +63,9 @@ func TestJourneyWatchingARun(t *testing.T) {
 	}
 	b.do(chromedp.Click(chromedp.CSS("#step-installed summary")))
 	b.until(`!document.querySelector('#step-installed details').open`)
-	now := time.Now()
-	r.Do(func() {
-		run := runIn(r)
-		run.Stages[3].Completed, run.Stages[3].ReturnCode = &now, new(1)
-		run.Completed, run.Success = &now, new(false)
-	}, moved)
+	must(t, r.Store.FinishStage(ctx, stage, "uv pip install", 1, r.Now()))
+	must(t, r.Store.FinishCompile(ctx, r.Running, intent.CompileEnd{At: r.Now()}))
+	moved(r, bus.Compile)
 	b.until(`document.querySelector('#run-head .state').textContent.trim() === 'failed'`)
 	b.until(`document.querySelector('#step-installed').classList.contains('s-failed')`)
 	b.until(`document.querySelector('#step-compiled .step-state').textContent === 'not reached'`)
@@ -77,8 +75,8 @@ func TestJourneyWatchingARun(t *testing.T) {
 	b.accessible("a run that was watched")
 }
 
-// Someone uses only the keyboard: skips to the content, searches for a
-// version, switches the environment, pauses an agent.
+// Someone uses only the keyboard: skips to the content, searches for a version, switches the environment, and pauses
+// an agent.
 func TestJourneyByKeyboard(t *testing.T) {
 	r, h := liveRich(t)
 	b := browse(t, h)
@@ -92,9 +90,10 @@ func TestJourneyByKeyboard(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.activeElement.id === 'content'`)
 	// As one event, so that the page may keep the character from being typed.
-	if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+		Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/",
+	})
+	must(t, err)
 	b.until(`document.activeElement.id === 'search' && document.activeElement.value === ''`)
 	b.do(chromedp.KeyEvent("v7"), chromedp.KeyEvent(kb.Enter))
 	b.until(`location.pathname.endsWith('/versions/7') && document.readyState === 'complete'`)
@@ -103,29 +102,33 @@ func TestJourneyByKeyboard(t *testing.T) {
 	b.until(`document.querySelector('.switcher').open`)
 	b.do(chromedp.KeyEvent(kb.Escape))
 	b.until(`!document.querySelector('.switcher').open && document.activeElement.tagName === 'SUMMARY'`)
-	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab))
+	b.do(chromedp.KeyEvent(kb.Enter))
+	for range 3 { // production, sandbox, staging
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
 	if got := eval[string](b, `document.activeElement.textContent`); !strings.Contains(got, "staging") {
-		t.Errorf("the second environment is %q", got)
+		t.Errorf("the third environment is %q", got)
 	}
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.title.startsWith('staging')`)
 	b.open(env + "/agents")
-	eval[bool](
-		b,
-		`([...document.querySelectorAll('main button')].find(x => x.textContent === 'Pause web03').focus(), true)`,
-	)
+	eval[bool](b, `([...document.querySelectorAll('main button')].find(x => x.textContent === 'Pause web03').focus(), true)`)
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelector('.banner.done')?.textContent === 'The agent is paused.'`)
-	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "pause web03" {
-		t.Errorf("%v", verbs)
+	agents, err := r.Store.Agents(t.Context(), r.Production.ID, intent.ListQuery{
+		Filters: map[string][]string{"name": {"web03"}},
+	})
+	must(t, err)
+	if !agents.Items[0].Paused {
+		t.Error("the agent is not paused")
 	}
 }
 
-// Someone makes an environment, sees it empty, and sees its first compile
-// appear by itself.
+// Someone makes an environment, sees it empty, and sees its first compile appear by itself.
 func TestJourneyANewEnvironment(t *testing.T) {
-	c := apitest.New()
-	b := browse(t, newConsole(t, c, func(cfg *Config) { cfg.Now = time.Now }))
+	s := servertest.New(t, servertest.Present)
+	ctx := t.Context()
+	b := browse(t, newConsole(t, s))
 	b.look(390, 844, "light")
 	b.open("/")
 	b.accessible("the console of a new server")
@@ -138,20 +141,18 @@ func TestJourneyANewEnvironment(t *testing.T) {
 	b.until(`document.querySelector('.banner.done')?.textContent === 'The environment was created.'`)
 	b.until(`document.querySelector('.sentence').textContent === 'A compile is waiting to start.'`)
 	b.until(`document.getElementById('live').textContent === 'Live'`)
-	env := c.Envs[0]
-	if env.Secrets["webhook"] != "quite secret" {
-		t.Errorf("secrets: %v", env.Secrets)
+	all, err := s.Store.Environments(ctx)
+	must(t, err)
+	env := all[0].ID
+	if names, err := s.Control.SecretNames(ctx, env); err != nil || !slices.Equal(names, []string{"webhook"}) {
+		t.Errorf("secrets: %v %v", names, err)
 	}
-	now := time.Now()
-	c.Do(func() {
-		env.Runs[0].Started = &now
-		env.Runs[0].Revision = &intent.Revision{
-			Commit:  "0123456789abcdef0123456789abcdef01234567",
-			Branch:  "main",
-			Author:  "Ida",
-			Subject: "First <commit>",
-		}
-	}, bus.Event{Environment: env.ID, Topic: bus.Compile})
+	run, err := s.Store.StartCompile(ctx, env, s.Now())
+	must(t, err)
+	must(t, s.Store.SetCompileRevision(ctx, run.ID, intent.Revision{
+		Commit: "0123456789abcdef0123456789abcdef01234567", Branch: "main", Author: "Ida", Subject: "First <commit>",
+	}))
+	s.Bus.Publish(bus.Event{Environment: env, Topic: bus.Compile})
 	b.until(`document.querySelector('#latest')?.textContent.includes('First <commit>')`)
 	b.until(`document.querySelector('.sentence').textContent === 'The first compile is running.'`)
 	b.accessible("an environment with its first run")
@@ -160,6 +161,7 @@ func TestJourneyANewEnvironment(t *testing.T) {
 // Without script everything can be read and done.
 func TestJourneyWithoutScript(t *testing.T) {
 	r, h := liveRich(t)
+	r.Start(t)
 	b := browse(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".js") {
 			http.NotFound(w, r) // as a filter on the way, or a script that is switched off
@@ -178,8 +180,8 @@ func TestJourneyWithoutScript(t *testing.T) {
 	if text := eval[string](b, `document.getElementById('live').textContent`); text != "" {
 		t.Errorf("the script ran: %q", text)
 	}
-	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "deploy "+r.FailedFile.String() {
-		t.Errorf("%v", verbs)
+	if told := r.Told(); !slices.Contains(told, "deploy full=true [] ["+r.FailedFile.String()+"]") {
+		t.Errorf("%v", told)
 	}
 }
 
@@ -190,17 +192,7 @@ func TestJourneyLargeText(t *testing.T) {
 	b.look(320, 640, "light")
 	for name, path := range paths(r) {
 		b.open(path)
-		if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-			t.Errorf(
-				"%s is %d px too wide: %s",
-				name,
-				over,
-				eval[string](
-					b,
-					`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`,
-				),
-			)
-		}
+		b.fits(name)
 	}
 }
 
@@ -231,15 +223,14 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// Someone waits for a commit to be promoted: the page shows which gates hold,
-// a gate opens by itself, they approve exactly this commit, and see it promoted.
+// Someone waits for a commit to be promoted: the page shows which gates hold it; a gate opens by itself; they approve
+// exactly this commit, and see it promoted.
 func TestJourneyAPromotion(t *testing.T) {
 	r, h := liveRich(t)
+	ctx := t.Context()
 	b := browse(t, h)
 	b.look(1280, 900, "light")
-	waiting := func() *intent.Promotion { return r.Production.Follow.Waiting() }
-	commit, moved := waiting().Commit, bus.Event{Environment: r.Production.ID, Topic: bus.Promotion}
-	env := "/e/" + r.Production.ID.String()
+	commit, env := r.Waiting.Commit, "/e/"+r.Production.ID.String()
 	gate := func(text string) string {
 		return `[...document.querySelectorAll('#promotion li')].find(x => x.textContent.includes('` + text + `'))?.textContent`
 	}
@@ -250,14 +241,10 @@ func TestJourneyAPromotion(t *testing.T) {
 	b.until(gate("approval of this commit") + `.includes('holds')`)
 	b.until(gate("soak until") + `.includes('holds')`)
 	b.do(chromedp.SendKeys(chromedp.CSS("#promote-by"), "ida"))
-	r.Do(func() {
-		for i := range waiting().Gates {
-			if g := &waiting().Gates[i]; g.Gate != intent.GateApproval {
-				g.Open, g.Text = true, "it is "+string(g.Gate)
-			}
-		}
-	}, moved)
-	b.until(gate("it is soak") + `.includes('open')`)
+	r.SetClock(r.Now().Add(10 * time.Minute))
+	judge(t, r)
+	moved(r, bus.Promotion)
+	b.until(gate("soak") + `.includes('open')`)
 	if got := eval[string](b, `document.querySelector('#promote-by').value`); got != "ida" {
 		t.Errorf("what was typed became %q", got)
 	}
@@ -266,23 +253,39 @@ func TestJourneyAPromotion(t *testing.T) {
 		chromedp.Click(chromedp.CSS(`button[formaction$="/promote/approve"]`)),
 	)
 	b.until(`document.querySelector('.banner.done') !== null && document.readyState === 'complete'`)
-	if verbs := r.Verbs(); len(verbs) != 1 || verbs[0] != "approve promotion "+commit {
-		t.Errorf("%q", verbs)
+	following, err := r.Control.Following(ctx, r.Production.ID)
+	must(t, err)
+	if a := following.Waiting().Approved; a == nil || a.By != "ida" || a.Reason != "it looks well" {
+		t.Errorf("approved: %+v", a)
 	}
 	if eval[bool](b, `document.querySelector('button[formaction$="/promote/approve"]') !== null`) {
 		t.Error("it can be approved again")
 	}
 	b.accessible("a promotion that was approved")
 	b.until(`document.getElementById('live').textContent === 'Live'`)
-	r.Do(func() {
-		now, yes, p := time.Now(), true, waiting()
-		p.State, p.Ended, p.Compile, p.Made, p.Success = intent.PromotionPromoted, &now, &r.Good, 8, &yes
-		r.Production.Follow.Idle = "production has what staging has"
-	}, moved)
-	b.until(`document.querySelector('#promotion').textContent.includes('production has what staging has')`)
+	makeCompliant(t, r)
+	judge(t, r)
+	moved(r, bus.Promotion)
+	b.until(`document.querySelector('#promotion').textContent.includes('Nothing waits')`)
 	b.open(env + "/git")
-	b.until(
-		`[...document.querySelectorAll('tr')].some(x => x.textContent.includes('` + commit[:7] + `') && x.textContent.includes('promoted') && x.querySelector('a[href$="/versions/8"]'))`,
-	)
+	b.until(`[...document.querySelectorAll('tr')].some(x => x.textContent.includes('` + commit[:7] + `') &&
+		x.textContent.includes('promoted, compiling'))`)
 	b.accessible("a commit that was promoted")
+}
+
+// makeCompliant records that all resources of staging are as intended.
+func makeCompliant(t *testing.T, r *servertest.Rich) {
+	t.Helper()
+	states, err := r.Store.States(t.Context(), r.Staging.ID)
+	must(t, err)
+	at := r.Now()
+	var done []intent.FinishedAction
+	for _, s := range states {
+		s.Compliance = intent.Compliant
+		done = append(done, intent.FinishedAction{State: s, Action: intent.Action{
+			ID: uuid.New(), Environment: r.Staging.ID, Kind: intent.ActionDeploy, Resource: s.ID, Version: s.LastDeployed,
+			Started: at, Finished: &at, Status: intent.StatusDeployed,
+		}})
+	}
+	must(t, r.Store.FinishActions(t.Context(), r.Staging.ID, done))
 }

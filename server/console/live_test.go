@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"ordain.dev/ordain/api/apitest"
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/servertest"
 )
 
 // message is one message of a stream.
@@ -73,7 +75,7 @@ func listen(t *testing.T, server *httptest.Server, path string) *listener {
 	return l
 }
 
-// until reads messages up to one that is wanted, and gives all it read.
+// until reads messages up to the first that is wanted, and returns all that it read.
 func (l *listener) until(wanted func(message) bool) (all []message) {
 	l.t.Helper()
 	deadline := time.After(10 * time.Second)
@@ -88,7 +90,7 @@ func (l *listener) until(wanted func(message) bool) (all []message) {
 				return all
 			}
 		case <-deadline:
-			l.t.Fatalf("what was waited for never came; %d messages did", len(all))
+			l.t.Fatalf("none of %d messages is the one that was waited for", len(all))
 		}
 	}
 }
@@ -100,40 +102,44 @@ func fragmentWith(id, text string) func(message) bool {
 	}
 }
 
-func serve(t *testing.T, c Control, change ...func(*Config)) *httptest.Server {
+// live returns a server with a history, and a console of it that is served over HTTP and updates its pages at once.
+func live(t *testing.T, change ...func(*Config)) (*servertest.Rich, *httptest.Server) {
 	t.Helper()
-	server := httptest.NewServer(
-		newConsole(t, c, append([]func(*Config){func(cfg *Config) { cfg.Pace = time.Millisecond }}, change...)...),
-	)
+	r, h := rich(t, append([]func(*Config){func(cfg *Config) { cfg.Pace = time.Millisecond }}, change...)...)
+	server := httptest.NewServer(h)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return server
+	return r, server
 }
 
-// runIn finds a run to change.
-func runIn(r *apitest.Rich) *apitest.Run {
-	for i := range r.Production.Runs {
-		if r.Production.Runs[i].ID == r.Running {
-			return &r.Production.Runs[i]
-		}
+// moved publishes that something of production moved.
+func moved(r *servertest.Rich, topic bus.Topic) {
+	r.Bus.Publish(bus.Event{Environment: r.Production.ID, Topic: topic})
+}
+
+// installing returns the stage of the running compile that installs modules.
+func installing(t *testing.T, r *servertest.Rich) intent.CompileID {
+	t.Helper()
+	_, stages, err := r.Store.Compile(t.Context(), r.Running)
+	must(t, err)
+	last := stages[len(stages)-1]
+	if last.Name != intent.StageInstall || last.Completed != nil {
+		t.Fatalf("the running compile is at %s", last.Name)
 	}
-	panic("no running compile")
+	return last.ID
 }
 
-// A run is watched from the middle to its end: first everything as it is,
-// then only the steps that move, in the order in which they do.
+// A stream of a running compile begins with the whole page, and goes on with the steps that move, in their order, to
+// the end of the run.
 func TestARunIsWatchedToItsEnd(t *testing.T) {
-	r := apitest.NewRich(present)
-	server := serve(t, r)
+	r, server := live(t)
+	ctx, stage := t.Context(), installing(t, r)
 	l := listen(t, server, "/e/"+r.Production.ID.String()+"/runs/"+r.Running.String()+"?live=1")
 	first := l.until(fragmentWith("step-deployed", "not yet"))
 	if len(first) < 10 || !strings.Contains(first[0].data, `id="run-head"`) {
-		t.Fatalf("a stream begins with the whole page: %d messages", len(first))
+		t.Fatalf("the stream does not begin with the whole page: %d messages", len(first))
 	}
-	moved := bus.Event{Environment: r.Production.ID, Topic: bus.Compile, ID: r.Running.String()}
-	r.Do(func() {
-		stage := &runIn(r).Stages[3]
-		stage.Output += "<b>Prepared 3 packages</b>\n"
-	}, moved)
+	must(t, r.Store.AppendStage(ctx, stage, "<b>Prepared 3 packages</b>\n", ""))
+	moved(r, bus.Compile)
 	second := l.until(fragmentWith("step-installed", "Prepared 3 packages"))
 	if !strings.Contains(second[len(second)-1].data, "&lt;b&gt;Prepared") {
 		t.Error("output became markup")
@@ -143,17 +149,14 @@ func TestARunIsWatchedToItsEnd(t *testing.T) {
 			t.Error("a step that did not move was sent again")
 		}
 	}
-	r.Do(func() {
-		run := runIn(r)
-		run.Stages[3].Completed, run.Stages[3].ReturnCode = new(present), new(0)
-		run.Stages = append(
-			run.Stages,
-			intent.Stage{ID: r.Good, Name: intent.StageCompile, Command: "ordain compile", Started: present},
-		)
-	}, moved)
+	must(t, r.Store.FinishStage(ctx, stage, "uv pip install -r requirements.txt", 0, r.Now()))
+	must(t, r.Store.StartStage(ctx, intent.Stage{
+		ID: uuid.New(), Compile: r.Running, Name: intent.StageCompile, Started: r.Now(),
+	}))
+	moved(r, bus.Compile)
 	third := l.until(fragmentWith("step-compiled", "running"))
 	if done := fragmentWith("step-installed", "done"); !done(third[0]) {
-		t.Errorf("the step before comes first: %v", third[0])
+		t.Errorf("the step before does not come first: %v", third[0])
 	}
 	last := 0
 	for _, m := range append(append(first, second...), third...) {
@@ -165,18 +168,18 @@ func TestARunIsWatchedToItsEnd(t *testing.T) {
 	}
 }
 
-// A burst of events is one update, and events of other environments are none.
-func TestBurstsAreMergedAndStrangersIgnored(t *testing.T) {
-	r := apitest.NewRich(present)
-	server := serve(t, r, func(c *Config) { c.Pace = 50 * time.Millisecond })
+// A burst of events becomes one update; events of other environments become none.
+func TestBurstsBecomeOneUpdate(t *testing.T) {
+	r, server := live(t, func(c *Config) { c.Pace = 50 * time.Millisecond })
 	l := listen(t, server, "/e/"+r.Production.ID.String()+"?live=1")
 	l.until(fragmentWith("latest", "running"))
+	run, _, err := r.Store.Compile(t.Context(), r.Running)
+	must(t, err)
 	for n := range 500 {
-		r.Do(
-			func() { runIn(r).Revision.Subject = "Subject " + strconv.Itoa(n) },
-			bus.Event{Environment: r.Production.ID, Topic: bus.Compile},
-		)
-		r.Do(func() {}, bus.Event{Environment: r.Staging.ID, Topic: bus.Compile})
+		run.Revision.Subject = "Subject " + strconv.Itoa(n)
+		must(t, r.Store.SetCompileRevision(t.Context(), r.Running, *run.Revision))
+		moved(r, bus.Compile)
+		r.Bus.Publish(bus.Event{Environment: r.Staging.ID, Topic: bus.Compile})
 	}
 	updates := 0
 	for _, m := range l.until(fragmentWith("latest", "Subject 499")) {
@@ -189,33 +192,32 @@ func TestBurstsAreMergedAndStrangersIgnored(t *testing.T) {
 	}
 }
 
-// A browser that comes back gets everything again, whatever it had.
-func TestAReconnectSendsEverything(t *testing.T) {
-	r := apitest.NewRich(present)
-	server := serve(t, r)
+// A browser that reconnects gets the whole page again, whatever it had.
+func TestReconnectSendsEverything(t *testing.T) {
+	r, server := live(t)
 	path := "/e/" + r.Production.ID.String() + "/agents?live=1"
 	l := listen(t, server, path)
 	l.until(fragmentWith("agentlist", "web01"))
 	l.cancel()
-	r.Do(func() { r.Production.AgentList[0].Paused = true })
+	must(t, r.Control.PauseAgent(t.Context(), r.Production.ID, "web01", true))
 	listen(t, server, path).until(fragmentWith("agentlist", "Unpause<span class=\"hidden\"> web01"))
 }
 
-// A quiet stream says that it lives; too many streams are refused; a page
-// that is gone says so.
+// A quiet stream sends heartbeats, and streams above the limit are refused.
 func TestStreamsAreBounded(t *testing.T) {
-	r := apitest.NewRich(present)
-	server := serve(t, r, func(c *Config) { c.Heartbeat = 5 * time.Millisecond; c.MaxStreams = 1 })
+	_, server := live(t, func(c *Config) { c.Heartbeat = 5 * time.Millisecond; c.MaxStreams = 1 })
 	l := listen(t, server, "/?live=1")
 	l.until(func(m message) bool { return m.comment })
 	if second := listen(t, server, "/?live=1"); second.code != http.StatusServiceUnavailable {
 		t.Errorf("a second stream: %d", second.code)
 	}
-	other := serve(t, r)
-	gone := listen(t, other, "/e/"+r.Staging.ID.String()+"?live=1")
-	gone.until(fragmentWith("summary", ""))
-	if err := r.DeleteEnvironment(t.Context(), r.Staging.ID); err != nil {
-		t.Fatal(err)
-	}
-	gone.until(func(m message) bool { return m.event == "gone" })
+}
+
+// The stream of a page whose subject is deleted tells the browser so.
+func TestStreamOfADeletedEnvironment(t *testing.T) {
+	r, server := live(t)
+	l := listen(t, server, "/e/"+r.Sandbox.ID.String()+"?live=1")
+	l.until(fragmentWith("summary", ""))
+	must(t, r.Control.DeleteEnvironment(t.Context(), r.Sandbox.ID))
+	l.until(func(m message) bool { return m.event == "gone" })
 }

@@ -11,19 +11,20 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// bell leads to the notifications of an environment.
+// bell links to the notifications of an environment.
 type bell struct {
 	N   int // unread
 	URL string
-	On  bool // its page is shown
+	On  bool // the page shown is that of the notifications
 }
 
-// notificationsPage lists what people should hear of.
+// notificationsPage lists the notifications of an environment.
 type notificationsPage struct {
 	frame
-	All  bool // also what was read
+	All  bool // cleared ones, too
 	List notificationTable
 }
 
@@ -33,7 +34,7 @@ type notificationTable struct {
 	Rows   []notificationRow
 	Pager  pager
 	All    bool
-	Unread bool // some row is
+	Unread bool // there are unread ones
 }
 
 type notificationRow struct {
@@ -50,11 +51,9 @@ type notificationRow struct {
 }
 
 var severityStates = map[intent.Severity]state{
-	intent.SeverityError: {
-		"failed",
-		"error",
-	}, intent.SeverityWarning: {"differs", "warning"}, intent.SeveritySuccess: {"intended", "success"},
-	intent.SeverityInfo: {"none", "info"}, intent.SeverityMessage: {"none", "message"},
+	intent.SeverityError: {"failed", "error"}, intent.SeverityWarning: {"differs", "warning"},
+	intent.SeveritySuccess: {"intended", "success"}, intent.SeverityInfo: {"none", "info"},
+	intent.SeverityMessage: {"none", "message"},
 }
 
 func (c *console) notifications(r *http.Request) (view, error) {
@@ -67,39 +66,31 @@ func (c *console) notifications(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := notificationsPage{frame: f, All: r.URL.Query().Get("show") == "all"}
-	q := intent.ListQuery{Limit: perPage, Sort: "last", Desc: true, Filters: map[string][]string{"cleared": {"false"}}}
-	keep := url.Values{}
+	l := listingOf(r, store.NotificationList, envURL(e.ID)+"/notifications")
+	l.query.Sort = "last"
 	if p.All {
-		keep.Set("show", "all")
-		q.Filters = nil
+		l.keep.Set("show", "all")
+	} else {
+		l.query.Filters["cleared"] = []string{"false"}
 	}
-	bounds(r.URL.Query(), &q)
-	page, err := c.control.Notifications(r.Context(), e.ID, q)
+	page, err := c.store.Notifications(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
 	}
 	p.List = notificationTable{EnvURL: envURL(e.ID), Back: f.Back, All: p.All, Unread: f.Bell != nil && f.Bell.N > 0}
 	for _, n := range page.Items {
 		p.List.Rows = append(p.List.Rows, notificationRow{
-			ID: n.ID, State: severityStates[n.Severity], Title: n.Title, URL: pageOf(e.ID, n.URI), Message: n.Message, Long: isLong(n.Message),
-			Last: n.Last, Created: n.Created, Times: n.Times, Read: n.Read,
+			ID: n.ID, State: severityStates[n.Severity], Title: n.Title, URL: pageOf(e.ID, n.URI), Message: n.Message,
+			Long: isLong(n.Message), Last: n.Last, Created: n.Created, Times: n.Times, Read: n.Read,
 		})
 	}
-	p.List.Pager = paging(
-		envURL(e.ID)+"/notifications",
-		keep,
-		q,
-		page,
-		func(n intent.Notification) (string, string) { return stamp(n.Last), n.ID.String() },
-	)
+	p.List.Pager = pagerOf(l, page, func(n intent.Notification) (string, string) { return stamp(n.Last), n.ID.String() })
 	return view{
-		template:  "notifications",
-		data:      p,
-		fragments: []fragment{{"notificationlist", "notificationlist", p.List}},
+		template: "notifications", data: p, fragments: []fragment{{"notificationlist", "notificationlist", p.List}},
 	}, nil
 }
 
-// pageOf gives the page about what the API addresses; empty when there is none.
+// pageOf returns the address of the page about what an address of the API names; empty when there is none.
 func pageOf(env uuid.UUID, uri string) string {
 	path, found := strings.CutPrefix(uri, "/api/v2/")
 	if !found {

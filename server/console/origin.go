@@ -7,16 +7,16 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// origin says who decided the value of an attribute.
+// origin says what set the value of an attribute.
 type origin struct {
-	Words  string // set, default …
-	Place  place  // empty when nobody set it
+	Words  string // how: set, default …
+	Place  place  // empty when nothing set it
 	Source string
-	Commit *who
+	Commit *lineAuthor
 	Via    []via
 }
 
-// place is file:line, in the parts between which a narrow column may break it.
+// place is file:line, in pieces between which a narrow column may break it.
 type place []string
 
 func placeOf(p provenance.Place) place {
@@ -26,69 +26,62 @@ func placeOf(p provenance.Place) place {
 	return strings.SplitAfter(p.File+":"+strconv.Itoa(p.Line), "/")
 }
 
-// who committed a line.
-type who struct {
+// lineAuthor is who committed a line, and in which commit.
+type lineAuthor struct {
 	Short, Author, Subject string
 	Uncommitted            bool
 }
 
-func whoOf(c *provenance.Commit) *who {
+func lineAuthorOf(c *provenance.Commit) *lineAuthor {
 	if c == nil {
 		return nil
 	}
-	return &who{Short: short(c.ID), Author: c.Author, Subject: c.Subject, Uncommitted: c.Uncommitted}
+	return &lineAuthor{Short: short(c.ID), Author: c.Author, Subject: c.Subject, Uncommitted: c.Uncommitted}
 }
 
 // via is one step on the way to the statement that set a value.
 type via struct {
 	Text   string
 	Place  place
-	Commit *who
+	Commit *lineAuthor
 }
 
-// originOf tells of the statement that set an attribute. A list that several
-// statements filled is told of by the first.
+// originOf returns the statement that set an attribute. Of the statements that filled a list, it is the first.
 func originOf(f provenance.Field) *origin {
 	if len(f.Settings) == 0 {
 		return nil
 	}
 	s := f.Settings[0]
 	o := &origin{
-		Words:  settingWords(s),
-		Source: strings.TrimSpace(s.Source),
-		Place:  placeOf(s.Place),
-		Commit: whoOf(s.Commit),
+		Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place), Commit: lineAuthorOf(s.Commit),
 	}
 	for _, input := range s.Inputs {
 		for _, from := range input.Settings {
 			if from.File != "" {
-				o.Via = append(o.Via, via{input.Name + " was set at", placeOf(from.Place), whoOf(from.Commit)})
+				o.Via = append(o.Via, via{input.Name + " was set at", placeOf(from.Place), lineAuthorOf(from.Commit)})
 			}
 		}
 	}
 	for _, step := range s.Steps {
-		o.Via = append(
-			o.Via,
-			via{
-				"in " + step.Implementation + " of " + step.Instance + ", made at",
-				placeOf(step.Made),
-				whoOf(step.MadeCommit),
-			},
-		)
+		o.Via = append(o.Via, via{
+			"in " + step.Implementation + " of " + step.Instance + ", made at",
+			placeOf(step.Made), lineAuthorOf(step.MadeCommit),
+		})
 	}
 	return o
 }
 
 // settingWords says how a value was set.
 func settingWords(s provenance.Setting) string {
-	words := map[provenance.Kind]string{
-		provenance.Default: "default at", provenance.Function: "computed by " + s.Plugin + " at", provenance.Unset: "nobody set it",
-	}[s.Kind]
 	switch {
-	case words != "":
-		return words
+	case s.Kind == provenance.Default:
+		return "default at"
+	case s.Kind == provenance.Function:
+		return "computed by " + s.Plugin + " at"
+	case s.Kind == provenance.Unset:
+		return "never set"
 	case s.Plugin != "":
-		return "set to what " + s.Plugin + " gave, at"
+		return "set to what " + s.Plugin + " returned, at"
 	case s.Implied:
 		return "set from the other side at"
 	}

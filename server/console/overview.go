@@ -15,7 +15,6 @@ type overviewPage struct {
 	Problems problems
 	Chart    chart
 	Latest   runTable
-	Hook     string // what to run when nothing happened yet
 }
 
 // summary is an environment in one sentence and one bar.
@@ -31,9 +30,9 @@ type summary struct {
 	When    *time.Time
 	Bar     bar
 	Runs    []runRow
-	Behind  *runRow      // the newest run, when it failed: what is deployed is older than what is committed
+	Behind  *runRow      // the newest run, when it failed: the deployed commit is not the newest
 	Held    []versionRow // versions that wait for a person
-	Bound   bool
+	Bound   bool         // to a repository
 	Halted  bool
 	HeldBy  string // who halted it and when
 	Gates   gateCard
@@ -66,7 +65,7 @@ type runTable struct {
 	Empty  string
 }
 
-// problemRows is how many of them the home of an environment shows.
+// problemRows is how many such resources the overview shows.
 const problemRows = 12
 
 func (c *console) overview(r *http.Request) (view, error) {
@@ -93,7 +92,7 @@ func (c *console) overview(r *http.Request) (view, error) {
 	}}, nil
 }
 
-// summary says in one sentence how an environment is.
+// summary reads the state of an environment.
 func (c *console) summary(r *http.Request, e intent.Environment) (summary, error) {
 	ctx := r.Context()
 	s := summary{Bound: e.Source.URL != "", EnvURL: envURL(e.ID), Halted: e.Halted}
@@ -101,30 +100,26 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 	if e.Halted && e.HaltedAt != nil {
 		s.HeldBy = "Halted by " + e.HaltedBy + " since " + minute(*e.HaltedAt, "UTC") + "."
 	}
-	counts, err := c.control.ResourceCounts(ctx, e.ID)
+	counts, err := c.store.ResourceCounts(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
 	s.Bar = barOf(s.EnvURL, counts)
-	page, err := c.control.Compiles(ctx, e.ID, intent.ListQuery{Limit: 24, Sort: "requested", Desc: true})
+	page, err := c.store.Compiles(ctx, e.ID, intent.ListQuery{Limit: chartRuns})
 	if err != nil {
 		return s, err
 	}
 	for _, run := range page.Items {
 		s.Runs = append(s.Runs, c.runRow(run))
 	}
-	version, err := c.control.ActiveVersion(ctx, e.ID)
+	version, err := c.store.ActiveVersion(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
 	if version != nil {
 		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
-		s.Commit, s.Subject, s.Author = short(
-			version.Provenance.Commit,
-		), version.Provenance.Subject, version.Provenance.Author
-		s.When = version.Released
-	}
-	if version != nil {
+		from := version.Provenance
+		s.Commit, s.Subject, s.Author, s.When = short(from.Commit), from.Subject, from.Author, version.Released
 		for i, run := range s.Runs {
 			if run.State == succeeded {
 				break
@@ -135,18 +130,18 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 			}
 		}
 	}
-	held, err := c.control.HeldVersions(ctx, e.ID)
+	held, err := c.store.HeldVersions(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
-	for _, v := range held[:min(1, len(held))] { // a newer one supersedes those before
+	for _, v := range held[:min(1, len(held))] { // the newest supersedes the others
 		s.Held = append(s.Held, versionRowOf(v))
 	}
 	s.State, s.Text = sentence(s, version, counts)
 	return s, nil
 }
 
-// sentence says the state of an environment, the most pressing thing first.
+// sentence says in one sentence how an environment is. The most pressing thing decides.
 func sentence(s summary, version *intent.Version, counts map[intent.Status]int) (state, string) {
 	total := s.Bar.Total
 	bad := counts[intent.StatusFailed] + counts[intent.StatusUnavailable]
@@ -172,11 +167,10 @@ func sentence(s summary, version *intent.Version, counts map[intent.Status]int) 
 	case off == 0:
 		return intended, "All " + plural(total, "resource") + " as intended."
 	case bad > 0:
-		verb := " failed"
 		if off > bad {
-			return failed, plural(bad, "resource") + verb + "; " + of(off, total) + " are not as intended."
+			return failed, plural(bad, "resource") + " failed; " + of(off, total) + " are not as intended."
 		}
-		return failed, plural(bad, "resource") + " of " + count(total) + verb + "; all others are as intended."
+		return failed, plural(bad, "resource") + " of " + count(total) + " failed; all others are as intended."
 	case moving == off:
 		return deploying, "Deploying: " + of(counts[intent.StatusDeployed], total) + " as intended so far."
 	}
@@ -185,8 +179,7 @@ func sentence(s summary, version *intent.Version, counts map[intent.Status]int) 
 
 func of(n, total int) string { return count(n) + " of " + plural(total, "resource") }
 
-// barOf draws the states side by side, worst first. A state that has any
-// resource is wide enough to be seen.
+// barOf draws the states side by side, the worst first. Each state that has a resource is wide enough to be seen.
 func barOf(base string, counts map[intent.Status]int) bar {
 	var b bar
 	shares := map[state]*segment{}
@@ -215,7 +208,7 @@ func barOf(base string, counts map[intent.Status]int) bar {
 	return b
 }
 
-// problems finds what is not as intended, worst first.
+// problems lists resources that are not as intended, worst first.
 func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (problems, error) {
 	p := problems{URL: envURL(e.ID) + "/resources?status=!deployed"}
 	off := b.Total
@@ -232,7 +225,7 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 		if room == 0 {
 			break
 		}
-		page, err := c.control.Resources(ctx, e.ID, intent.ListQuery{
+		page, err := c.store.Resources(ctx, e.ID, intent.ListQuery{
 			Limit: room, Sort: "resource_id", Filters: map[string][]string{"status": {string(status)}},
 		})
 		if err != nil {
@@ -246,7 +239,7 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 	return p, nil
 }
 
-// chart draws how long the last runs took, the newest at the right.
+// chart draws how long the last runs took, the newest on the right.
 type chart struct {
 	Bars  []chartBar
 	Max   string
@@ -260,7 +253,8 @@ type chartBar struct {
 	Label   string
 }
 
-const chartHeight, chartStep = 48, 14
+// The height of a chart, the width of one of its bars with the gap after it, and how many runs it shows.
+const chartHeight, chartStep, chartRuns = 48, 14, 24
 
 func chartOf(rows []runRow) chart {
 	var longest time.Duration

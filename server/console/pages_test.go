@@ -1,7 +1,7 @@
 package console
 
 import (
-	"log/slog"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,20 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jba/templatecheck"
 
-	"ordain.dev/ordain/api/apitest"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/servertest"
 )
 
-// present is the present of the tests that compare pages.
-var present = time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC)
-
-func newConsole(t *testing.T, c Control, change ...func(*Config)) http.Handler {
+// newConsole returns a console of a server, whose clock it shares.
+func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) http.Handler {
 	t.Helper()
 	cfg := Config{
-		Control: c,
-		Logger:  slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Now:     func() time.Time { return present },
+		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log, Now: s.Now,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -34,6 +33,21 @@ func newConsole(t *testing.T, c Control, change ...func(*Config)) http.Handler {
 	return h
 }
 
+// rich returns a server with a history, and a console of it.
+func rich(t *testing.T, change ...func(*Config)) (*servertest.Rich, http.Handler) {
+	t.Helper()
+	r := servertest.NewRich(t)
+	return r, newConsole(t, r.Server, change...)
+}
+
+// must ends the test when what it prepares fails.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Every template is checked against the struct that it gets.
 func TestTemplatesFitTheirPages(t *testing.T) {
 	set, err := parseTemplates(time.Now)
@@ -41,9 +55,12 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := map[string]any{
-		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{}, "resources": resourcesPage{},
-		"resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{}, "compare": comparePage{},
-		"dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{}, "drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{}, "notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{}, "settings": settingsPage{}, "failure": failurePage{},
+		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{},
+		"resources": resourcesPage{}, "resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{},
+		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
+		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
+		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
+		"settings": settingsPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -59,79 +76,90 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 	}
 }
 
-// The page of a resource says beside each attribute who decided it: the line,
-// the commit and its author, whose name cannot do anything to the page.
-func TestTheResourcePageSaysWhoDecided(t *testing.T) {
-	r := apitest.NewRich(present)
-	page := get(t, newConsole(t, r), paths(r)["resource-failed"]).Body.String()
+// Beside each attribute, the page of a resource shows what set it: the line of the model, its commit and its author.
+func TestResourcePageShowsOrigins(t *testing.T) {
+	r, h := rich(t)
+	v, err := r.Store.Version(t.Context(), r.Production.ID, 7)
+	must(t, err)
+	page := get(t, h, paths(r)["resource-failed"]).Body.String()
 	for _, want := range []string{
-		"Decided", "set at <span class=\"mono\" title=\"content = page\">main.cf:12</span>", "1a2b3c4", "Noor &lt;b&gt;Haddad",
-		"in web::site of web::Site[name=shop], made at <span class=\"mono\">main.cf:3</span> <span class=\"muted\"", "computed by File.get_hash at",
+		"Decided", "set at <span class=\"mono\" title=\"content = page\">main.cf:12</span>",
+		`<span class="mono">` + short(v.Provenance.Commit) + `</span> Noor Haddad`,
+		"in web::site of web::Site[name=shop], made at <span class=\"mono\">main.cf:3</span> <span class=\"muted\"",
+		"computed by File.get_hash at",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	if page := get(t, newConsole(t, r), paths(r)["resource-healthy"]).Body.String(); strings.Contains(page, "Decided") {
+	if page := get(t, h, paths(r)["resource-healthy"]).Body.String(); strings.Contains(page, "Decided") {
 		t.Error("the page of a resource without provenance has a column for it")
 	}
 }
 
-// The page Git says what an environment follows, what waits and for what, and
-// what was promoted; the page of the one that is followed says by whom.
-func TestTheGitPageShowsTheChain(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+// The Git page shows which environment is followed, which commit waits and for what, and what was promoted; the page
+// of the followed environment shows its followers.
+func TestGitPageShowsPromotions(t *testing.T) {
+	r, h := rich(t)
 	page := get(t, h, paths(r)["git"]).Body.String()
 	for _, want := range []string{
-		`the environment <a href="/e/` + r.Staging.ID.String() + `">` + r.Staging.Name + `</a>`,
-		"soak until 16:05 UTC", "3 resources are not compliant: &lt;b&gt;", "no drift is open", "approval of this commit",
-		">Approve ddddddd<", ">Promote ddddddd now<", ">Pause promotions<", "version 12", `href="/e/` + r.Production.ID.String() + `/versions/7"`,
+		`the environment <a href="/e/` + r.Staging.ID.String() + `">staging</a>`,
+		"soak until 16:05 UTC", "4 resources are not compliant: fs::Directory[web01,", "approval of this commit",
+		">Approve ddddddd<", ">Promote ddddddd now<", ">Pause promotions<", "version 1<",
+		`href="/e/` + r.Production.ID.String() + `/versions/7"`, "&lt;script&gt;alert(",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	if page := get(t, h, paths(r)["empty-git"]).Body.String(); r.Staging.Source.URL != "" &&
-		!strings.Contains(page, "Followed by") {
-		t.Error("the page of the environment that is followed does not say so")
+	if page := get(t, h, paths(r)["git-followed"]).Body.String(); !strings.Contains(page, "Followed by</dt><dd>production") {
+		t.Error("the page of the followed environment does not name its follower")
 	}
-	r.Do(func() {
-		r.Production.Follow.Promotions, r.Production.Follow.Idle = nil, "staging was rolled back to version 3"
-	})
-	if page := get(t, h, paths(r)["git"]).Body.String(); !strings.Contains(
-		page,
-		"Nothing waits: staging was rolled back to version 3.",
-	) ||
-		strings.Contains(page, "Promote ") {
+	_, err := r.Control.RollBack(control.As(t.Context(), "ida", "too early"), r.Staging.ID, 1)
+	must(t, err)
+	judge(t, r)
+	page = get(t, h, paths(r)["git"]).Body.String()
+	if !strings.Contains(page, "Nothing waits: staging was rolled back to version 1;") || strings.Contains(page, "Promote ") {
 		t.Error("the page does not say why nothing waits")
 	}
 }
 
+// judge looks at what is deployed in staging, as the loop of production does.
+func judge(t *testing.T, r *servertest.Rich) {
+	t.Helper()
+	production, err := r.Store.Environment(t.Context(), r.Production.ID)
+	must(t, err)
+	_, err = r.Store.JudgePromotion(t.Context(), production, &r.Staging, "", r.Now())
+	must(t, err)
+}
+
 // paths are the pages of a rich server.
-func paths(r *apitest.Rich) map[string]string {
-	env := "/e/" + r.Production.ID.String()
+func paths(r *servertest.Rich) map[string]string {
+	env, empty := "/e/"+r.Production.ID.String(), "/e/"+r.Sandbox.ID.String()
+	resource := func(id intent.ResourceID) string { return env + "/resource?id=" + url.QueryEscape(id.String()) }
 	return map[string]string{
-		"home": "/", "overview": env, "runs": env + "/runs", "run-good": env + "/runs/" + r.Good.String(),
+		"home": "/", "overview": env, "empty": empty, "missing": env + "/versions/999",
+		"runs": env + "/runs", "run-good": env + "/runs/" + r.Good.String(),
 		"run-failed": env + "/runs/" + r.Failed.String(), "run-live": env + "/runs/" + r.Running.String(),
-		"resources": env + "/resources", "resources-failed": env + "/resources?status=failed", "resources-none": env + "/resources?value=nothing",
-		"resource-failed":  env + "/resource?id=" + url.QueryEscape(r.FailedFile.String()),
-		"resource-healthy": env + "/resource?id=" + url.QueryEscape(r.HealthyDir.String()),
-		"versions":         env + "/versions", "version": env + "/versions/7", "candidate": env + "/versions/8",
-		"compare": env + "/compare?from=6&to=7", "dryrun": env + "/dryruns/" + r.DryRunID.String(),
-		"deliveries": env + "/deliveries", "delivery": env + "/deliveries/" + r.Hook.String(), "empty-deliveries": "/e/" + r.Staging.ID.String() + "/deliveries",
-		"git": env + "/git", "empty-git": "/e/" + r.Staging.ID.String() + "/git",
-		"drift": env + "/drift", "drift-open": env + "/drift?ending=open", "empty-drift": "/e/" + r.Staging.ID.String() + "/drift",
-		"resources-parked": env + "/resources?status=parked", "resource-parked": env + "/resource?id=" + url.QueryEscape(r.ParkedFile.String()),
-		"resource-drifted": env + "/resource?id=" + url.QueryEscape(r.DriftedFile.String()),
-		"agents":           env + "/agents", "settings": env + "/settings", "empty": "/e/" + r.Staging.ID.String(),
-		"empty-runs": "/e/" + r.Staging.ID.String() + "/runs", "empty-resources": "/e/" + r.Staging.ID.String() + "/resources",
-		"empty-versions": "/e/" + r.Staging.ID.String() + "/versions", "empty-agents": "/e/" + r.Staging.ID.String() + "/agents",
-		"held": env + "/versions/9", "notifications": env + "/notifications", "notifications-all": env + "/notifications?show=all",
-		"empty-notifications": "/e/" + r.Staging.ID.String() + "/notifications",
-		"pulls":               env + "/pulls", "pull": env + "/pulls/7", "pull-strange": env + "/pulls/12", "empty-pulls": "/e/" + r.Staging.ID.String() + "/pulls",
-		"executors": env + "/executors", "empty-executors": "/e/" + r.Staging.ID.String() + "/executors",
-		"missing": "/e/" + r.Production.ID.String() + "/versions/999",
+		"empty-runs": empty + "/runs",
+		"resources":  env + "/resources", "resources-failed": env + "/resources?status=failed",
+		"resources-parked": env + "/resources?status=parked", "resources-none": env + "/resources?value=nothing",
+		"empty-resources": empty + "/resources",
+		"resource-failed": resource(r.FailedFile), "resource-healthy": resource(r.HealthyDir),
+		"resource-parked": resource(r.ParkedFile), "resource-drifted": resource(r.DriftedFile),
+		"versions": env + "/versions", "version": env + "/versions/7", "candidate": env + "/versions/8",
+		"held": env + "/versions/9", "empty-versions": empty + "/versions",
+		"compare": env + "/compare?from=6&to=7", "dryrun": env + "/dryruns/" + r.DryRun.String(),
+		"deliveries": env + "/deliveries", "delivery": env + "/deliveries/" + r.Delivery.String(),
+		"empty-deliveries": empty + "/deliveries",
+		"git":              env + "/git", "git-followed": "/e/" + r.Staging.ID.String() + "/git", "empty-git": empty + "/git",
+		"drift": env + "/drift", "drift-open": env + "/drift?ending=open", "empty-drift": empty + "/drift",
+		"agents": env + "/agents", "empty-agents": empty + "/agents",
+		"notifications": env + "/notifications", "notifications-all": env + "/notifications?show=all",
+		"empty-notifications": empty + "/notifications",
+		"pulls":               env + "/pulls", "pull": env + "/pulls/7", "pull-strange": env + "/pulls/12",
+		"empty-pulls": empty + "/pulls",
+		"executors":   env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
 	}
 }
 
@@ -142,11 +170,9 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Every page renders, is whole, and lets no text of a model or a handler
-// become markup.
+// Every page renders completely, and escapes all text of models, handlers and forges.
 func TestEveryPageRenders(t *testing.T) {
-	r := apitest.NewRich(present)
-	h := newConsole(t, r)
+	r, h := rich(t)
 	for name, path := range paths(r) {
 		w := get(t, h, path)
 		want := http.StatusOK
@@ -158,7 +184,7 @@ func TestEveryPageRenders(t *testing.T) {
 			t.Errorf("%s: %d\n%s", name, w.Code, body)
 		}
 		if !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
-			t.Errorf("%s is not whole", name)
+			t.Errorf("%s is incomplete", name)
 		}
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "<img") {
 			t.Errorf("%s: hostile text became markup", name)
@@ -169,21 +195,77 @@ func TestEveryPageRenders(t *testing.T) {
 	}
 }
 
-// An environment whose newest commit does not compile says so, even when all
-// that is deployed is as intended.
+// An environment whose newest commit does not compile says so, even when everything that is deployed is as intended.
 func TestAFailedRunIsNotHiddenByAGoodState(t *testing.T) {
-	r := apitest.NewRich(present)
-	r.Production.Rows = r.Production.Rows[:1]
-	h := newConsole(t, r)
-	path := "/e/" + r.Production.ID.String()
-	body := get(t, h, path).Body.String()
-	for _, want := range []string{"The one resource is as intended.", "failed on 9f03ab1", "version 7 stays the intent"} {
+	s := servertest.New(t, servertest.Present)
+	h := newConsole(t, s)
+	env := newEnvironmentIn(t, s, intent.Source{URL: servertest.RepositoryURL})
+	id := intent.ResourceID{Type: "fs::File", Agent: "web01", Attribute: "path", Value: "/etc/motd"}
+	number := compileIn(t, s, env, "4c81d20", id)
+	must(t, s.Control.Release(t.Context(), env, number))
+	at := s.Now()
+	must(t, s.Store.FinishActions(t.Context(), env, []intent.FinishedAction{{
+		Action: intent.Action{
+			ID: uuid.New(), Environment: env, Kind: intent.ActionDeploy, Resource: id, Version: number,
+			Started: at, Finished: &at, Status: intent.StatusDeployed,
+		},
+		State: intent.ResourceState{
+			ID: id, Compliance: intent.Compliant, LastRun: intent.RunSuccessful, Blocked: intent.NotBlocked,
+			LastRunAt: &at, LastSuccess: &at, LastDeployed: number, DeployedHash: "1", IntentHash: "1",
+		},
+	}}))
+	compileIn(t, s, env, "9f03ab1")
+	body := get(t, h, envURL(env)).Body.String()
+	for _, want := range []string{"The one resource is as intended.", "failed on 9f03ab1", "version 1 stays the intent"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
 	}
-	r.Do(func() { runIn(r).Completed, runIn(r).Success = new(present), new(true) })
-	if strings.Contains(get(t, h, path).Body.String(), "stays the intent") {
-		t.Error("a good run after the failed one does not clear it")
+	compileIn(t, s, env, "d7713fe", id)
+	if strings.Contains(get(t, h, envURL(env)).Body.String(), "stays the intent") {
+		t.Error("the warning is still there after a later run that went well")
 	}
+}
+
+// newEnvironmentIn makes an environment in a project of its own.
+func newEnvironmentIn(t *testing.T, s *servertest.Server, source intent.Source) intent.EnvironmentID {
+	t.Helper()
+	project, err := s.Control.CreateProject(t.Context(), intent.Project{Name: "shop"})
+	must(t, err)
+	e, err := s.Control.CreateEnvironment(t.Context(), control.NewEnvironment{
+		Environment: intent.Environment{ProjectID: project.ID, Name: "live", Source: source},
+	})
+	must(t, err)
+	return e.ID
+}
+
+// compileIn records the compile of a commit, a second after what was recorded last. It makes a version of these
+// resources and returns its number; without resources, the compile fails.
+func compileIn(
+	t *testing.T, s *servertest.Server, env intent.EnvironmentID, commit string, resources ...intent.ResourceID,
+) (number int) {
+	t.Helper()
+	ctx, at := t.Context(), s.Now().Add(time.Second)
+	s.SetClock(at)
+	run := intent.Compile{ID: uuid.New(), Environment: env, Requested: at, Update: true, Export: true}
+	must(t, s.Store.EnqueueCompile(ctx, run))
+	_, err := s.Store.StartCompile(ctx, env, at)
+	must(t, err)
+	revision := intent.Revision{Commit: commit + strings.Repeat("0", 33), Branch: "main", Author: "Ida", Time: at}
+	must(t, s.Store.SetCompileRevision(ctx, run.ID, revision))
+	end := intent.CompileEnd{Success: len(resources) > 0, At: at.Add(time.Second)}
+	if end.Success {
+		v := intent.NewVersion{Environment: env, Provenance: intent.Provenance{Compile: run.ID, Commit: revision.Commit}}
+		for _, id := range resources {
+			v.Resources = append(v.Resources, intent.Resource{
+				ID: id, Attributes: json.RawMessage(`{"purged": false}`), AttributeHash: "1",
+			})
+		}
+		number, err = s.Store.StoreVersion(ctx, v, at)
+		must(t, err)
+		end.Version = &number
+	}
+	must(t, s.Store.FinishCompile(ctx, run.ID, end))
+	s.SetClock(end.At)
+	return number
 }

@@ -9,24 +9,24 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// followView is what the page Git tells of the environment that is followed.
+// followView is the part of the Git page about the environment that is followed.
 type followView struct {
-	Follows, SourceURL string // the environment that is followed; empty: none is
+	Follows, SourceURL string // the followed environment; empty when there is none
 	Followers          string
 	Paused             *actorRow
-	Waits              waitingRow
-	Form               *promoteForm // nil when a person can do nothing now
+	Waiting            waitingRow
+	Form               *promoteForm // nil when there is nothing that a person can do
 	Done               []promotionRow
 }
 
-// waitingRow is the promotion that waits, as it moves.
+// waitingRow is the promotion that waits.
 type waitingRow struct {
-	Idle                    string // why none does
-	Commit, Full, Subject   string
-	Author, Source, VersURL string
-	Version                 int
-	Gates                   []gateRow
-	Approved                *actorRow
+	Idle                       string // why none waits
+	Commit, Full, Subject      string
+	Author, Source, VersionURL string
+	Version                    int
+	Gates                      []gateRow
+	Approved                   *actorRow
 }
 
 type gateRow struct {
@@ -39,8 +39,7 @@ type actorRow struct {
 	At         time.Time
 }
 
-// promoteForm says what a person can do: approve or promote the commit, if there
-// is one; pause, or resume.
+// promoteForm says what a person can do: approve or promote the commit, if there is one, and pause or resume promotions.
 type promoteForm struct {
 	EnvURL, Back string
 	Commit, Full string
@@ -51,7 +50,7 @@ type promoteForm struct {
 type promotionRow struct {
 	State                         state
 	Commit, Full, Subject, Source string
-	SourceURL, RunURL, VersURL    string
+	SourceURL, RunURL, VersionURL string
 	From, Version                 int
 	Text                          string
 	At                            time.Time
@@ -64,10 +63,8 @@ func followViewOf(f frame, env intent.Environment, g control.Following) *followV
 		return nil
 	}
 	v := &followView{
-		Follows:   g.Follows,
-		Followers: strings.Join(g.Followers, ", "),
-		Paused:    actorRowOf(g.Paused),
-		Waits:     waitingRow{Idle: g.Idle},
+		Follows: g.Follows, Followers: strings.Join(g.Followers, ", "), Paused: actorRowOf(g.Paused),
+		Waiting: waitingRow{Idle: g.Idle},
 	}
 	if g.Source != nil {
 		v.SourceURL = envURL(g.Source.ID)
@@ -80,12 +77,12 @@ func followViewOf(f frame, env intent.Environment, g control.Following) *followV
 			v.Done = append(v.Done, promotionRowOf(p))
 			continue
 		}
-		v.Waits = waitingRow{
-			Commit: p.Short(), Full: p.Commit, Subject: p.Subject, Author: p.Author, Source: p.SourceName, VersURL: versionURL(p.Source, p.Version),
-			Version: p.Version, Approved: actorRowOf(p.Approved),
+		v.Waiting = waitingRow{
+			Commit: p.Short(), Full: p.Commit, Subject: p.Subject, Author: p.Author, Source: p.SourceName,
+			VersionURL: versionURL(p.Source, p.Version), Version: p.Version, Approved: actorRowOf(p.Approved),
 		}
 		for _, gate := range p.Gates {
-			v.Waits.Gates = append(v.Waits.Gates, gateRow{gateStates[gate.Open], gate.Text})
+			v.Waiting.Gates = append(v.Waiting.Gates, gateRow{gateStates[gate.Open], gate.Text})
 		}
 		if v.Form != nil {
 			v.Form.Commit, v.Form.Full, v.Form.Approve = p.Short(), p.Commit, g.Policy.Approval && p.Approved == nil
@@ -106,7 +103,7 @@ func promotionRowOf(p intent.Promotion) promotionRow {
 		row.RunURL = runURL(p.Environment, *p.Compile)
 	}
 	if p.Made > 0 {
-		row.VersURL = versionURL(p.Environment, p.Made)
+		row.VersionURL = versionURL(p.Environment, p.Made)
 	}
 	if p.State != intent.PromotionPromoted {
 		return row
@@ -129,7 +126,7 @@ func actorRowOf(a *intent.Actor) *actorRow {
 	return &actorRow{By: a.By, Reason: a.Reason, At: a.At}
 }
 
-// doPromote promotes the commit that waits in spite of its gates.
+// doPromote promotes the commit that waits, whatever its gates say.
 func (c *console) doPromote(r *http.Request, e intent.Environment) (string, error) {
 	_, err := c.control.Promote(asPerson(r), e.ID, strings.TrimSpace(r.PostFormValue("commit")))
 	return back(r, envURL(e.ID)+"/git", "promoted"), err
@@ -141,7 +138,7 @@ func (c *console) doApprovePromotion(r *http.Request, e intent.Environment) (str
 	return back(r, envURL(e.ID)+"/git", "approvedcommit"), err
 }
 
-// doPausePromotions promotes nothing until doResumePromotions.
+// doPausePromotions stops promotions until somebody resumes them.
 func (c *console) doPausePromotions(r *http.Request, e intent.Environment) (string, error) {
 	return back(r, envURL(e.ID)+"/git", "promotionspaused"), c.control.PausePromotions(asPerson(r), e.ID, true)
 }

@@ -10,9 +10,10 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/control"
 )
 
-// pullsPage lists pull requests, and what the forge is told.
+// pullsPage lists pull requests, and the messages for the forge.
 type pullsPage struct {
 	frame
 	List   pullList
@@ -22,8 +23,8 @@ type pullsPage struct {
 type pullList struct {
 	EnvURL  string
 	EnvName string
-	Off     bool
-	NoToken bool // nobody can ask the forge
+	Off     bool // previews are switched off
+	NoToken bool // there is no token with which to ask the forge
 	Rows    []pullRow
 }
 
@@ -53,7 +54,7 @@ type outboxRow struct {
 	Dead     bool
 }
 
-// pullPage is one pull request.
+// pullPage shows one pull request.
 type pullPage struct {
 	frame
 	Head pullHead
@@ -64,21 +65,24 @@ type pullHead struct {
 	pullRow
 	Full       string // commit
 	Base       string
-	Forge      string // its page there
+	Forge      string // the address of its page at the forge
 	Problem    string
-	Approval   bool
-	CanRun     bool
+	Approval   bool // it needs one
+	CanRun     bool // its preview can be computed again
 	ApprovedBy string
 	ApprovedAt *time.Time
 	DryRunURL  string
 	RunURL     string
 	Sentence   string
 	PageURL    string
-	Refused    string
-	Held       string
-	Waits      []string
-	Errors     []string
+	Refused    string   // why its commit would be refused
+	Held       string   // why its version would be held
+	Waits      []string // for what its changes would wait
+	Errors     []string // of its model
 }
+
+// shownOutbox is how many of the newest messages for the forge are listed.
+const shownOutbox = 50
 
 func pullURL(env intent.EnvironmentID, number int) string {
 	return envURL(env) + "/pulls/" + strconv.Itoa(number)
@@ -114,7 +118,7 @@ func (c *console) pulls(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	found, err := c.control.PullRequests(r.Context(), e.ID)
+	found, err := c.store.PullRequests(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
 	}
@@ -123,48 +127,41 @@ func (c *console) pulls(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := pullsPage{
-		frame:  f,
-		List:   pullList{EnvURL: envURL(e.ID), EnvName: e.Name, Off: e.Text("pull_previews") == "off", NoToken: !token},
+		frame: f,
+		List: pullList{
+			EnvURL: envURL(e.ID), EnvName: e.Name, Off: e.Text("pull_previews") == "off", NoToken: !token,
+		},
 		Outbox: outboxList{EnvURL: envURL(e.ID)},
 	}
 	for _, one := range found {
 		p.List.Rows = append(p.List.Rows, pullRowOf(one))
 	}
-	work, err := c.control.Outbox(r.Context(), e.ID)
+	work, err := c.store.Outbox(r.Context(), e.ID, shownOutbox)
 	if err != nil {
 		return view{}, err
 	}
-	for _, w := range work[:min(len(work), 50)] {
+	for _, w := range work {
 		p.Outbox.Rows = append(p.Outbox.Rows, outboxRowOf(w))
 	}
-	return view{
-		template:  "pulls",
-		data:      p,
-		fragments: []fragment{{"pulllist", "pulllist", p.List}, {"outbox", "outbox", p.Outbox}},
-	}, nil
+	return view{template: "pulls", data: p, fragments: []fragment{
+		{"pulllist", "pulllist", p.List}, {"outbox", "outbox", p.Outbox},
+	}}, nil
 }
 
-// hasForgeToken tells whether the environment, or its project, has a token of the forge.
+// hasForgeToken reports whether an environment, or its project, has a token for the forge.
 func (c *console) hasForgeToken(ctx context.Context, e intent.Environment) (bool, error) {
 	own, err := c.control.SecretNames(ctx, e.ID)
 	if err != nil {
 		return false, err
 	}
 	shared, err := c.control.ProjectSecretNames(ctx, e.ProjectID)
-	return slices.Contains(own, forgeToken) || slices.Contains(shared, forgeToken), err
+	return slices.Contains(own, control.SecretForgeToken) || slices.Contains(shared, control.SecretForgeToken), err
 }
-
-// forgeToken is the name of the secret with which a forge is spoken to.
-const forgeToken = "forge-token"
 
 func outboxRowOf(w intent.Outbox) outboxRow {
 	row := outboxRow{
-		ID:       w.ID,
-		What:     workOf(w),
-		Attempts: w.Attempts,
-		At:       w.Next,
-		Problem:  w.Problem,
-		State:    state{"waiting", "waits"},
+		ID: w.ID, What: messageText(w), Attempts: w.Attempts, At: w.Next, Problem: w.Problem,
+		State: state{"waiting", "waits"},
 	}
 	if w.Done != nil {
 		row.At = *w.Done
@@ -178,8 +175,8 @@ func outboxRowOf(w intent.Outbox) outboxRow {
 	return row
 }
 
-// workOf says what a piece of work is.
-func workOf(w intent.Outbox) string {
+// messageText says what a message for the forge is about.
+func messageText(w intent.Outbox) string {
 	p := w.Payload
 	switch {
 	case w.Kind == intent.OutboxStatus && p.Commit != "":
@@ -194,7 +191,7 @@ func workOf(w intent.Outbox) string {
 	return w.Topic
 }
 
-// pullNumber reads the number in the path.
+// pullNumber reads the number of a pull request in the path of a request.
 func pullNumber(r *http.Request) (int, error) {
 	n, err := strconv.Atoi(r.PathValue("number"))
 	if err != nil || n <= 0 {
@@ -212,17 +209,12 @@ func (c *console) pull(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	one, err := c.control.PullRequest(r.Context(), e.ID, n)
+	one, err := c.store.PullRequest(r.Context(), e.ID, n)
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(
-		r,
-		"Pull request "+strconv.Itoa(n),
-		"pulls",
-		crumb{Text: "Pull requests", URL: envURL(e.ID) + "/pulls"},
-		crumb{Text: strconv.Itoa(n)},
-	)
+	f, err := c.frame(r, "Pull request "+strconv.Itoa(n), "pulls",
+		crumb{Text: "Pull requests", URL: envURL(e.ID) + "/pulls"}, crumb{Text: strconv.Itoa(n)})
 	if err != nil {
 		return view{}, err
 	}
@@ -233,8 +225,10 @@ func (c *console) pull(r *http.Request) (view, error) {
 	stage := one.PreviewState()
 	p := pullPage{frame: f, Head: pullHead{
 		pullRow: pullRowOf(one), Full: one.Head, Base: one.Base, Problem: one.Problem, PageURL: pullURL(e.ID, n),
-		Approval: stage == intent.PreviewApproval, CanRun: one.State == intent.PullIsOpen && one.MayRun() && stage != intent.PreviewRunning,
-		ApprovedBy: one.ApprovedBy, ApprovedAt: one.ApprovedAt, Waits: report.Windows, Errors: report.Errors,
+		Approval:   stage == intent.PreviewApproval,
+		CanRun:     one.State == intent.PullIsOpen && one.MayRun() && stage != intent.PreviewRunning,
+		ApprovedBy: one.ApprovedBy, ApprovedAt: one.ApprovedAt,
+		Refused: report.Refused, Waits: report.Windows, Errors: report.Errors,
 	}}
 	if strings.HasPrefix(one.URL, "https://") || strings.HasPrefix(one.URL, "http://") {
 		p.Head.Forge = one.URL
@@ -242,7 +236,6 @@ func (c *console) pull(r *http.Request) (view, error) {
 	if report.Hold != nil {
 		p.Head.Held = report.Hold.Text
 	}
-	p.Head.Refused = report.Refused
 	if one.Approved != one.Head {
 		p.Head.ApprovedBy, p.Head.ApprovedAt = "", nil
 	}
@@ -251,15 +244,13 @@ func (c *console) pull(r *http.Request) (view, error) {
 		if d.Compile != nil {
 			p.Head.RunURL = runURL(e.ID, *d.Compile)
 		}
-		p.Head.Sentence = blast(report.Diffs, *d)
+		p.Head.Sentence = blastSentence(report.Diffs, *d)
 		p.Diff = diffsOf(e.ID, "Found", "Desired", report.Diffs)
 		cutValues(*d, p.Diff)
 	}
-	return view{
-		template:  "pull",
-		data:      p,
-		fragments: []fragment{{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff}},
-	}, nil
+	return view{template: "pull", data: p, fragments: []fragment{
+		{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff},
+	}}, nil
 }
 
 func (c *console) doPreviewPull(r *http.Request, e intent.Environment) (string, error) {
@@ -275,22 +266,14 @@ func (c *console) doApprovePull(r *http.Request, e intent.Environment) (string, 
 	if err != nil {
 		return "", err
 	}
-	return pullURL(
-			e.ID,
-			n,
-		) + "?done=approved", c.control.ApprovePull(
-			r.Context(),
-			e.ID,
-			n,
-			r.PostFormValue("commit"),
-			r.PostFormValue("by"),
-		)
+	err = c.control.ApprovePull(r.Context(), e.ID, n, r.PostFormValue("commit"), r.PostFormValue("by"))
+	return pullURL(e.ID, n) + "?done=approved", err
 }
 
 func (c *console) doRetryOutbox(r *http.Request, e intent.Environment) (string, error) {
 	id, err := strconv.ParseInt(r.PostFormValue("id"), 10, 64)
 	if err != nil {
-		return "", fault.New("console", fault.NotFound, "there is no such work")
+		return "", fault.New("console", fault.NotFound, "there is no such message")
 	}
 	return envURL(e.ID) + "/pulls?done=saved", c.control.RetryOutbox(r.Context(), e.ID, id)
 }

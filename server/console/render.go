@@ -114,7 +114,7 @@ type failurePage struct {
 func (c *console) failure(w http.ResponseWriter, r *http.Request, code int, what, why, do string) {
 	f, err := c.frame(r, what, "")
 	if err != nil { // not even the list of environments can be read
-		f = frame{Title: what, Assets: c.assets.paths, Version: c.control.ProgramVersion()}
+		f = frame{Title: what, Assets: c.assets.paths, Version: c.program}
 	}
 	f.Live = false
 	c.render(w, r, code, view{template: "failure", data: failurePage{frame: f, What: what, Why: why, Do: do}})

@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// resourcePage tells why a resource is as it is.
+// resourcePage shows why a resource is as it is.
 type resourcePage struct {
 	frame
 	Head     resourceHead
@@ -31,7 +31,7 @@ type resourceHead struct {
 	EnvURL                            string
 	State                             state
 	Sentence                          string
-	Why                               []string // what it waits for, the most pressing first
+	Why                               []string // why it is not deployed, the most pressing reason first
 	LastRun, LastSuccess              *time.Time
 	Version                           int
 	VersionURL                        string
@@ -46,7 +46,7 @@ type resourceHead struct {
 type desired struct {
 	Rows  []desiredRow
 	Found *time.Time // when the found values were read
-	// Origins: it is known who decided the values.
+	// Origins is set when it is known what set the values.
 	Origins bool
 }
 
@@ -83,20 +83,18 @@ type attempt struct {
 	Open    bool
 }
 
-// changes are attributes before and after, under the names of the two sides.
+// changes are the values of attributes on two sides, with the headings of the sides.
 type changes struct {
 	Was, Will string
 	Rows      []changeRow
 }
 
+// changesOf lists changes by the name of the attribute.
 func changesOf(was, will string, attributes map[string]intent.AttributeChange) changes {
 	out := changes{Was: was, Will: will}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		row := changeRow{
-			Name:    name,
-			Current: valueText(attributes[name].Current),
-			Desired: valueText(attributes[name].Desired),
-		}
+		change := attributes[name]
+		row := changeRow{Name: name, Current: valueText(change.Current), Desired: valueText(change.Desired)}
 		row.Long = isLong(row.Current) || isLong(row.Desired)
 		out.Rows = append(out.Rows, row)
 	}
@@ -106,7 +104,7 @@ func changesOf(was, will string, attributes map[string]intent.AttributeChange) c
 type changeRow struct {
 	Name, Current, Desired string
 	Long                   bool
-	Whole                  string // where the values are as a whole, when they are cut here
+	Whole                  string // the address of the whole values, when they are cut here
 }
 
 type logRow struct {
@@ -124,7 +122,7 @@ type historyRow struct {
 	Attributes []attribute
 }
 
-// shownAttempts and shownHistory are how many of each a page shows.
+// shownAttempts and shownHistory are how many attempts and earlier intents a page shows.
 const shownAttempts, shownHistory = 20, 20
 
 // shownMessage is how much of one log line a page shows.
@@ -140,38 +138,24 @@ func (c *console) resource(r *http.Request) (view, error) {
 		return view{}, fault.Wrap("console.resource", fault.NotFound, err)
 	}
 	ctx := r.Context()
-	d, err := c.control.Resource(ctx, e.ID, id)
+	d, err := c.store.Resource(ctx, e.ID, id)
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(
-		r,
-		id.Value+" · "+id.Type,
-		"resources",
-		crumb{Text: "Resources", URL: envURL(e.ID) + "/resources"},
-		crumb{Text: id.String(), Mono: true},
-	)
+	f, err := c.frame(r, id.Value+" · "+id.Type, "resources",
+		crumb{Text: "Resources", URL: envURL(e.ID) + "/resources"}, crumb{Text: id.String(), Mono: true})
 	if err != nil {
 		return view{}, err
 	}
-	actions, err := c.control.Actions(ctx, e.ID, id, "", shownAttempts)
+	actions, err := c.store.Actions(ctx, e.ID, id, "", shownAttempts)
 	if err != nil {
 		return view{}, err
 	}
-	past, err := c.control.ResourceHistory(
-		ctx,
-		e.ID,
-		id,
-		intent.ListQuery{Limit: shownHistory, Sort: "date", Desc: true},
-	)
+	past, err := c.store.ResourceHistory(ctx, e.ID, id, intent.ListQuery{Limit: shownHistory})
 	if err != nil {
 		return view{}, err
 	}
-	agents, err := c.control.Agents(
-		ctx,
-		e.ID,
-		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}},
-	)
+	agent, err := c.agentNamed(ctx, e.ID, id.Agent)
 	if err != nil {
 		return view{}, err
 	}
@@ -179,14 +163,10 @@ func (c *console) resource(r *http.Request) (view, error) {
 	p.Head = resourceHead{
 		ID: id.String(), Type: id.Type, Agent: id.Agent, Value: id.Value, Attribute: id.Attribute, EnvURL: envURL(e.ID),
 		State: stateOf(d.State.Status()), LastRun: d.State.LastRunAt, LastSuccess: d.State.LastSuccess,
-		Version: d.Resource.Version, VersionURL: versionURL(e.ID, d.Resource.Version), Tries: d.State.Attempts, Orphan: d.State.Orphaned > 0,
-		Retry: d.State.RetryAt, ParkedAt: d.State.ParkedAt, Parked: d.State.Parked != intent.NotParked && d.State.Orphaned == 0,
+		Version: d.Resource.Version, VersionURL: versionURL(e.ID, d.Resource.Version), Tries: d.State.Attempts,
+		Retry: d.State.RetryAt, ParkedAt: d.State.ParkedAt, Orphan: d.State.Orphaned > 0,
+		Parked: d.State.Parked != intent.NotParked && d.State.Orphaned == 0, AgentPaused: agent.Paused,
 	}
-	var agent intent.Agent
-	if i := slices.IndexFunc(agents.Items, func(a intent.Agent) bool { return a.Name == id.Agent }); i >= 0 {
-		agent = agents.Items[i]
-	}
-	p.Head.AgentPaused = agent.Paused
 	p.Head.Sentence = c.explain(d, actions, agent)
 	if why, err := c.control.Why(r.Context(), e.ID, id); err != nil {
 		return view{}, err
@@ -196,18 +176,11 @@ func (c *console) resource(r *http.Request) (view, error) {
 		}
 	}
 	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
-		p.Head.Sentence = "The model wants it to be gone, and the setting protected_resources protects it: it is not purged."
+		p.Head.Sentence = "The model wants it to be gone, but the setting protected_resources protects it: it is not purged."
 	}
-	drift, err := c.control.Drift(
-		ctx,
-		e.ID,
-		intent.ListQuery{
-			Limit:   shownDrift,
-			Sort:    "since",
-			Desc:    true,
-			Filters: map[string][]string{"resource": {id.String()}},
-		},
-	)
+	drift, err := c.store.Drift(ctx, e.ID, intent.ListQuery{
+		Limit: shownDrift, Filters: map[string][]string{"resource": {id.String()}},
+	})
 	if err != nil {
 		return view{}, err
 	}
@@ -230,7 +203,8 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	for _, h := range past.Items {
 		p.History.Rows = append(p.History.Rows, historyRow{
-			Date: h.Date, Version: h.Version, VersionURL: versionURL(e.ID, h.Version), Attributes: attributesOf(h.Attributes),
+			Date: h.Date, Version: h.Version, VersionURL: versionURL(e.ID, h.Version),
+			Attributes: attributesOf(h.Attributes),
 		})
 	}
 	if p.Facts, err = c.factsOf(ctx, e.ID, id); err != nil {
@@ -238,17 +212,25 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	return view{template: "resource", data: p, fragments: []fragment{
 		{"resource-head", "resource-head", p.Head}, {"desired", "desired", p.Desired}, {"requires", "edges", p.Needs},
-		{
-			"provides",
-			"edges",
-			p.Provides,
-		}, {"attempts", "attempts", p.Attempts}, {"resource-drift", "resource-drift", p.Drift}, {"history", "history", p.History}, {"facts", "facts", p.Facts},
+		{"provides", "edges", p.Provides}, {"attempts", "attempts", p.Attempts},
+		{"resource-drift", "resource-drift", p.Drift}, {"history", "history", p.History}, {"facts", "facts", p.Facts},
 	}}, nil
+}
+
+// agentNamed returns an agent; one without a name when there is none of that name.
+func (c *console) agentNamed(ctx context.Context, env intent.EnvironmentID, name string) (intent.Agent, error) {
+	found, err := c.store.Agents(ctx, env, intent.ListQuery{Filters: map[string][]string{"name": {name}}})
+	for _, a := range found.Items { // the filter also matches names that contain this one
+		if a.Name == name {
+			return a, err
+		}
+	}
+	return intent.Agent{}, err
 }
 
 func compareIDs(a, b intent.ResourceID) int { return strings.Compare(a.String(), b.String()) }
 
-// explain says in a sentence why a resource is in its state.
+// explain says in one sentence why a resource is in its state.
 func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agent intent.Agent) string {
 	status := d.State.Status()
 	if agent.Paused && status != intent.StatusDeployed {
@@ -260,9 +242,9 @@ func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agen
 	if agent.Breaker.Open() && status != intent.StatusDeployed && status != intent.StatusDeploying &&
 		status != intent.StatusOrphaned {
 		return fmt.Sprintf("It waits for agent %s: unreachable since %s. One deployment tries again %s.", agent.Name,
-			agent.Breaker.Since.UTC().Format("2006-01-02 15:04 UTC"), c.whenProbed(agent.Breaker))
+			minute(*agent.Breaker.Since, "UTC"), c.whenProbed(agent.Breaker))
 	}
-	switch d.State.Status() {
+	switch status {
 	case intent.StatusDeployed:
 		return "What was found is what the model wants."
 	case intent.StatusDeploying:
@@ -303,11 +285,11 @@ func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agen
 	return ""
 }
 
-// desiredOf sets what the last attempt found beside the intent.
+// desiredOf lists the intent beside what the last attempt found.
 func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 	var out desired
 	found := map[string]intent.AttributeChange{}
-	// What differs now is what the newest attempt found and did not bring about.
+	// What differs now is what the newest attempt found and could not change.
 	if s := d.State.Status(); s != intent.StatusDeployed {
 		for _, a := range actions {
 			if len(a.Changes) > 0 && a.Version == d.Resource.Version {
@@ -330,11 +312,11 @@ func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 	return out
 }
 
-// addOrigins says beside each attribute who decided it, where that is known.
+// addOrigins adds to each attribute what set it, where that is known.
 func (c *console) addOrigins(ctx context.Context, env intent.EnvironmentID, r intent.Resource, to *desired) error {
 	explained, err := c.control.Explain(ctx, env, r.Version, r.ID)
 	if fault.Is(err, fault.NotFound) {
-		return nil // the version was stored before that was kept
+		return nil // the version was stored before origins were kept
 	}
 	if err != nil {
 		return err
@@ -350,20 +332,15 @@ func (c *console) addOrigins(ctx context.Context, env intent.EnvironmentID, r in
 	return nil
 }
 
-// attempt shows an action with its changes and log lines.
+// attempt returns an action with its changes and log lines.
 func (c *console) attempt(a intent.Action, newest bool) attempt {
 	out := attempt{
-		ID:      a.ID.String(),
-		Kind:    string(a.Kind),
-		Version: a.Version,
-		Started: a.Started,
-		State:   stateOf(a.Status),
-		Live:    a.Finished == nil,
+		ID: a.ID.String(), Kind: string(a.Kind), Version: a.Version, Started: a.Started, State: stateOf(a.Status),
+		Live: a.Finished == nil,
 	}
-	switch {
-	case a.Finished == nil:
+	if out.Live {
 		out.State, out.Took = running, c.now().Sub(a.Started)
-	default:
+	} else {
 		out.Took = a.Finished.Sub(a.Started)
 	}
 	if a.Change != "" && a.Change != intent.NoChange {

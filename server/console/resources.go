@@ -2,14 +2,13 @@ package console
 
 import (
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
 // resourcesPage lists the resources of the active version.
@@ -24,7 +23,7 @@ type resourceFilter struct {
 	Status, Type, Agent, Value string
 	Parked                     bool
 	Choices                    []choice
-	Any                        bool
+	Any                        bool // a filter is set
 }
 
 type choice struct {
@@ -41,10 +40,6 @@ type resourceList struct {
 	NoneYet bool
 }
 
-type sortLink struct {
-	Text, URL, Order string
-}
-
 type resourceRow struct {
 	URL     string
 	State   state
@@ -53,7 +48,7 @@ type resourceRow struct {
 	Value   string
 	ID      string
 	LastRun *time.Time
-	Parked  *state // set when it is left alone
+	Parked  *state // set when the resource is parked
 }
 
 func rowOf(env uuid.UUID, r intent.ResourceRow) resourceRow {
@@ -68,8 +63,8 @@ func rowOf(env uuid.UUID, r intent.ResourceRow) resourceRow {
 	return row
 }
 
-// resourceColumns are the columns that the list sorts by.
-var resourceColumns = []struct{ name, text string }{
+// resourceColumns are the columns by which people can sort the list.
+var resourceColumns = []column{
 	{"status", "State"}, {"resource_type", "Type"}, {"resource_id_value", "Resource"}, {"agent", "Agent"},
 }
 
@@ -82,84 +77,49 @@ func (c *console) resources(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	values, base := r.URL.Query(), envURL(e.ID)+"/resources"
-	p := resourcesPage{frame: f}
-	p.Filter = resourceFilter{
-		Status: values.Get("status"),
-		Type:   values.Get("type"),
-		Agent:  values.Get("agent"),
-		Value:  values.Get("value"),
+	l := listingOf(r, store.ResourceList, envURL(e.ID)+"/resources")
+	l.query.Desc = false
+	get := func(name string) string { return strings.TrimSpace(r.URL.Query().Get(name)) }
+	p := resourcesPage{frame: f, Filter: resourceFilter{
+		Status: get("status"), Type: get("type"), Agent: get("agent"), Value: get("value"),
+	}}
+	switch p.Filter.Status {
+	case "":
+	case "parked": // people choose it beside the states
+		p.Filter.Parked = true
+		l.filter("parked", "true", "status", "parked")
+	default:
+		l.filter("status", p.Filter.Status, "status", p.Filter.Status)
 	}
-	keep, filters := url.Values{}, map[string][]string{}
-	for name, column := range map[string]string{"status": "status", "type": "resource_type", "agent": "agent", "value": "resource_id_value"} {
-		if v := strings.TrimSpace(values.Get(name)); v != "" {
-			keep.Set(name, v)
-			filters[column] = []string{v}
-			p.Filter.Any = true
-		}
+	if p.Filter.Type != "" {
+		l.filter("resource_type", p.Filter.Type, "type", p.Filter.Type)
 	}
-	if p.Filter.Parked = p.Filter.Status == "parked"; p.Filter.Parked { // beside the state, to the store
-		delete(filters, "status")
-		filters["parked"] = []string{"true"}
+	if p.Filter.Agent != "" {
+		l.filter("agent", p.Filter.Agent, "agent", p.Filter.Agent)
 	}
-	p.Filter.Choices = statusChoices(p.Filter.Status)
-	q := intent.ListQuery{Limit: perPage, Sort: "resource_type", Filters: filters}
-	column, order, _ := strings.Cut(values.Get("sort"), ".")
-	if slices.ContainsFunc(resourceColumns, func(x struct{ name, text string }) bool { return x.name == column }) {
-		q.Sort, q.Desc = column, order == "desc"
-		keep.Set("sort", values.Get("sort"))
+	if p.Filter.Value != "" {
+		l.filter("resource_id_value", p.Filter.Value, "value", p.Filter.Value)
 	}
-	bounds(values, &q)
-	page, err := c.control.Resources(r.Context(), e.ID, q)
+	p.Filter.Any, p.Filter.Choices = l.filtered(), statusChoices(p.Filter.Status)
+	l.sort(r.URL.Query().Get("sort"))
+	page, err := c.store.Resources(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
 	}
-	p.List = resourceList{Any: p.Filter.Any, EnvURL: envURL(e.ID), NoneYet: page.Total == 0 && !p.Filter.Any}
+	p.List = resourceList{
+		Any: p.Filter.Any, EnvURL: envURL(e.ID), NoneYet: page.Total == 0 && !p.Filter.Any,
+		Sorts: l.sortLinks(resourceColumns),
+	}
 	for _, row := range page.Items {
 		p.List.Rows = append(p.List.Rows, rowOf(e.ID, row))
 	}
-	p.List.Sorts = sortLinks(base, keep, q)
-	p.List.Pager = paging(base, keep, q, page, func(x intent.ResourceRow) (string, string) {
-		return sortValue(q.Sort, x.State.ID, string(x.State.Status())), x.State.ID.String()
+	p.List.Pager = pagerOf(l, page, func(x intent.ResourceRow) (string, string) {
+		return resourcePlace(l.query.Sort, x.State.ID, x.State.Status())
 	})
 	return view{template: "resources", data: p, fragments: []fragment{{"resourcelist", "resourcelist", p.List}}}, nil
 }
 
-func sortValue(column string, id intent.ResourceID, status string) string {
-	switch column {
-	case "status":
-		return status
-	case "agent":
-		return id.Agent
-	case "resource_id_value":
-		return id.Value
-	}
-	return id.Type
-}
-
-func sortLinks(base string, keep url.Values, q intent.ListQuery) []sortLink {
-	var out []sortLink
-	for _, column := range resourceColumns {
-		values := url.Values{}
-		for k, v := range keep {
-			values[k] = v
-		}
-		l, next := sortLink{Text: column.text, Order: "none"}, "asc"
-		if q.Sort == column.name {
-			l.Order = "ascending"
-			if q.Desc {
-				l.Order = "descending"
-			} else {
-				next = "desc"
-			}
-		}
-		values.Set("sort", column.name+"."+next)
-		l.URL = base + "?" + values.Encode()
-		out = append(out, l)
-	}
-	return out
-}
-
+// statusChoices are the states that the filter offers, one of each look.
 func statusChoices(selected string) []choice {
 	out := []choice{
 		{"", "Any state", selected == ""},

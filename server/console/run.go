@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// runPage is the story of one commit: from the request to the deployment.
+// runPage is the story of one commit, from the request to the deployment.
 type runPage struct {
 	frame
 	Head  runHead
@@ -29,9 +29,9 @@ type runHead struct {
 	Branch   string
 	Full     string // the whole commit
 	Update   bool
-	DiffURL  string // to what the version before had
-	Merged   string // address of the run that answered this request
-	Newer    string // address of the run of the newer commit that it was cancelled for
+	DiffURL  string // the address of what changed since the version before
+	Merged   string // the address of the run that answered this request
+	Newer    string // the address of the run of the newer commit, for which this one was cancelled
 	Finished bool
 }
 
@@ -63,8 +63,8 @@ type stageView struct {
 	Key     string
 }
 
-// slots are the steps of every run and the stages that belong to each.
-var slots = []struct {
+// runSteps are the steps of every run, with the stages that belong to each.
+var runSteps = []struct {
 	id, title string
 	stages    []string
 }{
@@ -78,7 +78,7 @@ var slots = []struct {
 	{"released", "Released", []string{intent.StageRelease}},
 }
 
-// shownOutput is how much of a stage's output a page holds; the rest is a click away.
+// shownOutput is how much of the output of a stage a page shows; the rest is a click away.
 const shownOutput = 64 << 10
 
 func (c *console) run(r *http.Request) (view, error) {
@@ -87,20 +87,14 @@ func (c *console) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	row := c.runRow(run)
-	f, err := c.frame(
-		r,
-		row.Headline(),
-		"runs",
-		crumb{Text: "Runs", URL: envURL(e.ID) + "/runs"},
-		crumb{Text: row.Headline()},
-	)
+	f, err := c.frame(r, row.Headline(), "runs",
+		crumb{Text: "Runs", URL: envURL(e.ID) + "/runs"}, crumb{Text: row.Headline()})
 	if err != nil {
 		return view{}, err
 	}
-	p := runPage{
-		frame: f,
-		Head:  runHead{runRow: row, EnvURL: envURL(e.ID), Update: run.Update, Finished: run.Completed != nil},
-	}
+	p := runPage{frame: f, Head: runHead{
+		runRow: row, EnvURL: envURL(e.ID), Update: run.Update, Finished: run.Completed != nil,
+	}}
 	if run.Revision != nil {
 		p.Head.Email, p.Head.Branch, p.Head.Full = run.Revision.Email, run.Revision.Branch, run.Revision.Commit
 	}
@@ -120,17 +114,16 @@ func (c *console) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Steps = append(p.Steps, last)
-	v := view{
-		template:  "run",
-		data:      p,
-		fragments: []fragment{{"run-head", "run-head", p.Head}, {"diagnostics", "diagnostics", p.Diags}},
-	}
+	v := view{template: "run", data: p, fragments: []fragment{
+		{"run-head", "run-head", p.Head}, {"diagnostics", "diagnostics", p.Diags},
+	}}
 	for _, s := range p.Steps {
 		v.fragments = append(v.fragments, fragment{"step-" + s.ID, "step", s})
 	}
 	return v, nil
 }
 
+// findRun returns the run in the path of a request.
 func (c *console) findRun(
 	r *http.Request,
 ) (e intent.Environment, run intent.Compile, stages []intent.Stage, err error) {
@@ -139,7 +132,7 @@ func (c *console) findRun(
 	}
 	id, err := uuid.Parse(r.PathValue("run"))
 	if err == nil {
-		run, stages, err = c.control.Compile(r.Context(), id)
+		run, stages, err = c.store.Compile(r.Context(), id)
 	} else {
 		err = fault.New("console", fault.NotFound, "there is no run "+r.PathValue("run"))
 	}
@@ -151,8 +144,10 @@ func (c *console) findRun(
 
 // story puts the stages of a run into the steps that every run has.
 func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
-	received := step{ID: "received", Title: "Received", State: finished, NoteAt: &run.Requested, Show: true,
-		Note: "from " + triggerWord(run.Trigger.Type)}
+	received := step{
+		ID: "received", Title: "Received", State: finished, NoteAt: &run.Requested, Show: true,
+		Note: "from " + triggerWord(run.Trigger.Type),
+	}
 	if run.Trigger.Message != "" {
 		received.Note += ": " + run.Trigger.Message
 	}
@@ -164,7 +159,7 @@ func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
 	}
 	steps := []step{received}
 	taken := map[uuid.UUID]bool{}
-	for _, slot := range slots {
+	for _, slot := range runSteps {
 		s := step{ID: slot.id, Title: slot.title, State: ahead, Show: slot.id != "prepared"}
 		if run.Completed != nil {
 			s.State = notReached
@@ -177,7 +172,7 @@ func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
 				}
 			}
 		}
-		// Without an update nothing is fetched; that is no gap in the story.
+		// Without an update nothing is fetched, which is no gap in the story.
 		if slot.id == "fetched" && s.State == notReached && !run.Update {
 			s.State = state{"none", "not asked for"}
 		}
@@ -239,7 +234,7 @@ func tail(text string) (string, bool) {
 	return text, true
 }
 
-// deployedStep tells how far the version of a run is deployed.
+// deployedStep shows how far the version of a run is deployed.
 func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error) {
 	s := step{ID: "deployed", Title: "Deployed", State: ahead, Show: true}
 	if run.Version == nil {
@@ -249,7 +244,7 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		}
 		return s, nil
 	}
-	v, err := c.control.Version(r.Context(), run.Environment, *run.Version)
+	v, err := c.store.Version(r.Context(), run.Environment, *run.Version)
 	if fault.Is(err, fault.NotFound) {
 		s.State, s.Note = notReached, "version "+strconv.Itoa(*run.Version)+" was deleted"
 		return s, nil
@@ -266,7 +261,7 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		s.State, s.Note = retired, "a later version took its place"
 		return s, nil
 	}
-	counts, err := c.control.ResourceCounts(r.Context(), run.Environment)
+	counts, err := c.store.ResourceCounts(r.Context(), run.Environment)
 	if err != nil {
 		return s, err
 	}
@@ -309,7 +304,7 @@ func (c *console) output(w http.ResponseWriter, r *http.Request) {
 	c.fail(w, r, fault.New("console", fault.NotFound, "this run has no such stage"))
 }
 
-// diagnostics are what the compiler has to say about the model.
+// diagnostics are what the compiler says about the model.
 type diagnostics struct {
 	List []diagnostic
 }
@@ -320,10 +315,10 @@ type diagnostic struct {
 	Message  string
 	Place    string
 	Line     int
-	Before   string // the source line up to the fault
-	At       string // the fault itself
+	Before   string // the source line up to the place
+	At       string // the place itself
 	After    string
-	Caret    string
+	Caret    string // the line that underlines the place
 	Hint     string
 	Trace    string
 	Causes   []diagnostic
@@ -357,13 +352,8 @@ func diagnosticsOf(given []diag.Diagnostic) []diagnostic {
 					width = min(l.EndColumn, len(source)+1) - l.Column
 				}
 				from := l.Column - 1
-				one.Before, one.At, one.After = string(
-					source[:from],
-				), string(
-					source[from:from+width],
-				), string(
-					source[from+width:],
-				)
+				one.Before, one.At = string(source[:from]), string(source[from:from+width])
+				one.After = string(source[from+width:])
 				one.Caret = blanks(source[:from]) + strings.Repeat("^", width)
 			}
 		}
@@ -372,7 +362,7 @@ func diagnosticsOf(given []diag.Diagnostic) []diagnostic {
 	return out
 }
 
-// blanks is as wide as a text: tabs stay tabs.
+// blanks returns a text as wide as the given one, of blanks and of its tabs.
 func blanks(text []rune) string {
 	out := make([]rune, len(text))
 	for i, r := range text {

@@ -2,12 +2,12 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// runsPage lists the compile reports.
+// runsPage lists the runs of an environment: its compiles.
 type runsPage struct {
 	frame
 	List   runList
@@ -19,9 +19,8 @@ type runList struct {
 	Pager pager
 }
 
-// runFilters are the choices above the list.
+// runFilters are the choices above the list, as filters of store.CompileList.
 var runFilters = map[string]map[string][]string{
-	"":          nil,
 	"failed":    {"success": {"false"}},
 	"succeeded": {"success": {"true"}},
 	"open":      {"completed": {"false"}},
@@ -36,35 +35,23 @@ func (c *console) runs(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	values := r.URL.Query()
-	filter := values.Get("show")
-	if _, known := runFilters[filter]; !known {
-		filter = ""
+	p := runsPage{frame: f, Filter: r.URL.Query().Get("show")}
+	l := listingOf(r, store.CompileList, envURL(e.ID)+"/runs")
+	p.List.Table.EnvURL = envURL(e.ID)
+	if filters := runFilters[p.Filter]; filters != nil {
+		l.query.Filters = filters
+		l.keep.Set("show", p.Filter)
+		p.List.Table.Empty = "No run is in this state."
+	} else {
+		p.Filter = ""
 	}
-	q := intent.ListQuery{Limit: perPage, Sort: "requested", Desc: true, Filters: runFilters[filter]}
-	bounds(values, &q)
-	page, err := c.control.Compiles(r.Context(), e.ID, q)
+	page, err := c.store.Compiles(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
-	}
-	p := runsPage{frame: f, Filter: filter}
-	p.List.Table.EnvURL = envURL(e.ID)
-	if filter != "" {
-		p.List.Table.Empty = "No run is in this state."
 	}
 	for _, run := range page.Items {
 		p.List.Table.Rows = append(p.List.Table.Rows, c.runRow(run))
 	}
-	keep := url.Values{}
-	if filter != "" {
-		keep.Set("show", filter)
-	}
-	p.List.Pager = paging(
-		envURL(e.ID)+"/runs",
-		keep,
-		q,
-		page,
-		func(x intent.Compile) (string, string) { return stamp(x.Requested), x.ID.String() },
-	)
+	p.List.Pager = pagerOf(l, page, func(x intent.Compile) (string, string) { return stamp(x.Requested), x.ID.String() })
 	return view{template: "runs", data: p, fragments: []fragment{{"runlist", "runlist", p.List}}}, nil
 }

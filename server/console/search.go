@@ -6,20 +6,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
-
-	"sync"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
+// commitText matches a commit, or its first seven characters or more.
 var commitText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{7,40}$`) })
 
-// search goes to what was named: a version, a commit, a resource, or else to
-// the resources whose value holds the text; outside an environment, to the
-// environment of that name.
+// search redirects to the page of what was named: a version, a commit or a resource; otherwise to the list of resources
+// whose value contains the text. Outside an environment it looks for an environment.
 func (c *console) search(w http.ResponseWriter, r *http.Request) {
 	target, err := c.find(r, strings.TrimSpace(r.URL.Query().Get("q")))
 	if err != nil {
@@ -29,17 +28,18 @@ func (c *console) search(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, target, http.StatusSeeOther)
 }
 
+// find returns the address of what a text names.
 func (c *console) find(r *http.Request, text string) (string, error) {
 	ctx := r.Context()
 	env, err := uuid.Parse(r.URL.Query().Get("env"))
 	if err != nil {
-		all, err := c.control.Environments(ctx)
+		all, err := c.store.Environments(ctx)
 		if err != nil {
 			return "", err
 		}
 		for _, e := range all {
-			if text != "" &&
-				(e.ID.String() == text || strings.Contains(strings.ToLower(e.Name), strings.ToLower(text))) {
+			named := strings.Contains(strings.ToLower(e.Name), strings.ToLower(text))
+			if text != "" && (named || e.ID.String() == text) {
 				return envURL(e.ID), nil
 			}
 		}
@@ -50,12 +50,12 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 		return envURL(env) + "/resources", nil
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "v")); err == nil && len(text) < 7 {
-		if _, err := c.control.Version(ctx, env, n); err == nil {
+		if _, err := c.store.Version(ctx, env, n); err == nil {
 			return versionURL(env, n), nil
 		}
 	}
 	if commitText().MatchString(text) {
-		page, err := c.control.Versions(ctx, env, intent.ListQuery{Limit: 1000, Sort: "version", Desc: true})
+		page, err := c.store.Versions(ctx, env, intent.ListQuery{})
 		if err != nil {
 			return "", err
 		}
@@ -66,7 +66,7 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 		}
 	}
 	if id, _, err := intent.ParseResourceVersionID(text); err == nil {
-		if _, err := c.control.Resource(ctx, env, id); err == nil {
+		if _, err := c.store.Resource(ctx, env, id); err == nil {
 			return resourceURL(env, id), nil
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// settingsPage shows and changes what an environment is set to.
+// settingsPage shows the settings of an environment and changes them.
 type settingsPage struct {
 	frame
 	Source    sourceForm
 	Secrets   []secretForm
 	Project   projectForm
-	Variables []string // of handlers, which are set
+	Variables []string // the names of the variables that are set
 	Settings  []settingForm
 	Protected bool
 	HookURLs  []attribute
@@ -30,8 +30,8 @@ type sourceForm struct {
 type secretForm struct {
 	Name, Title, Help string
 	Password          bool
-	Lines             bool   // several
-	Set               string // where it is set
+	Lines             bool   // it has several lines
+	Set               string // where it is set; empty when it is not
 }
 
 // projectForm is what the environments of a project share.
@@ -49,36 +49,34 @@ type settingForm struct {
 	On      bool
 	Default string
 	Changed bool
-	By      string // what decides it, when no person does
+	By      string // what sets it, when a person may not
 }
 
 var secretForms = []secretForm{
 	{Name: "webhook", Title: "Webhook secret", Help: "What the forge signs its deliveries with.", Password: true},
 	{Name: "git-username", Title: "Git user name", Help: "For a private repository over HTTPS."},
+	{Name: "git-password", Title: "Git password or token", Help: "It is stored sealed and never shown.", Password: true},
 	{
-		Name:     "git-password",
-		Title:    "Git password or token",
-		Help:     "It is stored sealed and never shown.",
-		Password: true,
+		Name: "git-ssh-key", Title: "SSH key", Lines: true,
+		Help: "For a repository over SSH: the private key, as ssh-keygen wrote it.",
 	},
 	{
-		Name:  "git-ssh-key",
-		Title: "SSH key",
-		Help:  "For a repository over SSH: the private key, as ssh-keygen wrote it.",
-		Lines: true,
+		Name: "git-ssh-passphrase", Title: "Passphrase of the SSH key", Password: true,
+		Help: "If the key is encrypted with one.",
 	},
 	{
-		Name:     "git-ssh-passphrase",
-		Title:    "Passphrase of the SSH key",
-		Help:     "When the key is sealed with one.",
-		Password: true,
+		Name: "git-proxy", Title: "Proxy with a password", Password: true,
+		Help: "http://user:password@host:port. For a proxy without a password, use the setting git_proxy.",
 	},
-	{
-		Name:     "git-proxy",
-		Title:    "Proxy with a password",
-		Help:     "http://user:password@host:port; one without a password is the option git_proxy.",
-		Password: true,
-	},
+}
+
+// hookPaths are the addresses for webhooks, by the name of the forge.
+var hookPaths = []attribute{
+	{Name: "GitHub", Value: "/hooks/github"}, {Name: "GitLab", Value: "/hooks/gitlab"},
+	{Name: "Gitea", Value: "/hooks/gitea"}, {Name: "Forgejo", Value: "/hooks/forgejo"},
+	{Name: "Gogs", Value: "/hooks/gogs"}, {Name: "Bitbucket Cloud", Value: "/hooks/bitbucket"},
+	{Name: "Bitbucket Server", Value: "/hooks/bitbucket-server"}, {Name: "Azure DevOps", Value: "/hooks/azure"},
+	{Name: "Signed by yourself", Value: "/hooks/generic"}, {Name: "Standard Webhooks", Value: "/hooks/standard"},
 }
 
 func (c *console) settings(r *http.Request) (view, error) {
@@ -90,7 +88,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f.Live = false // a form must not change under a person's hands
+	f.Live = false // a form must not change while somebody fills it in
 	p := settingsPage{frame: f, Protected: e.Bool("protected_environment")}
 	names, err := c.control.SecretNames(r.Context(), e.ID)
 	if err != nil {
@@ -105,26 +103,23 @@ func (c *console) settings(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Source = sourceForm{
-		Name:        e.Name,
-		Repository:  e.Source.URL,
-		Branch:      e.Source.Branch,
-		Subdir:      e.Source.Subdir,
+		Name: e.Name, Repository: e.Source.URL, Branch: e.Source.Branch, Subdir: e.Source.Subdir,
 		Description: e.Description,
 	}
 	scheme := "http://"
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	for _, hook := range [][2]string{
-		{"GitHub", "/hooks/github"}, {"GitLab", "/hooks/gitlab"}, {"Gitea", "/hooks/gitea"}, {"Forgejo", "/hooks/forgejo"}, {"Gogs", "/hooks/gogs"}, {"Bitbucket Cloud", "/hooks/bitbucket"},
-		{"Bitbucket Server", "/hooks/bitbucket-server"}, {"Azure DevOps", "/hooks/azure"}, {"Signed by yourself", "/hooks/generic"}, {"Standard Webhooks", "/hooks/standard"}, {"Without a signature", "/api/v1/notify/" + e.ID.String()}} {
-		p.HookURLs = append(p.HookURLs, attribute{Name: hook[0], Value: scheme + r.Host + hook[1]})
+	unsigned := attribute{Name: "Without a signature", Value: "/api/v1/notify/" + e.ID.String()}
+	for _, hook := range append(slices.Clone(hookPaths), unsigned) {
+		p.HookURLs = append(p.HookURLs, attribute{Name: hook.Name, Value: scheme + r.Host + hook.Value})
 	}
 	for _, def := range intent.Settings() {
 		_, changed := e.Settings[def.Name]
 		value := def.Value(e.Settings)
 		s := settingForm{
-			Name: def.Name, Doc: def.Doc, Bool: def.Type == intent.SettingBool, Number: def.Type == intent.SettingInt, Lines: def.Lines,
+			Name: def.Name, Doc: def.Doc, Lines: def.Lines,
+			Bool: def.Type == intent.SettingBool, Number: def.Type == intent.SettingInt,
 			Value: settingText(value), Default: settingText(def.Default), Changed: changed, By: e.Protected[def.Name],
 		}
 		s.On, _ = value.(bool)
@@ -136,7 +131,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 	return view{template: "settings", data: p}, nil
 }
 
-// settingText is a value as it can be given back: a dict is JSON.
+// settingText writes a value as the form accepts it again: a dict as JSON.
 func settingText(value any) string {
 	if dict, ok := value.(map[string]any); ok {
 		if text, err := json.Marshal(dict); err == nil {
@@ -148,11 +143,11 @@ func settingText(value any) string {
 
 func (c *console) doSetting(r *http.Request, e intent.Environment) (string, error) {
 	name := r.PostFormValue("name")
-	back := envURL(e.ID) + "/settings"
+	next := envURL(e.ID) + "/settings?done=saved#setting-" + name
 	if r.PostForm.Has("reset") {
-		return back + "?done=saved#setting-" + name, c.control.DeleteSetting(r.Context(), e.ID, name)
+		return next, c.control.DeleteSetting(r.Context(), e.ID, name)
 	}
-	return back + "?done=saved#setting-" + name, c.control.SetSetting(r.Context(), e.ID, name, r.PostFormValue("value"))
+	return next, c.control.SetSetting(r.Context(), e.ID, name, r.PostFormValue("value"))
 }
 
 func (c *console) doSource(r *http.Request, e intent.Environment) (string, error) {
@@ -172,25 +167,21 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 	if variable := strings.TrimSpace(r.PostFormValue("variable")); variable != "" {
 		name = control.VariablePrefix + variable
 	}
+	next := envURL(e.ID) + "/settings?done=saved"
 	if r.PostFormValue("for") == "project" {
-		return envURL(e.ID) + "/settings?done=saved", c.control.SetProjectSecret(r.Context(), e.ProjectID, name, value)
+		return next, c.control.SetProjectSecret(r.Context(), e.ProjectID, name, value)
 	}
-	return envURL(e.ID) + "/settings?done=saved", c.control.SetSecret(r.Context(), e.ID, name, value)
+	return next, c.control.SetSecret(r.Context(), e.ID, name, value)
 }
 
-// doKnownHosts answers the form of the SSH servers' keys.
+// doKnownHosts sets the keys of the SSH servers that a project knows.
 func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, error) {
-	return envURL(
-			e.ID,
-		) + "/settings?done=saved", c.control.SetKnownHosts(
-			r.Context(),
-			e.ProjectID,
-			r.PostFormValue("lines"),
-		)
+	err := c.control.SetKnownHosts(r.Context(), e.ProjectID, r.PostFormValue("lines"))
+	return envURL(e.ID) + "/settings?done=saved", err
 }
 
-// shared gives the forms of secrets, with where each is set, and of what the
-// environments of a project share.
+// shared returns the form of what the environments of a project share, and the forms of secrets, which say where each
+// is set. own are the names of the secrets of the environment itself.
 func (c *console) shared(r *http.Request, e intent.Environment, own []string) (projectForm, []secretForm, error) {
 	names, err := c.control.ProjectSecretNames(r.Context(), e.ProjectID)
 	if err != nil {
@@ -205,7 +196,7 @@ func (c *console) shared(r *http.Request, e intent.Environment, own []string) (p
 			f.Set = "Set for the project."
 		}
 	}
-	hosts, err := c.control.KnownHosts(r.Context(), e.ProjectID)
+	hosts, err := c.store.KnownHosts(r.Context(), e.ProjectID)
 	return projectForm{Name: e.ProjectName, KnownHosts: hosts}, forms, err
 }
 

@@ -2,8 +2,8 @@ package console
 
 import "ordain.dev/ordain/internal/intent"
 
-// state is how a state looks everywhere: a word, a shape and a colour. Key
-// names shape and colour in the style.
+// state is how a state looks on all pages: a word, a shape and a colour. Key names the shape and the colour in the style
+// sheet.
 type state struct {
 	Key  string
 	Word string
@@ -22,6 +22,7 @@ var (
 	undefined  = state{"undefined", "undefined"}
 	blocked    = state{"undefined", "blocked"}
 	paused     = state{"paused", "paused"}
+	halted     = state{"paused", "halted"}
 	orphan     = state{"orphan", "orphan"}
 	succeeded  = state{"intended", "succeeded"}
 	superseded = state{"none", "cancelled for a newer one"}
@@ -40,7 +41,7 @@ var (
 	dry        = state{"waiting", "dry run"}
 )
 
-// stateOf gives the look of a resource's status.
+// stateOf returns the look of a resource's status.
 func stateOf(s intent.Status) state {
 	switch s {
 	case intent.StatusDeployed:
@@ -71,15 +72,14 @@ func stateOf(s intent.Status) state {
 	return state{"waiting", string(s)}
 }
 
-// worstFirst are the statuses that are not as intended, in the order in which
-// people want to see them.
+// worstFirst are the statuses of resources that are not as intended, in the order in which people want to see them.
 var worstFirst = []intent.Status{
 	intent.StatusFailed, intent.StatusUnavailable, intent.StatusUndefined, intent.StatusSkippedForUndefined,
 	intent.StatusNonCompliant, intent.StatusSkipped, intent.StatusSkippedForDependency, intent.StatusCancelled,
 	intent.StatusAvailable, intent.StatusDeploying,
 }
 
-// allStatuses is every status of a resource of the active version, best last.
+// allStatuses are all statuses of resources of the active version, the best last.
 var allStatuses = append(append([]intent.Status{}, worstFirst...), intent.StatusDeployed)
 
 func runState(c intent.Compile) state {

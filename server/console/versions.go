@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -14,13 +13,14 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// versionsPage lists what compiles exported.
+// versionsPage lists the versions of an environment.
 type versionsPage struct {
 	frame
-	List  versionList
-	Dries dryRunList
+	List    versionList
+	DryRuns dryRunList
 }
 
 type versionList struct {
@@ -30,27 +30,28 @@ type versionList struct {
 }
 
 type versionRow struct {
-	Number   int
-	URL      string
-	State    state
-	Commit   string
-	Subject  string
-	Author   string
-	Created  time.Time
-	Released *time.Time
-	Total    int
-	DiffURL  string
-	CanGo    bool // may be released
-	Held     bool // waits for a confirmation
-	Why      string
-	Preview  bool // made for a dry run
+	Number     int
+	URL        string
+	State      state
+	Commit     string
+	Subject    string
+	Author     string
+	Created    time.Time
+	Released   *time.Time
+	Total      int
+	DiffURL    string
+	CanRelease bool
+	Held       bool   // waits for a confirmation
+	Why        string // it is held
+	Preview    bool   // made for a dry run
 }
 
 func versionRowOf(v intent.Version) versionRow {
 	row := versionRow{
-		Number: v.Number, URL: versionURL(v.Environment, v.Number), State: versionState(v), Commit: short(v.Provenance.Commit),
-		Subject: v.Provenance.Subject, Author: v.Provenance.Author, Created: v.Created, Released: v.Released, Total: v.Total,
-		CanGo: v.Status == intent.VersionCandidate && !v.Held() && !v.Preview, Held: v.Held(), Preview: v.Preview,
+		Number: v.Number, URL: versionURL(v.Environment, v.Number), State: versionState(v),
+		Commit: short(v.Provenance.Commit), Subject: v.Provenance.Subject, Author: v.Provenance.Author,
+		Created: v.Created, Released: v.Released, Total: v.Total,
+		CanRelease: releasable(v), Held: v.Held(), Preview: v.Preview,
 	}
 	if row.Held {
 		row.Why = v.Hold.Text
@@ -59,6 +60,11 @@ func versionRowOf(v intent.Version) versionRow {
 		row.DiffURL = compareURL(v.Environment, v.Number-1, v.Number)
 	}
 	return row
+}
+
+// releasable reports whether a person may release a version.
+func releasable(v intent.Version) bool {
+	return v.Status == intent.VersionCandidate && !v.Held() && !v.Preview
 }
 
 func compareURL(env uuid.UUID, from, to int) string {
@@ -74,9 +80,8 @@ func (c *console) versions(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	q := intent.ListQuery{Limit: perPage, Sort: "version", Desc: true}
-	bounds(r.URL.Query(), &q)
-	page, err := c.control.Versions(r.Context(), e.ID, q)
+	l := listingOf(r, store.VersionList, envURL(e.ID)+"/versions")
+	page, err := c.store.Versions(r.Context(), e.ID, l.query)
 	if err != nil {
 		return view{}, err
 	}
@@ -84,43 +89,34 @@ func (c *console) versions(r *http.Request) (view, error) {
 	for _, v := range page.Items {
 		p.List.Rows = append(p.List.Rows, versionRowOf(v))
 	}
-	p.List.Pager = paging(
-		envURL(e.ID)+"/versions",
-		url.Values{},
-		q,
-		page,
-		func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" },
-	)
-	runs, err := c.control.DryRuns(r.Context(), e.ID, 0)
+	p.List.Pager = pagerOf(l, page, func(v intent.Version) (string, string) { return strconv.Itoa(v.Number), "" })
+	runs, err := c.store.DryRuns(r.Context(), e.ID, 0)
 	if err != nil {
 		return view{}, err
 	}
-	p.Dries = dryRunsOf(runs)
-	return view{
-		template:  "versions",
-		data:      p,
-		fragments: []fragment{{"versionlist", "versionlist", p.List}, {"dryruns", "dryruns", p.Dries}},
-	}, nil
+	p.DryRuns = dryRunsOf(runs)
+	return view{template: "versions", data: p, fragments: []fragment{
+		{"versionlist", "versionlist", p.List}, {"dryruns", "dryruns", p.DryRuns},
+	}}, nil
 }
 
 // versionPage is one version: where it came from and what is in it.
 type versionPage struct {
 	frame
-	Head  versionHead
-	Facts []attribute // provenance
-	Hold  *holdView
-	Dries dryRunList
-	List  resourceTable
-	// CanBack: it was deployed before, and can be again.
-	CanBack bool
+	Head    versionHead
+	Facts   []attribute // provenance
+	Hold    *holdView
+	DryRuns dryRunList
+	List    resourceTable
+	// CanRollBack is set when the version was deployed before, and can be again.
+	CanRollBack bool
 }
 
 type versionHead struct {
 	versionRow
 	EnvURL string
 	RunURL string
-	Email  string
-	Full   string
+	Full   string // the whole commit
 }
 
 type resourceTable struct {
@@ -128,15 +124,16 @@ type resourceTable struct {
 	Pager pager
 }
 
+// findVersion returns the version in the path of a request.
 func (c *console) findVersion(r *http.Request) (e intent.Environment, v intent.Version, err error) {
 	if e, err = c.environment(r); err != nil {
 		return
 	}
-	n, err := strconv.Atoi(r.PathValue("version"))
+	n, err := versionNumber(r)
 	if err != nil {
-		return e, v, fault.New("console", fault.NotFound, "there is no version "+r.PathValue("version"))
+		return
 	}
-	v, err = c.control.Version(r.Context(), e.ID, n)
+	v, err = c.store.Version(r.Context(), e.ID, n)
 	return
 }
 
@@ -146,67 +143,42 @@ func (c *console) version(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	title := "Version " + strconv.Itoa(v.Number)
-	f, err := c.frame(
-		r,
-		title,
-		"versions",
-		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"},
-		crumb{Text: title},
-	)
+	f, err := c.frame(r, title, "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: title})
 	if err != nil {
 		return view{}, err
 	}
-	p := versionPage{
-		frame: f,
-		Head: versionHead{
-			versionRow: versionRowOf(v),
-			EnvURL:     envURL(e.ID),
-			Email:      v.Provenance.Email,
-			Full:       v.Provenance.Commit,
-		},
-	}
+	p := versionPage{frame: f, Head: versionHead{
+		versionRow: versionRowOf(v), EnvURL: envURL(e.ID), Full: v.Provenance.Commit,
+	}}
 	if v.Provenance.Compile != uuid.Nil {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
 	}
-	p.Hold, p.Facts, p.CanBack = holdOf(v), versionFacts(v.Provenance), v.Status == intent.VersionRetired
-	runs, err := c.control.DryRuns(r.Context(), e.ID, v.Number)
+	p.Hold, p.Facts, p.CanRollBack = holdOf(v), versionFacts(v.Provenance), v.Status == intent.VersionRetired
+	runs, err := c.store.DryRuns(r.Context(), e.ID, v.Number)
 	if err != nil {
 		return view{}, err
 	}
-	p.Dries = dryRunsOf(runs)
-	q := intent.ListQuery{Limit: perPage, Sort: "resource_type"}
-	bounds(r.URL.Query(), &q)
-	page, err := c.control.VersionResourcePage(r.Context(), e.ID, v.Number, q)
+	p.DryRuns = dryRunsOf(runs)
+	l := listingOf(r, store.VersionResourceList, p.Head.URL)
+	l.query.Desc = false
+	page, err := c.store.VersionResourcePage(r.Context(), e.ID, v.Number, l.query)
 	if err != nil {
 		return view{}, err
 	}
 	for _, x := range page.Items {
-		p.List.Rows = append(
-			p.List.Rows,
-			resourceRow{
-				URL:   resourceURL(e.ID, x.ID),
-				Type:  x.ID.Type,
-				Agent: x.ID.Agent,
-				Value: x.ID.Value,
-				ID:    x.ID.String(),
-			},
-		)
+		p.List.Rows = append(p.List.Rows, resourceRow{
+			URL: resourceURL(e.ID, x.ID), Type: x.ID.Type, Agent: x.ID.Agent, Value: x.ID.Value, ID: x.ID.String(),
+		})
 	}
-	p.List.Pager = paging(
-		p.Head.URL,
-		url.Values{},
-		q,
-		page,
-		func(x intent.Resource) (string, string) { return x.ID.Type, x.ID.String() },
-	)
-	return view{
-		template:  "version",
-		data:      p,
-		fragments: []fragment{{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.Dries}},
-	}, nil
+	p.List.Pager = pagerOf(l, page, func(x intent.Resource) (string, string) {
+		return resourcePlace(l.query.Sort, x.ID, "")
+	})
+	return view{template: "version", data: p, fragments: []fragment{
+		{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.DryRuns},
+	}}, nil
 }
 
-// versionFacts lists where a version came from.
+// versionFacts lists what is known of where a version came from.
 func versionFacts(p intent.Provenance) []attribute {
 	var out []attribute
 	add := func(name, value string) {
@@ -236,7 +208,7 @@ func versionFacts(p intent.Provenance) []attribute {
 	return out
 }
 
-// comparePage sets two versions side by side.
+// comparePage compares two versions.
 type comparePage struct {
 	frame
 	From, To int
@@ -246,7 +218,7 @@ type comparePage struct {
 	Problem  string
 }
 
-// diffList is a comparison by resource.
+// diffList lists what differs, by resource.
 type diffList struct {
 	Counts []diffCount
 	Rows   []diffRow
@@ -264,12 +236,12 @@ type diffRow struct {
 	State     state
 	Changes   changes
 	Open      bool
-	Reason    string // why a dry run could not tell
-	Behind    string // what would be created first
+	Reason    string // why a dry run could not find out
+	Behind    string // the resource that would be created first
 	BehindURL string
 }
 
-// shownDiffs limits how many resources a comparison lists.
+// shownDiffs is how many resources a comparison lists.
 const shownDiffs = 500
 
 func (c *console) compare(r *http.Request) (view, error) {
@@ -277,19 +249,14 @@ func (c *console) compare(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := c.frame(
-		r,
-		"Compare versions",
-		"versions",
-		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"},
-		crumb{Text: "Compare"},
-	)
+	f, err := c.frame(r, "Compare versions", "versions",
+		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: "Compare"})
 	if err != nil {
 		return view{}, err
 	}
 	f.Live = false
 	p := comparePage{frame: f, EnvURL: envURL(e.ID)}
-	page, err := c.control.Versions(r.Context(), e.ID, intent.ListQuery{Limit: 200, Sort: "version", Desc: true})
+	page, err := c.store.Versions(r.Context(), e.ID, intent.ListQuery{Limit: 200})
 	if err != nil {
 		return view{}, err
 	}
@@ -325,50 +292,44 @@ func (c *console) compare(r *http.Request) (view, error) {
 	return view{template: "compare", data: p}, nil
 }
 
-// diffsOf shows differences: what is gone first, what stays last.
+// diffOrder is the order in which a comparison lists what differs.
+var diffOrder = []intent.DiffKind{
+	intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped,
+	intent.DiffUnknown, intent.DiffAgentDown, intent.DiffUnmodified,
+}
+
+// diffsOf lists differences, with was and will as the headings of the two sides.
 func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffList {
-	order := []intent.DiffKind{
-		intent.DiffDeleted,
-		intent.DiffModified,
-		intent.DiffAdded,
-		intent.DiffUndefined,
-		intent.DiffSkipped,
-		intent.DiffUnknown,
-		intent.DiffAgentDown,
-		intent.DiffUnmodified,
-	}
 	numbers := map[intent.DiffKind]int{}
 	for _, d := range diffs {
 		numbers[d.Kind]++
 	}
 	var out diffList
-	for _, kind := range order {
+	for _, kind := range diffOrder {
 		if numbers[kind] > 0 {
 			out.Counts = append(out.Counts, diffCount{diffState(kind), numbers[kind]})
 		}
 	}
 	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b intent.ResourceDiff) int {
-		if x, y := slices.Index(order, a.Kind), slices.Index(order, b.Kind); x != y {
+		if x, y := slices.Index(diffOrder, a.Kind), slices.Index(diffOrder, b.Kind); x != y {
 			return x - y
 		}
 		return compareIDs(a.ID, b.ID)
 	})
 	for _, d := range sorted {
 		if d.Kind == intent.DiffUnmodified {
-			continue // counted above; nothing to see
+			continue // it is counted, and there is nothing to show
 		}
 		if len(out.Rows) == shownDiffs {
 			out.Hidden++
 			continue
 		}
 		row := diffRow{
-			URL:   resourceURL(env, d.ID),
-			ID:    d.ID.String(),
-			State: diffState(d.Kind),
-			Open:  d.Kind == intent.DiffModified && len(out.Rows) < 20,
+			URL: resourceURL(env, d.ID), ID: d.ID.String(), State: diffState(d.Kind),
+			Open: d.Kind == intent.DiffModified && len(out.Rows) < 20,
 		}
 		row.Changes = changesOf(was, will, d.Attributes)
-		if d.Kind.Unknown() { // the reason says more than what stands for it
+		if d.Kind.Unknown() { // the reason says more than the attributes that stand for it
 			row.Changes, row.Reason = changes{}, d.Reason
 			if !d.Behind.IsZero() {
 				row.Behind, row.BehindURL = d.Behind.String(), resourceURL(env, d.Behind)

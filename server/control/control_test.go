@@ -71,7 +71,9 @@ func (p *parts) Tidy(_ context.Context, used []gitsync.Use, since time.Time) err
 	for _, u := range used {
 		urls = append(
 			urls,
-			strings.TrimSpace(fmt.Sprint(u.Source.URL, " ", u.Source.Only, " ", u.Source.Depth, " ", strings.Join(u.Commits, ","))),
+			strings.TrimSpace(
+				fmt.Sprint(u.Source.URL, " ", u.Source.Only, " ", u.Source.Depth, " ", strings.Join(u.Commits, ",")),
+			),
 		)
 	}
 	slices.Sort(urls)
@@ -235,7 +237,8 @@ func (p *parts) Compile(
 	out build.Output,
 ) (*export.Document, string, error) {
 	p.mu.Lock()
-	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported, p.unknowns
+	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported,
+		p.unknowns
 	if !job.Preview {
 		p.running++
 		p.most = max(p.most, p.running)
@@ -282,7 +285,8 @@ func (p *parts) Compile(
 		Provenance: table.Table(),
 		Settings:   settings,
 		Resources: []export.Resource{{
-			ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)), AttributeHash: job.Compile.Revision.Commit,
+			ID: id, Attributes: []byte(fmt.Sprintf(`{"commit":%q}`, job.Compile.Revision.Commit)),
+			AttributeHash: job.Compile.Revision.Commit,
 		}},
 	}, "ordain compile", nil
 }
@@ -711,12 +715,13 @@ func TestTheDoor(t *testing.T) {
 	}{
 		"a URL that cannot be fetched": {errURL, fault.Invalid}, "a project without a name": {errName, fault.Invalid},
 		"a taken name": {errTaken, fault.Conflict}, "versions the wrong way round": {errDiff, fault.Invalid},
-		"an unknown setting":  {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
-		"a setting's type":    {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
-		"an unknown secret":   {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
-		"nothing released":    {errNone, fault.NotFound},
-		"an unknown version":  {s.Release(ctx, s.env, 7), fault.NotFound},
-		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y", Value: "z"}), fault.NotFound},
+		"an unknown setting": {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
+		"a setting's type":   {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
+		"an unknown secret":  {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
+		"nothing released":   {errNone, fault.NotFound},
+		"an unknown version": {s.Release(ctx, s.env, 7), fault.NotFound},
+		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y",
+			Value: "z"}), fault.NotFound},
 	} {
 		if !fault.Is(c.err, c.kind) {
 			t.Errorf("%s gives %v, want a fault of kind %s", name, c.err, c.kind)
@@ -725,7 +730,8 @@ func TestTheDoor(t *testing.T) {
 	if err := s.SetSetting(ctx, s.env, "protected_environment", "true"); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"deleted": s.DeleteEnvironment(ctx, s.env), "cleared": s.ClearEnvironment(ctx, s.env), "deleted with its project": s.DeleteProject(ctx, e.ProjectID)} {
+	for what, err := range map[string]error{"deleted": s.DeleteEnvironment(ctx, s.env),
+		"cleared": s.ClearEnvironment(ctx, s.env), "deleted with its project": s.DeleteProject(ctx, e.ProjectID)} {
 		if !fault.Is(err, fault.Forbidden) {
 			t.Errorf("a protected environment is %s: %v", what, err)
 		}

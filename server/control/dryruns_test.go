@@ -100,8 +100,9 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 	for name, q := range map[string]control.DryRunRequest{
 		"of nothing": {}, "of both": {Version: 1, Commit: "main"}, "an odd name": {Commit: "a b"},
 		"no such agent": {Version: 1, Filter: intent.DryRunFilter{Agents: []string{"zz*"}}},
-		"no such thing": {Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{{Type: "a::B", Agent: "c", Attribute: "d", Value: "e"}}}},
-		"no version":    {Version: 9},
+		"no such thing": {Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{{Type: "a::B",
+			Agent: "c", Attribute: "d", Value: "e"}}}},
+		"no version": {Version: 9},
 	} {
 		if _, err := s.StartDryRun(t.Context(), s.env, q); !fault.Is(err, fault.Invalid) &&
 			!fault.Is(err, fault.NotFound) {
@@ -126,7 +127,8 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 	s.parts.mu.Lock()
 	s.parts.broken = false
 	s.parts.mu.Unlock()
-	if run := start(control.DryRunRequest{Commit: "feature", Filter: intent.DryRunFilter{Agents: []string{"zz"}}}); run.Ending != intent.DryRunFailed ||
+	if run := start(control.DryRunRequest{Commit: "feature",
+		Filter: intent.DryRunFilter{Agents: []string{"zz"}}}); run.Ending != intent.DryRunFailed ||
 		!strings.Contains(run.Reason, "no resource that this chooses") {
 		t.Errorf("%+v", run)
 	}
@@ -214,7 +216,8 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 	s.parts.mu.Unlock()
 	set := func(name, value string) []intent.Compile {
 		t.Helper()
-		if err := s.SetParameter(t.Context(), s.env, intent.Parameter{Name: name, Value: value, Source: "fact", Resource: r, Updated: time.Now(), Expires: true}); err != nil {
+		if err := s.SetParameter(t.Context(), s.env, intent.Parameter{Name: name, Value: value, Source: "fact",
+			Resource: r, Updated: time.Now(), Expires: true}); err != nil {
 			t.Fatal(err)
 		}
 		page, err := s.store.Compiles(t.Context(), s.env, intent.ListQuery{Sort: "requested", Desc: true, Limit: 10})
@@ -240,7 +243,8 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 		!slices.Contains(s.parts.toldOf(), "facts [lab::Note[a,n=1]]") {
 		t.Fatalf("%v, %v, told %q", asked, err, s.parts.toldOf())
 	}
-	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b", Value: "c"}}); !fault.Is(
+	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b",
+		Value: "c"}}); !fault.Is(
 		err,
 		fault.NotFound,
 	) {

@@ -172,7 +172,11 @@ func (c *Control) VersionResourcePage(
 }
 
 // Compiles lists compile reports.
-func (c *Control) Compiles(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Compile], error) {
+func (c *Control) Compiles(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Compile], error) {
 	return c.cfg.Store.Compiles(ctx, env, q)
 }
 
@@ -182,7 +186,11 @@ func (c *Control) Compile(ctx context.Context, id intent.CompileID) (intent.Comp
 }
 
 // Deliveries lists the webhooks of an environment.
-func (c *Control) Deliveries(ctx context.Context, env intent.EnvironmentID, q intent.ListQuery) (intent.Page[intent.Delivery], error) {
+func (c *Control) Deliveries(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q intent.ListQuery,
+) (intent.Page[intent.Delivery], error) {
 	return c.cfg.Store.Deliveries(ctx, env, q)
 }
 

@@ -335,7 +335,8 @@ func TestSecretsOfWebhooksRotate(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	for _, step := range []struct{ set, want string }{{"one", "one"}, {"two", "one two"}, {"two", "one two"}, {"three", "three two"}, {"", ""}, {"four", "four"}} {
+	for _, step := range []struct{ set, want string }{{"one", "one"}, {"two", "one two"}, {"two", "one two"}, {"three",
+		"three two"}, {"", ""}, {"four", "four"}} {
 		if err := s.SetSecret(t.Context(), s.env, source.SecretWebhook, step.set); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,8 @@ func TestPartialCompile(t *testing.T) {
 		t.Errorf("the first one, partial: %+v %s", c, said)
 	}
 	ask("c1", control.CompileRequest{}, note("x", "1"), note("y", "1"), note("z", "1"))
-	if c, said := ask("c2", control.CompileRequest{Partial: true, RemovedSets: []string{"y"}}, note("x", "2")); !*c.Success ||
+	if c, said := ask("c2", control.CompileRequest{Partial: true, RemovedSets: []string{"y"}}, note("x",
+		"2")); !*c.Success ||
 		!c.Partial ||
 		values() != "x=2 z=1" {
 		t.Errorf("got %s, %+v %s", values(), c, said)

@@ -32,14 +32,18 @@ func TestSecretsOfAProject(t *testing.T) {
 	project := s.environment().ProjectID
 	for name, value := range map[string]string{
 		source.SecretGitUser: "ada", source.SecretGitPassword: "of the project",
-		source.SecretSSHKey: privateKey, source.SecretSSHPassphrase: "pass", source.SecretGitProxy: "http://ada:pw@proxy:1",
+		source.SecretSSHKey: privateKey, source.SecretSSHPassphrase: "pass",
+		source.SecretGitProxy: "http://ada:pw@proxy:1",
 	} {
 		if err := s.SetProjectSecret(t.Context(), project, name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.fetchedWith(); got.Credentials.Username != "ada" || got.Credentials.Password != "of the project" || got.Credentials.SSHKey != privateKey ||
-		got.Credentials.SSHPassphrase != "pass" || got.Trust.Proxy != "http://ada:pw@proxy:1" || got.Trust.Scope != project.String() {
+	if got := s.fetchedWith(); got.Credentials.Username != "ada" || got.Credentials.Password != "of the project" ||
+		got.Credentials.SSHKey != privateKey ||
+		got.Credentials.SSHPassphrase != "pass" ||
+		got.Trust.Proxy != "http://ada:pw@proxy:1" ||
+		got.Trust.Scope != project.String() {
 		t.Errorf("fetched with %+v", got)
 	}
 	if err := s.SetSecret(t.Context(), s.env, source.SecretGitPassword, "its own"); err != nil {
@@ -81,7 +85,8 @@ func TestSecretsThatCannotBe(t *testing.T) {
 	s := newStage(t)
 	project := s.environment().ProjectID
 	for name, value := range map[string]string{
-		source.SecretSSHKey: "ssh-ed25519 s3cr3t", source.SecretGitProxy: "s3cr3t", source.SecretGitPassword: "s3cr3t\nx", "git-pasword": "s3cr3t", "variable:X": "s3cr3t",
+		source.SecretSSHKey: "ssh-ed25519 s3cr3t", source.SecretGitProxy: "s3cr3t",
+		source.SecretGitPassword: "s3cr3t\nx", "git-pasword": "s3cr3t", "variable:X": "s3cr3t",
 	} {
 		err := s.SetProjectSecret(t.Context(), project, name, value)
 		if !fault.Is(err, fault.Invalid) || strings.Contains(fmt.Sprintf("%+v", err), "s3cr3t") {
@@ -121,7 +126,8 @@ func TestKnownHostsOfAProject(t *testing.T) {
 	if got := s.fetchedWith(); got.Trust.KnownHosts != "# ours\n"+hostLine+"\n" || !got.Trust.AcceptNew {
 		t.Errorf("fetched with %+v", got)
 	}
-	for _, bad := range []string{"git.example.org", "h ssh-rsa AAAA!", "@odd h ssh-rsa AAAA", strings.Replace(hostLine, "ssh-ed25519", "ssh-rsa", 1)} {
+	for _, bad := range []string{"git.example.org", "h ssh-rsa AAAA!", "@odd h ssh-rsa " +
+		"AAAA", strings.Replace(hostLine, "ssh-ed25519", "ssh-rsa", 1)} {
 		if err := s.SetKnownHosts(t.Context(), project, bad); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -138,7 +144,8 @@ func TestKnownHostsOfAProject(t *testing.T) {
 func TestTheRepositoryDoesNotDecideWhomToTrust(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for name, value := range map[string]any{"git_proxy": "http://evil:1", "git_host_keys": "accept-new", "git_known_hosts": hostLine, "git_ca_bundle": "", "git_submodules": true} {
+	for name, value := range map[string]any{"git_proxy": "http://evil:1", "git_host_keys": "accept-new",
+		"git_known_hosts": hostLine, "git_ca_bundle": "", "git_submodules": true} {
 		c, _ := s.ask("c-"+name, map[string]any{name: value})
 		if *c.Success {
 			t.Errorf("%s was taken from the repository", name)
@@ -147,7 +154,8 @@ func TestTheRepositoryDoesNotDecideWhomToTrust(t *testing.T) {
 			t.Errorf("%+v", e.Protected)
 		}
 	}
-	for name, value := range map[string]any{"git_proxy": "http://u:s3cr3t@h:1", "git_host_keys": "yes", "git_known_hosts": "h", "git_ca_bundle": "x", "git_depth": -1} {
+	for name, value := range map[string]any{"git_proxy": "http://u:s3cr3t@h:1", "git_host_keys": "yes",
+		"git_known_hosts": "h", "git_ca_bundle": "x", "git_depth": -1} {
 		if err := s.SetSetting(t.Context(), s.env, name, value); !fault.Is(err, fault.Invalid) ||
 			strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v", name, err)
@@ -159,7 +167,8 @@ func TestTheRepositoryDoesNotDecideWhomToTrust(t *testing.T) {
 func TestOptionsOfASource(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for name, value := range map[string]any{"git_depth": 7, "git_single_branch": true, "git_submodules": true, "git_max_file": 3, "git_proxy": "socks5://h:1"} {
+	for name, value := range map[string]any{"git_depth": 7, "git_single_branch": true, "git_submodules": true,
+		"git_max_file": 3, "git_proxy": "socks5://h:1"} {
 		if err := s.SetSetting(t.Context(), s.env, name, value); err != nil {
 			t.Fatal(err)
 		}

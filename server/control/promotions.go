@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/promote"
 )
 
 // mayFollow refuses a value of the setting follow that could promote nothing.
@@ -28,7 +29,7 @@ func (c *Control) mayFollow(ctx context.Context, e intent.Environment, value any
 		}
 	}
 	e.Settings = settings
-	if _, err := intent.SourceOf(all, e); err != nil {
+	if _, err := promote.Source(all, e); err != nil {
 		return fault.Wrap("control.SetSetting", fault.Invalid, err).Say("setting follow").
 			Hint("name another environment of the same project and repository")
 	}
@@ -56,12 +57,12 @@ func (c *Control) staysFollowed(ctx context.Context, now intent.Environment) err
 		if follows { // it goes on under the new name
 			after[n].Settings = map[string]any{"follow": now.Name}
 		}
-		if _, err := intent.SourceOf(all, e); err == nil && e.Follows() != "" && (follows || n == i) {
+		if _, err := promote.Source(all, e); err == nil && e.Follows() != "" && (follows || n == i) {
 			concerned = append(concerned, n)
 		}
 	}
 	for _, n := range concerned {
-		if _, err := intent.SourceOf(after, after[n]); err != nil {
+		if _, err := promote.Source(after, after[n]); err != nil {
 			return fault.Wrap("control.UpdateEnvironment", fault.Conflict, err).
 				Say(all[n].Name + " follows " + all[n].Follows()).
 				Hint("change or remove the setting follow of " + all[n].Name + " first")
@@ -116,7 +117,7 @@ func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Fo
 	if f.Paused, err = c.cfg.Store.PromotionPause(ctx, env); err != nil {
 		return f, err
 	}
-	source, problem := intent.SourceOf(all, e)
+	source, problem := promote.Source(all, e)
 	if problem != nil {
 		f.Problem, f.Idle = problem.Error(), problem.Error()
 		return f, nil
@@ -129,7 +130,7 @@ func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Fo
 	if err != nil {
 		return f, err
 	}
-	if f.Idle = d.Unfit(source.Name); f.Idle == "" {
+	if f.Idle = promote.Unfit(d, source.Name); f.Idle == "" {
 		f.Idle = fmt.Sprintf(
 			"%s, which is deployed in %s, is what was promoted last",
 			short(d.Provenance.Commit),

@@ -92,11 +92,13 @@ func (f *follower) ends(v intent.Version, how intent.Compliance) {
 			Status:   intent.StatusDeployed,
 			Change:   intent.Updated,
 		}
-		st.Compliance, st.LastRun, st.LastRunAt, st.DeployedHash, st.LastDeployed = how, intent.RunSuccessful, &now, st.IntentHash, v.Number
+		st.Compliance, st.LastRun, st.LastRunAt, st.DeployedHash, st.LastDeployed = how, intent.RunSuccessful, &now,
+			st.IntentHash, v.Number
 		if how != intent.Compliant {
 			st.LastRun, a.Status = intent.RunFailed, intent.StatusFailed
 		}
-		if err := f.store.FinishActions(f.t.Context(), f.stage.env, []intent.FinishedAction{{State: st, Action: a}}); err != nil {
+		if err := f.store.FinishActions(f.t.Context(), f.stage.env, []intent.FinishedAction{{State: st,
+			Action: a}}); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -252,7 +254,8 @@ func TestASoakSurvivesAStart(t *testing.T) {
 	f.deploys("commit-3")
 	f.waitsFor("commit-3", "soak until")
 	f.clock.forward(2 * time.Minute)
-	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-3"); err != nil { // makes it look again
+	// makes it look again
+	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-3"); err != nil {
 		t.Fatal(err)
 	}
 	f.waitsFor("commit-3", "soak until")
@@ -308,7 +311,8 @@ func TestAPromotedCommitIsVerified(t *testing.T) {
 	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v.Provenance.Commit != "commit-1" {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
-	if _, err := f.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), f.env, "rewritten-1"); err != nil {
+	if _, err := f.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), f.env,
+		"rewritten-1"); err != nil {
 		t.Fatal(err)
 	}
 	f.until("the accepted commit", func(g control.Following) bool { return g.Promotions[0].Made > 0 })

@@ -33,10 +33,13 @@ func TestAPreviewTellsOfAMissingSignature(t *testing.T) {
 		return r.Refused
 	}
 	for _, step := range []struct{ verify, head, want string }{
-		{"off", "unsigned", ""}, {"all", "unsigned", "it is not signed; sign it"}, {"all", "signed", ""}, {"tags", "unsigned", ""},
-		{"tip", "unsigned", "it is not signed; sign it (or merge it with a commit that is signed)"}, {"tip", "rewritten", ""},
+		{"off", "unsigned", ""}, {"all", "unsigned", "it is not signed; sign it"}, {"all", "signed", ""}, {"tags",
+			"unsigned", ""},
+		{"tip", "unsigned", "it is not signed; sign it (or merge it with a commit that is " +
+			"signed)"}, {"tip", "rewritten", ""},
 	} {
-		for name, value := range map[string]any{"git_allowed_signers": "ada ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINWhsbhRM+Gz8vOvVGDdEOMPZD1pDuwlb8VV+X5PYxZE", "git_verify": step.verify} {
+		for name, value := range map[string]any{"git_allowed_signers": "ada ssh-ed25519 " +
+			"AAAAC3NzaC1lZDI1NTE5AAAAINWhsbhRM+Gz8vOvVGDdEOMPZD1pDuwlb8VV+X5PYxZE", "git_verify": step.verify} {
 			if err := s.SetSetting(t.Context(), s.env, name, value); err != nil {
 				t.Fatal(err)
 			}

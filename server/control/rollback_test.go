@@ -81,7 +81,8 @@ func TestRollbackSticks(t *testing.T) {
 		t.Errorf("the state of Git is %+v", got)
 	}
 	for _, r := range []control.CompileRequest{
-		{Update: true, Trigger: intent.Trigger{Type: "schedule"}}, {Trigger: intent.Trigger{Type: "facts"}}, {Update: true, Reinstall: true, Trigger: intent.Trigger{Type: "api"}},
+		{Update: true, Trigger: intent.Trigger{Type: "schedule"}}, {Trigger: intent.Trigger{Type: "facts"}},
+		{Update: true, Reinstall: true, Trigger: intent.Trigger{Type: "api"}},
 	} {
 		if s.compiled(r) {
 			t.Errorf("%+v compiled what is blocked", r)

@@ -32,7 +32,8 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 		return err
 	}
 	if by, ok := e.Protected[name]; ok {
-		return fault.New("control.SetSetting", fault.Forbidden, "the setting "+name+" is decided by "+by+" in the environment's repository").
+		return fault.New("control.SetSetting", fault.Forbidden,
+			"the setting "+name+" is decided by "+by+" in the environment's repository").
 			Hint("change it there, under environment_settings, and push")
 	}
 	if name == "follow" {

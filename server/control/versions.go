@@ -23,7 +23,8 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 	confirmation := intent.Confirmation{By: strings.TrimSpace(by), Reason: strings.TrimSpace(reason), At: c.cfg.Now()}
 	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords ||
 		reason > maxWords {
-		return fault.New("control.Confirm", fault.Invalid, fmt.Sprintf("say who confirms and why, each in at most %d bytes", maxWords)).
+		return fault.New("control.Confirm", fault.Invalid, fmt.Sprintf("say who confirms and why, each in at most %d "+
+			"bytes", maxWords)).
 			Hint("both are kept with the version")
 	}
 	if err := c.cfg.Store.ConfirmVersion(ctx, env, number, confirmation); err != nil {

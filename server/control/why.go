@@ -12,7 +12,7 @@ const mostNeeds = 50
 
 // Why answers from the record why a resource is not deployed.
 func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Why, error) {
-	f := intent.WhyFacts{Now: c.cfg.Now()}
+	f := WhyFacts{Now: c.cfg.Now()}
 	var err error
 	if f.Environment, err = c.cfg.Store.Environment(ctx, env); err != nil {
 		return intent.Why{}, err
@@ -44,11 +44,12 @@ func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.R
 
 // needs reads what the resource of f waits for: what it requires and is not
 // deployed well and, when it is blocked, the undefined thing that it is behind.
-func (c *Control) needs(ctx context.Context, env intent.EnvironmentID, f *intent.WhyFacts) error {
+func (c *Control) needs(ctx context.Context, env intent.EnvironmentID, f *WhyFacts) error {
 	blocked := f.Detail.State.Blocked == intent.IsBlocked
 	seen := map[intent.ResourceID]bool{f.Detail.State.ID: true}
 	next := []intent.ResourceDetail{f.Detail}
-	for first := true; len(next) > 0 && len(seen) < mostNeeds && (first || blocked && f.Behind.IsZero()); first = false {
+	for first := true; len(next) > 0 && len(seen) < mostNeeds && (first || blocked &&
+		f.Behind.IsZero()); first = false {
 		var found []intent.ResourceDetail
 		for _, d := range next {
 			for _, id := range d.Resource.Requires {

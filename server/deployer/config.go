@@ -185,11 +185,13 @@ func timersOf(e intent.Environment) (scheduler.Timers, error) {
 	const op = "deployer.timersOf"
 	deploy, err := intent.ParseInterval(e.Text("autostart_agent_deploy_interval"))
 	if err != nil {
-		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("the setting autostart_agent_deploy_interval is invalid")
+		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).
+			Say("the setting autostart_agent_deploy_interval is invalid")
 	}
 	repair, err := intent.ParseInterval(e.Text("autostart_agent_repair_interval"))
 	if err != nil {
-		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).Say("the setting autostart_agent_repair_interval is invalid")
+		return scheduler.Timers{}, fault.Wrap(op, fault.Invalid, err).
+			Say("the setting autostart_agent_repair_interval is invalid")
 	}
 	return scheduler.Timers{Deploy: deploy, Repair: repair}, nil
 }

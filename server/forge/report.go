@@ -68,7 +68,8 @@ func (r Report) state(w *writer) {
 			why = "it comes from a fork"
 		}
 		w.line(
-			"**Needs approval.** The code of `%s` is not run, since %s. Somebody who may decide that looks at exactly this commit and approves it%s:",
+			"**Needs approval.** The code of `%s` is not run, since %s. Somebody who may decide that looks at "+
+				"exactly this commit and approves it%s:",
 			client.Code(p.Short()),
 			why,
 			r.link(" in the console"),
@@ -283,7 +284,10 @@ func (r Report) end(w *writer) {
 	p := r.Pull
 	var parts []string
 	if p.Head != "" {
-		parts = append(parts, fmt.Sprintf("computed for `%s` merged into `%s`", client.Code(p.Short()), client.Code(p.Base)))
+		parts = append(
+			parts,
+			fmt.Sprintf("computed for `%s` merged into `%s`", client.Code(p.Short()), client.Code(p.Base)),
+		)
 	}
 	if p.PreviewState() == intent.PreviewDone && r.Version > 0 {
 		parts = append(parts, fmt.Sprintf("compared with the live system, where version %d is deployed", r.Version))

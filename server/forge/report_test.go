@@ -23,7 +23,8 @@ func previewed(diffs ...intent.ResourceDiff) forge.Report {
 		Page:        "https://ordain.example.org/e/1/pulls/7",
 		Diffs:       diffs,
 		Pull: intent.PullRequest{
-			Number: 7, State: intent.PullIsOpen, Trusted: true, Base: "main", Head: commit, PreviewOf: commit, DryRun: &id,
+			Number: 7, State: intent.PullIsOpen, Trusted: true, Base: "main", Head: commit, PreviewOf: commit,
+			DryRun:  &id,
 			Preview: &intent.DryRun{ID: id, Date: begin, Ended: &end, Ending: intent.DryRunDone, Version: 4},
 		},
 	}
@@ -56,7 +57,8 @@ func TestWhatACommentTells(t *testing.T) {
 	r.Refused = "0123456 may not be deployed: nobody signed it"
 	r.Windows = []string{"2 of its changes: waits for window `nightly`"}
 	text := r.Text()
-	for _, want := range []string{forge.Marker(uuid.Nil), "| 0 | 1 | 1 | 1 | 1 | 1 | 0 |", "- text: old", "+ text: new", "the target is away", "#### Purged", "/c", "No longer managed", "/e",
+	for _, want := range []string{forge.Marker(uuid.Nil), "| 0 | 1 | 1 | 1 | 1 | 1 | 0 |", "- text: old", "+ text: new",
+		"the target is away", "#### Purged", "/c", "No longer managed", "/e",
 		"This would be held:", "9 of 10", "It would be refused as it is:** `0123456 may not be deployed", "This would wait:", "took 3s", "0123456", "version 3 is deployed", "https://ordain.example.org/e/1/pulls/7", "***"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing of %q in\n%s", want, text)
@@ -136,12 +138,18 @@ func TestEveryStateOfAPreviewIsTold(t *testing.T) {
 		"approval": {func(r *forge.Report) {
 			r.Pull.Trusted, r.Pull.Fork, r.Command = false, true, "ordain pull approve prod 7 "+commit
 		}, []string{"Needs approval", "fork", "ordain pull approve prod 7 " + commit}},
-		"approved":  {func(r *forge.Report) { r.Pull.Trusted, r.Pull.Approved, r.Pull.ApprovedBy = false, commit, "ida" }, []string{"change nothing", "approved by `ida`"}},
-		"stale":     {func(r *forge.Report) { r.Pull.Trusted, r.Pull.Approved = false, strings.Repeat("a", 40) }, []string{"Needs approval"}},
-		"running":   {func(r *forge.Report) { r.Pull.Preview.Ended, r.Pull.Preview.Ending = nil, "" }, []string{"Computing", "0123456"}},
+		"approved": {func(r *forge.Report) {
+			r.Pull.Trusted, r.Pull.Approved, r.Pull.ApprovedBy = false, commit,
+				"ida"
+		}, []string{"change nothing", "approved by `ida`"}},
+		"stale": {func(r *forge.Report) { r.Pull.Trusted, r.Pull.Approved = false, strings.Repeat("a", 40) },
+			[]string{"Needs approval"}},
+		"running": {func(r *forge.Report) { r.Pull.Preview.Ended, r.Pull.Preview.Ending = nil, "" },
+			[]string{"Computing", "0123456"}},
 		"cancelled": {func(r *forge.Report) { r.Pull.Preview.Ending = intent.DryRunCancelled }, []string{"cancelled"}},
 		"failed": {func(r *forge.Report) {
-			r.Pull.Preview.Ending, r.Pull.Preview.Reason, r.Errors = intent.DryRunFailed, "the model has errors", []string{"main.cf:3: no such type"}
+			r.Pull.Preview.Ending, r.Pull.Preview.Reason, r.Errors = intent.DryRunFailed, "the model has "+
+				"errors", []string{"main.cf:3: no such type"}
 		}, []string{"No preview", "the model has errors", "main.cf:3: no such type"}},
 		"merged": {func(r *forge.Report) { r.Pull.State = intent.PullIsMerged }, []string{"merged", "removed"}},
 	} {

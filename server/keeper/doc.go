@@ -5,8 +5,8 @@
 // share a database, one of them owns an environment at a time. While a keeper
 // owns its environment it has these loops, which end together:
 //
-//	webhooks    deliveries that wait ─▶ one look at the repository ─▶ a compile is asked for   hooks.go
-//	compiles    the queue ─▶ compilation: fetch ▸ admit ▸ … ▸ export ▸ release                   queue.go, compilation.go
+//	webhooks    deliveries that wait ─▶ one look at the repository ─▶ a compile is asked for  hooks.go
+//	compiles    the queue ─▶ fetch ▸ admit ▸ … ▸ export ▸ release                               queue.go, compilation.go
 //	previews    dry runs of commits ─▶ a compilation beside the queue ─▶ its dry run             previews.go
 //	promotions  what the followed environment deployed ─▶ its gates ─▶ a compile is asked for   promotions.go
 //	deployer    a version that was released ─▶ its resources are deployed                        package deployer

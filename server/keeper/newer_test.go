@@ -28,13 +28,19 @@ func TestWhatANewerCommitCancels(t *testing.T) {
 		open []intent.Compile
 		want bool
 	}{
-		"a newer commit":             {[]intent.Compile{request(run, "poll", runs), request(waiting, "webhook", nil)}, true},
-		"nothing waits":              {[]intent.Compile{request(run, "poll", runs)}, false},
-		"a person asked for more":    {[]intent.Compile{request(run, "poll", runs), request(waiting, "console", nil)}, false},
-		"a person waits for the run": {[]intent.Compile{request(run, "poll", runs), request(uuid.New(), "console", answered), request(waiting, "webhook", nil)}, false},
-		"another commit is answered": {[]intent.Compile{request(run, "poll", runs), request(uuid.New(), "webhook", answered), request(waiting, "webhook", nil)}, true},
-		"it has no commit yet":       {[]intent.Compile{request(run, "poll", func(c *intent.Compile) { c.Started = &now }), request(waiting, "webhook", nil)}, false},
-		"with variables of its own":  {[]intent.Compile{request(run, "poll", runs), request(waiting, "webhook", func(c *intent.Compile) { c.Variables = map[string]string{"a": "b"} })}, false},
+		"a newer commit": {[]intent.Compile{request(run, "poll", runs), request(waiting, "webhook", nil)},
+			true},
+		"nothing waits": {[]intent.Compile{request(run, "poll", runs)}, false},
+		"a person asked for more": {[]intent.Compile{request(run, "poll", runs), request(waiting, "console", nil)},
+			false},
+		"a person waits for the run": {[]intent.Compile{request(run, "poll", runs), request(uuid.New(), "console",
+			answered), request(waiting, "webhook", nil)}, false},
+		"another commit is answered": {[]intent.Compile{request(run, "poll", runs), request(uuid.New(), "webhook",
+			answered), request(waiting, "webhook", nil)}, true},
+		"it has no commit yet": {[]intent.Compile{request(run, "poll",
+			func(c *intent.Compile) { c.Started = &now }), request(waiting, "webhook", nil)}, false},
+		"with variables of its own": {[]intent.Compile{request(run, "poll", runs), request(waiting, "webhook",
+			func(c *intent.Compile) { c.Variables = map[string]string{"a": "b"} })}, false},
 	} {
 		if by := newer(test.open, run); (by != nil) != test.want || by != nil && by.ID != waiting {
 			t.Errorf("%s: %+v", name, by)

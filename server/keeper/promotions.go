@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/forge"
+	"ordain.dev/ordain/server/promote"
 )
 
 // An environment that follows another one compiles the commit that is deployed
@@ -139,10 +140,10 @@ func (r *Registry) lookAtPromotion(
 		return next, nil
 	}
 	r.publish(e.ID, bus.Promotion, p.ID.String())
-	if _, approval, _, until := intent.GatesHeld(p.Gates); approval {
+	if hold := promote.Held(p.Gates); hold.Approval {
 		r.publish(e.ID, bus.Notification, "")
-	} else if !until.IsZero() {
-		next = min(next, max(until.Sub(r.cfg.Now()), time.Millisecond))
+	} else if !hold.Next.IsZero() {
+		next = min(next, max(hold.Next.Sub(r.cfg.Now()), time.Millisecond))
 	}
 	return next, nil
 }
@@ -204,7 +205,7 @@ func (r *Registry) Followed(
 	if err != nil {
 		return e, nil, nil, err
 	}
-	source, problem = intent.SourceOf(all, e)
+	source, problem = promote.Source(all, e)
 	return e, source, problem, nil
 }
 

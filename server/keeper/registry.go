@@ -191,7 +191,8 @@ func (r *Registry) Owned() (owned []intent.EnvironmentID) {
 	return owned
 }
 
-// EnvironmentChanged tells pages, the watcher, the deployer and the loops that an environment, its settings or its secrets changed.
+// EnvironmentChanged tells pages, the watcher, the deployer and the loops that an environment, its settings or
+// its secrets changed.
 func (r *Registry) EnvironmentChanged(ctx context.Context, env intent.EnvironmentID) {
 	r.publish(env, bus.Environment, "")
 	k := r.keeper(env)

@@ -50,7 +50,8 @@ func (r *Registry) ProtectSettings(
 		}
 		if def, _ := intent.SettingNamed(name); def.People && by == intent.ProtectedByProject {
 			return false, fault.New(op, fault.Forbidden, "the setting "+name+" cannot be decided in the repository").
-				Hint("it says whom the server trusts: set it with ordain settings set, and remove it from environment_settings")
+				Hint("it says whom the server trusts: set it with ordain settings set, and remove it from " +
+					"environment_settings")
 		}
 		values[name] = converted
 	}

@@ -57,7 +57,8 @@ func CheckSecret(name, value string) error {
 		return checkValue(name, value)
 	case !is:
 		return fault.New(opSet, fault.Invalid, "there is no secret called "+name).
-			Hint("use " + strings.Join(sharedSecrets, ", ") + ", or " + VariablePrefix + "NAME for a variable of handlers")
+			Hint("use " + strings.Join(sharedSecrets, ", ") + ", or " + VariablePrefix + "NAME for a variable of " +
+				"handlers")
 	case len(variable) > maxVariableName, !variableName().MatchString(variable):
 		return fault.New(opSet, fault.Invalid, "a variable cannot be called "+variable).
 			Hint("use letters, digits and _, at most 128, and begin with no digit")

@@ -12,7 +12,8 @@ import (
 func TestNamesOfVariables(t *testing.T) {
 	for name, want := range map[string]fault.Kind{
 		"webhook": "", "variable:API_TOKEN": "", "variable:_x9": "",
-		"api-token": fault.Invalid, "variable:": fault.Invalid, "variable:9x": fault.Invalid, "variable:A=B": fault.Invalid, "variable:A B": fault.Invalid,
+		"api-token": fault.Invalid, "variable:": fault.Invalid, "variable:9x": fault.Invalid,
+		"variable:A=B": fault.Invalid, "variable:A B": fault.Invalid,
 		"variable:" + strings.Repeat("x", 200): fault.Invalid,
 		"variable:ORDAIN_DATABASE_URL":         fault.Forbidden, "variable:PYTHONPATH": fault.Forbidden,
 	} {

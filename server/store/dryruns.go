@@ -171,7 +171,7 @@ func dryRunNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, id i
 	for _, k := range kinds {
 		found[intent.DiffKind(k.Kind)] = int(k.Count)
 	}
-	if n := run.Notice(found); n != nil {
+	if n := dryRunEnding(run, found); n != nil {
 		return addNotice(ctx, tx, env, *n, at)
 	}
 	return nil

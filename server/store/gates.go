@@ -49,7 +49,7 @@ func (s *Store) AddOverride(ctx context.Context, env intent.EnvironmentID, o int
 		if err != nil {
 			return err
 		}
-		return addNotice(ctx, tx, env, o.Notice(), o.Created)
+		return addNotice(ctx, tx, env, overrideNotice(o), o.Created)
 	})
 }
 
@@ -79,7 +79,7 @@ func (s *Store) EndOverride(ctx context.Context, env intent.EnvironmentID, id uu
 			return err
 		}
 		o.EndedBy = by.By
-		return addNotice(ctx, tx, env, o.Notice(), by.At)
+		return addNotice(ctx, tx, env, overrideNotice(o), by.At)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/promote"
 )
 
 type promotionRow struct {
@@ -174,7 +175,7 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 	if err != nil {
 		return false, err
 	}
-	if why := d.Unfit(j.source.Name); why != "" {
+	if why := promote.Unfit(d, j.source.Name); why != "" {
 		*out = nil
 		return false, supersede(ctx, j.tx, j.env.ID, why, j.at)
 	}
@@ -192,17 +193,17 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 		return false, err
 	}
 	p.Version, p.Since, p.Checked = d.Version, d.Since, j.at
-	p.Gates = j.env.FollowPolicy().Judge(d, hold, p.Approved, j.at)
-	held, approval, _, _ := intent.GatesHeld(p.Gates)
+	p.Gates = promote.Judge(j.env.FollowPolicy(), d, hold, p.Approved, j.at)
+	gates := promote.Held(p.Gates)
 	*out = &p
 	if toJSON(p.Gates) != canonical(row.Gates) || row.Version != p.Version || !row.Since.Equal(p.Since) ||
-		approval && !row.Asked {
+		gates.Approval && !row.Asked {
 		if _, err = j.tx.Exec(ctx, statements.PromotionJudged, p.ID, p.Version, p.Since, toJSON(p.Gates), p.Checked,
-			row.Asked || approval); err != nil {
+			row.Asked || gates.Approval); err != nil {
 			return false, err
 		}
 	}
-	if approval && !row.Asked {
+	if gates.Approval && !row.Asked {
 		j.ask = &intent.Notice{
 			Severity: intent.SeverityInfo, Title: "A commit waits for approval",
 			Message: fmt.Sprintf("%s %q by %s, deployed in %s, is ready for %s once somebody approves it", p.Short(),
@@ -210,7 +211,7 @@ func (j *judging) look(ctx context.Context, out **intent.Promotion) (open bool, 
 			URI: "/api/v2/git/promotions",
 		}
 	}
-	return !held, nil
+	return !gates.Held, nil
 }
 
 // canonical encodes gates as toJSON does, because the database formats JSON differently.
@@ -343,7 +344,7 @@ func (s *Store) Promote(
 		if err := isCommit(op, p, commit); err != nil {
 			return err
 		}
-		if _, _, firm, _ := intent.GatesHeld(p.Gates); firm {
+		if promote.Held(p.Gates).Firm {
 			return fault.New(op, fault.Conflict, p.Short()+" cannot be promoted: "+p.Waits()).
 				Hint("a blocked commit is freed with `ordain git unblock`; a halted environment is resumed first")
 		}

@@ -15,8 +15,8 @@ import (
 
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/gitsync"
+	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/plaintext"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/server/build/install"
 )
@@ -84,9 +84,9 @@ func (l *local) install(c *cobra.Command, update bool) error {
 		Out: func(stdout, stderr string) {
 			fmt.Fprint(
 				c.OutOrStdout(),
-				plaintext.Lines(stdout),
+				diag.PlainText(stdout),
 			) // what repositories and packages are called is not ours
-			fmt.Fprint(c.ErrOrStderr(), plaintext.Lines(stderr))
+			fmt.Fprint(c.ErrOrStderr(), diag.PlainText(stderr))
 		},
 	})
 	var f *fault.Error

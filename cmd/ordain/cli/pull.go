@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ordain.dev/ordain/internal/plaintext"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // newPull makes `ordain pull`.
@@ -88,7 +88,7 @@ func newPull() *cobra.Command {
 					cell(one, "preview"),
 				)
 				text, _ := one["text"].(string)
-				fmt.Fprint(out, "\n"+plaintext.Lines(text))
+				fmt.Fprint(out, "\n"+diag.PlainText(text))
 				return nil
 			},
 		),

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/api/client"
-	"ordain.dev/ordain/internal/plaintext"
+	"ordain.dev/ordain/internal/diag"
 )
 
 // remote is what the commands that speak with a server share.
@@ -119,7 +119,7 @@ func cell(one row, column string) string {
 }
 
 // printable keeps what is not ours on one line.
-func printable(s string) string { return plaintext.Line(s) }
+func printable(s string) string { return diag.PlainLine(s) }
 
 // group makes a command that only holds others.
 func (r *remote) group(use, short string, commands ...*cobra.Command) *cobra.Command {

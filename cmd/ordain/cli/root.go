@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordain.dev/ordain/internal/diag"
-	"ordain.dev/ordain/internal/plaintext"
 	"ordain.dev/ordain/server/config"
 )
 
@@ -33,7 +32,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{Writer: stdout}
 	status := execute(args, stdin, out, stderr)
 	if err := out.lost(); err != nil {
-		fmt.Fprintln(stderr, "ordain: the output could not be written: "+plaintext.Lines(err.Error()))
+		fmt.Fprintln(stderr, "ordain: the output could not be written: "+diag.PlainText(err.Error()))
 		status = max(status, 1)
 	}
 	return status
@@ -66,7 +65,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_ = report.Write(stdout) // Main reports the error
 		return status
 	}
-	fmt.Fprintln(stderr, "ordain: "+plaintext.Lines(err.Error()))
+	fmt.Fprintln(stderr, "ordain: "+diag.PlainText(err.Error()))
 	if misunderstood {
 		fmt.Fprintln(stderr, "Try 'ordain --help'.")
 		return 2

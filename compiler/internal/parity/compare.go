@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// Verdict says how far two outcomes agree.
+// Verdict says how two outcomes differ.
 type Verdict string
 
 // Verdicts, from the worst to the best.
 const (
-	Refused  Verdict = "refused"  // the reference compiles it, we do not
-	Accepted Verdict = "accepted" // the reference refuses it, we do not
-	Model    Verdict = "model"    // another model
-	Export   Verdict = "export"   // the same model, other resources
-	Output   Verdict = "output"   // something else is printed
-	Files    Verdict = "files"    // other files are written
-	Kind     Verdict = "kind"     // another error
-	Line     Verdict = "line"     // the same error elsewhere
-	Warning  Verdict = "warning"  // other warnings
-	Message  Verdict = "message"  // the same error in other words, or another column
+	Refused  Verdict = "refused"  // only the reference compiles the case
+	Accepted Verdict = "accepted" // only we compile the case
+	Model    Verdict = "model"    // the models differ
+	Export   Verdict = "export"   // the models are the same, the resources differ
+	Output   Verdict = "output"   // the output differs
+	Files    Verdict = "files"    // the written files differ
+	Kind     Verdict = "kind"     // the errors differ
+	Line     Verdict = "line"     // the error is the same, on another line
+	Warning  Verdict = "warning"  // the warnings differ
+	Message  Verdict = "message"  // the error is the same, in other words or another column
 	Same     Verdict = "same"
 )
 
-// Verdicts lists them from the worst to the best.
+// Verdicts are all verdicts, from the worst to the best.
 var Verdicts = []Verdict{Refused, Accepted, Model, Export, Output, Files, Kind, Line, Warning, Message, Same}
 
-// Compare says how our outcome differs from the reference's, and where.
+// Compare returns how our outcome differs from the reference's, and a text that shows it.
 func Compare(want, got *Document) (Verdict, string) {
 	switch {
 	case want.Success && !got.Success:
@@ -66,8 +66,8 @@ func Compare(want, got *Document) (Verdict, string) {
 	return Same, ""
 }
 
-// differentModel numbers instances again before it says that models differ: what
-// is recorded may have been numbered in another way.
+// differentModel shows how two models differ. A recorded model may have been numbered by an older
+// canonical, so that both are numbered anew before they are called different.
 func differentModel(want, got *Document) string {
 	model := func(d *Document) (string, string) {
 		instances, variables := canonical(d.Instances, d.Variables)
@@ -87,7 +87,7 @@ func differentModel(want, got *Document) string {
 	return ""
 }
 
-// empty are the ways to write nothing: what is recorded leaves it out.
+// empty are the JSON values without content. Recorded outcomes leave them out.
 var empty = map[string]bool{"null": true, "[]": true, "{}": true}
 
 func different(want, got any) string {
@@ -98,7 +98,7 @@ func different(want, got any) string {
 	return fmt.Sprintf("want %s\n got %s", a, b)
 }
 
-// otherExport says how what is exported differs: the first resource that does.
+// otherExport shows how two exports differ: the first resource that does.
 func otherExport(want, got *Document) string {
 	for i := range max(len(want.Resources), len(got.Resources)) {
 		var a, b any
@@ -133,19 +133,17 @@ var (
 	serial  = regexp.MustCompile(`(::[A-Za-z_]\w*) [0-9a-f]{2,16}\b`)
 )
 
-// nameless is a text without the addresses that Python has for names of
-// instances and other objects.
+// nameless replaces the addresses in a text by which Python names instances and other objects.
 func nameless(s string) string {
 	return serial.ReplaceAllString(address.ReplaceAllString(s, "0x0"), "$1 0")
 }
 
-// wordsOfProjectFiles are the kinds of errors about project.yml, module.yml, setup.cfg
-// and requirements. Ordain has words of its own for these, which the tests of
-// compiler/module hold; the recorded ones are inmanta-core's.
+// wordsOfProjectFiles are the kinds of errors about project.yml, module.yml, setup.cfg and requirements.
+// Ordain has words of its own for these, which the tests of compiler/module check.
 var wordsOfProjectFiles = map[string]bool{"InvalidMetadata": true, "InvalidRequirement": true}
 
-// sameWords also wants the column, where the reference knows it. Addresses of
-// Python objects are not compared.
+// sameWords compares messages, without addresses of Python objects, and columns, where the reference
+// knows them.
 func sameWords(a, b *Error) bool {
 	if !wordsOfProjectFiles[a.Kind] &&
 		(nameless(a.Message) != nameless(b.Message) || (a.Column > 0 && a.Column != b.Column)) {
@@ -157,7 +155,7 @@ func sameWords(a, b *Error) bool {
 // String writes the error on one line.
 func (e *Error) String() string {
 	if e == nil {
-		return "nothing"
+		return "no error"
 	}
 	s := fmt.Sprintf("%s at %s:%d:%d: %s", e.Kind, e.File, e.Line, e.Column, e.Message)
 	for _, c := range e.Causes {

@@ -1,17 +1,20 @@
-// Package parity holds the compiler against the reference: a corpus of small
-// models by area of the language, what the reference made of each (recorded,
-// so that tests need no reference), and a comparison that looks past the ids
-// of instances and past all order that carries no meaning.
+// Package parity compares our compiler with the reference, inmanta-core. It has a corpus
+// of small models by area of the language, the outcomes that the reference had for them
+// (recorded, so that tests need no reference), and a comparison that ignores the ids of
+// instances and every order that means nothing.
 //
 //	corpus ─┬─▶ ordain ────▶ document ─┐
-//	        └─▶ reference ─▶ document ─┴─▶ Compare: same, or what differs
+//	        └─▶ reference ─▶ document ─┴─▶ Compare: the verdict, and what differs
 package parity
 
 import (
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -21,38 +24,79 @@ import (
 type Case struct {
 	Area, Name string
 	Files      map[string]string // by path in the project; main.cf is always there
-	// Std: the case is compiled with module std, which must be installed.
-	Std bool
+	// Std: module std is imported implicitly, as it is by default. StdInstalled: the model
+	// imports std itself. Both need an interpreter that has it.
+	Std, StdInstalled bool
+	// PythonMinor is the oldest Python 3 that can parse the plug-ins, such as 12 for Python 3.12.
+	PythonMinor int
 	// Export: the resources are built too; Partial: as a partial export, which
 	// removes the sets Delete.
 	Export, Partial bool
 	Delete          []string
-	// Wide: one of many that differ in one thing. Tests take them only when asked.
-	Wide bool
 	// Env are variables of the environment, NAME=value, beside those of the process.
 	Env []string
-	// Writes are the files that are compared after the compile, as patterns.
+	// Writes are patterns of files that the compile writes and that are compared.
 	Writes []string
 }
 
 // ID is area/name.
 func (c Case) ID() string { return c.Area + "/" + c.Name }
 
-// Load reads the corpus: the archives of dir, one for each area, in which
+// HasPython reports whether the case needs an interpreter.
+func (c Case) HasPython() bool {
+	for name := range c.Files {
+		if strings.HasSuffix(name, ".py") {
+			return true
+		}
+	}
+	return c.NeedsStd()
+}
+
+// NeedsStd reports whether module std has to be installed.
+func (c Case) NeedsStd() bool { return c.Std || c.StdInstalled }
+
+// InSample reports whether the case belongs to a fixed sample of about one case in n.
+// The sample stays the same when other cases come and go.
+func (c Case) InSample(n uint32) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(c.ID()))
+	return h.Sum32()%n == 0
+}
+
+// Load reads the corpus: the archives of dir, one for each area. An archive has these files:
 //
-//	-- name.cf --               is a case of one file
-//	-- name/libs/m/module.yml --  is a file of a case of several
-//	-- name/std --              says that the case is compiled with std
-//	-- name/export --           says that it is exported too
-//	-- name/partial --          says that it is exported partially; its lines are sets to remove
-//	-- name/env --              has variables of the environment, NAME=value in each line
-//	-- name/writes --           has patterns of files that are compared after the compile
-//	-- all/templates/a.j2 --    is a file of every case of the archive
+//	-- name.cf --                  a case of one file
+//	-- name/libs/m/module.yml --   a file of a case of several
+//	-- name/std --                 the case is compiled with std
+//	-- name/std-installed --       the case needs std to be installed
+//	-- name/python --              the oldest version of Python for it, such as 3.12
+//	-- name/export --              the case is exported too
+//	-- name/partial --             the case is exported partially; the lines are sets to remove
+//	-- name/env --                 variables of the environment, a NAME=value in each line
+//	-- name/writes --              patterns of files that are compared after the compile
+//	-- all/templates/a.j2 --       a file of every case that has none of its own
+//	-- head/main.cf --             what this file of every case begins with
 //
-// where a line "options: std export wide" before the first file speaks for all cases,
-// and, as areas stories/…, the archives below each of stories: one case each.
+// A line "options: std export" before the first file holds for all cases.
+//
+// Each archive below a folder of stories is a case too, of area stories/<folder>.
 func Load(dir string, stories ...string) ([]Case, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	cases, err := loadAreas(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		return nil, err
+	}
+	for _, root := range stories {
+		found, err := loadStories(filepath.Join(root, "*", "*.txtar"))
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, found...)
+	}
+	return cases, nil
+}
+
+func loadAreas(pattern string) ([]Case, error) {
+	paths, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -62,125 +106,157 @@ func Load(dir string, stories ...string) ([]Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		more, err := split(strings.TrimSuffix(filepath.Base(path), ".txtar"), archive)
+		area := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		found, err := readArea(area, archive)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		cases = append(cases, more...)
+		cases = append(cases, found...)
 	}
-	for _, root := range stories {
-		paths, err := filepath.Glob(filepath.Join(root, "*", "*.txtar"))
+	return cases, nil
+}
+
+func loadStories(pattern string) ([]Case, error) {
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var cases []Case
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range paths {
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				return nil, err
-			}
-			area := "stories/" + filepath.Base(filepath.Dir(path))
-			if c, ok := story(archive); ok {
-				c.Area, c.Name = area, strings.TrimSuffix(filepath.Base(path), ".txtar")
-				cases = append(cases, c)
-			}
+		if c, ok := readStory(archive); ok {
+			c.Area = "stories/" + filepath.Base(filepath.Dir(path))
+			c.Name = strings.TrimSuffix(filepath.Base(path), ".txtar")
+			cases = append(cases, c)
 		}
 	}
 	return cases, nil
 }
 
-func split(area string, archive *txtar.Archive) ([]Case, error) {
-	std, export, wide := options(string(archive.Comment))
-	var cases []Case
-	shared := map[string]string{}
-	at := map[string]int{}
+// area collects the cases of an archive.
+type area struct {
+	cases  []*Case
+	byName map[string]*Case
+	shared map[string]string // files of every case, by path
+	heads  map[string]string // what files of every case begin with, by path
+}
+
+func readArea(name string, archive *txtar.Archive) ([]Case, error) {
+	a := area{byName: map[string]*Case{}, shared: map[string]string{}, heads: map[string]string{}}
+	options := optionsOf(string(archive.Comment))
+	template := Case{
+		Area: name, Std: slices.Contains(options, "std"), Export: slices.Contains(options, "export"),
+	}
 	for _, f := range archive.Files {
-		name, path, nested := strings.Cut(f.Name, "/")
+		owner, path, nested := strings.Cut(f.Name, "/")
 		if !nested {
 			single, ok := strings.CutSuffix(f.Name, ".cf")
 			if !ok {
 				return nil, fmt.Errorf("%s is neither a model nor in the folder of a case", f.Name)
 			}
-			name, path = single, "main.cf"
+			owner, path = single, "main.cf"
 		}
-		if name == "all" {
-			shared[path] = string(f.Data)
+		text := string(f.Data)
+		switch owner {
+		case "all":
+			a.shared[path] = text
 			continue
-		}
-		i, known := at[name]
-		if !known {
-			i = len(cases)
-			at[name] = i
-			cases = append(
-				cases,
-				Case{Area: area, Name: name, Files: map[string]string{}, Std: std, Export: export, Wide: wide},
-			)
-		}
-		switch path {
-		case "std":
-			cases[i].Std = true
-			continue
-		case "export":
-			cases[i].Export = true
-			continue
-		case "partial":
-			cases[i].Export, cases[i].Partial, cases[i].Delete = true, true, strings.Fields(string(f.Data))
-			continue
-		case "env":
-			cases[i].Env = strings.Fields(string(f.Data))
-			continue
-		case "writes":
-			cases[i].Writes = strings.Fields(string(f.Data))
+		case "head":
+			a.heads[path] = text
 			continue
 		}
-		if _, twice := cases[i].Files[path]; twice {
-			return nil, fmt.Errorf("case %s has two files %s", name, path)
+		c := a.byName[owner]
+		if c == nil {
+			copied := template
+			c = &copied
+			c.Name, c.Files = owner, map[string]string{}
+			a.byName[owner] = c
+			a.cases = append(a.cases, c)
 		}
-		cases[i].Files[path] = string(f.Data)
+		if err := c.add(path, text); err != nil {
+			return nil, err
+		}
 	}
-	for i, c := range cases {
-		for path, text := range shared {
-			switch path {
-			case "env":
-				cases[i].Env = append(strings.Fields(text), c.Env...)
-			case "writes":
-				cases[i].Writes = append(strings.Fields(text), c.Writes...)
-			default:
-				if _, own := c.Files[path]; !own {
-					c.Files[path] = text
-				}
-			}
-		}
+	cases := make([]Case, len(a.cases))
+	for i, c := range a.cases {
+		a.share(c)
 		if _, ok := c.Files["main.cf"]; !ok {
 			return nil, fmt.Errorf("case %s has no main.cf", c.Name)
 		}
+		cases[i] = *c
 	}
 	return cases, nil
 }
 
-// options reads what an archive says of all its cases.
-func options(comment string) (std, export, wide bool) {
+// optionsOf are the words of the line "options:" of an archive's comment.
+func optionsOf(comment string) []string {
 	for line := range strings.Lines(comment) {
 		if words, ok := strings.CutPrefix(line, "options:"); ok {
-			fields := strings.Fields(words)
-			std, export, wide = slices.Contains(
-				fields,
-				"std",
-			), slices.Contains(
-				fields,
-				"export",
-			), slices.Contains(
-				fields,
-				"wide",
-			)
+			return strings.Fields(words)
 		}
 	}
-	return std, export, wide
+	return nil
 }
 
-// story makes a case of an archive of package eval, where a/b.cf stands for
-// namespace a::b and a file `precedence` for rules. Those that call the Go
-// plug-ins of its tests are no cases.
-func story(archive *txtar.Archive) (Case, bool) {
+// add adds a file of an archive, which may be a setting of the case.
+func (c *Case) add(path, text string) error {
+	switch path {
+	case "std":
+		c.Std = true
+	case "std-installed":
+		c.StdInstalled = true
+	case "python":
+		minor, found := strings.CutPrefix(strings.TrimSpace(text), "3.")
+		n, err := strconv.Atoi(minor)
+		if !found || err != nil {
+			return fmt.Errorf("case %s: %q is not a version of Python 3", c.Name, text)
+		}
+		c.PythonMinor = n
+	case "export":
+		c.Export = true
+	case "partial":
+		c.Export, c.Partial, c.Delete = true, true, strings.Fields(text)
+	case "env":
+		c.Env = strings.Fields(text)
+	case "writes":
+		c.Writes = strings.Fields(text)
+	default:
+		if _, twice := c.Files[path]; twice {
+			return fmt.Errorf("case %s has two files %s", c.Name, path)
+		}
+		c.Files[path] = text
+	}
+	return nil
+}
+
+// share adds to a case what the archive has for all.
+func (a area) share(c *Case) {
+	for path, head := range a.heads {
+		if own, ok := c.Files[path]; ok {
+			c.Files[path] = head + own
+		}
+	}
+	for path, text := range a.shared {
+		switch path {
+		case "env":
+			c.Env = append(strings.Fields(text), c.Env...)
+		case "writes":
+			c.Writes = append(strings.Fields(text), c.Writes...)
+		default:
+			if _, own := c.Files[path]; !own {
+				c.Files[path] = text
+			}
+		}
+	}
+}
+
+// readStory makes a case of an archive of package eval's tests, where a/b.cf stands for
+// namespace a::b and a file `precedence` for rules. Stories that call the Go plug-ins of
+// those tests are not cases.
+func readStory(archive *txtar.Archive) (Case, bool) {
 	c := Case{Files: map[string]string{}}
 	for _, f := range archive.Files {
 		if strings.Contains(string(f.Data), "test::") {
@@ -212,26 +288,20 @@ const projectFile = "name: parity\nmodulepath: libs\n"
 
 // Write writes the project of a case to a folder.
 func (c Case) Write(dir string) error {
-	files := c.Files
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if _, ok := files["project.yml"]; !ok {
+	if _, ok := c.Files["project.yml"]; !ok {
 		if err := writeFile(filepath.Join(dir, "project.yml"), projectFile); err != nil {
 			return err
 		}
 	}
-	for _, name := range names {
-		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), files[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), c.Files[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Written reads the files that a compile of the case left in its folder.
+// Written reads the files that match the patterns of Writes, after a compile in dir.
 func (c Case) Written(dir string) (map[string]string, error) {
 	var found map[string]string
 	for _, pattern := range c.Writes {
@@ -259,14 +329,4 @@ func writeFile(path, text string) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
-}
-
-// HasPython tells whether the case needs an interpreter.
-func (c Case) HasPython() bool {
-	for name := range c.Files {
-		if strings.HasSuffix(name, ".py") {
-			return true
-		}
-	}
-	return c.Std
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Document is the result of a compile in the form in which outcomes are
-// recorded: ids of instances count up, paths are relative, order is fixed.
+// Document is the result of a compile in the form in which outcomes are recorded: instances are
+// numbered from 1, paths are relative, the order is fixed.
 type Document struct {
 	Success   bool           `json:"success"`
 	Instances []Instance     `json:"instances,omitempty"`
@@ -23,16 +23,16 @@ type Document struct {
 	Output    []string       `json:"output,omitempty"`
 	Warnings  []string       `json:"warnings,omitempty"` // kind at line
 	Error     *Error         `json:"error,omitempty"`
-	// Of cases that are exported.
+	// These are only for cases that are exported.
 	Resources    []Resource        `json:"resources,omitempty"`
 	ResourceSets map[string]string `json:"resource_sets,omitempty"`
 	RemovedSets  []string          `json:"removed_sets,omitempty"`
 	Unknowns     []string          `json:"unknowns,omitempty"` // parameter of resource
-	// Files are those that the case wants to have compared, after the compile.
+	// Files are the files of Case.Writes after the compile.
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// Resource is what the server gets of a resource, but for its version.
+// Resource is a resource as the server receives it, without its version.
 type Resource struct {
 	ID         string         `json:"id"`
 	Attributes map[string]any `json:"attributes"`
@@ -70,7 +70,7 @@ type wire struct {
 	Error        *wireError        `json:"error"`
 	Resources    []Resource        `json:"resources"`
 	ResourceSets map[string]string `json:"resource_sets"`
-	// Beside what `--model-json` has: what the reference would send.
+	// These are not in `--model-json`: reference.py adds them.
 	RemovedSets []string `json:"removed_sets"`
 	Unknowns    []string `json:"unknowns"`
 }
@@ -88,8 +88,8 @@ type wireError struct {
 	Causes   []wireError `json:"causes"`
 }
 
-// Normalise makes the recorded form of a document of `--model-json`. Paths below
-// dirs, the project's and those of packages, become relative.
+// Normalise makes a Document of a document of `--model-json`. Paths below dirs, those of the project
+// and of packages, become relative.
 func Normalise(text []byte, dirs ...string) (*Document, error) {
 	for _, dir := range dirs {
 		text = bytes.ReplaceAll(text, []byte(dir+"/"), nil)
@@ -143,14 +143,14 @@ func (e wireError) normalise() Error {
 	for _, cause := range e.Causes {
 		out.Causes = append(out.Causes, cause.normalise())
 	}
-	if out.Kind == "MultiException" { // the order among equals is left open
+	if out.Kind == "MultiException" { // the language leaves the order open
 		slices.SortStableFunc(out.Causes, func(a, b Error) int { return cmp.Compare(a.topic(), b.topic()) })
 	}
 	return out
 }
 
-// topic is what the error says without what only one of the two compilers knows: the
-// columns of most errors, and the names of instances.
+// topic is the error without what only one of the two compilers knows: the columns of most errors,
+// and the addresses of instances.
 func (e Error) topic() string {
 	e.Column = 0
 	causes := e.Causes
@@ -164,10 +164,10 @@ func (e Error) topic() string {
 
 func last(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:] }
 
-// canonical numbers instances by what they are. Each gets a colour: first of
-// its type, then again and again of its values and the colours of those it
-// knows, until that tells no more of them apart. Of instances that still share a
-// colour, which look the same from everywhere, one is marked, and so on.
+// canonical numbers instances by their content. Each has a colour: at first its type, then, step by
+// step, a hash of its values and of the colours of related instances, until no step distinguishes
+// more of them. Instances that still share a colour are interchangeable: one of them gets a mark,
+// and the steps go on.
 func canonical(instances []Instance, variables map[string]any) ([]Instance, map[string]any) {
 	colour := map[string]string{}
 	for _, i := range instances {
@@ -193,7 +193,7 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 		if alike == "" {
 			break
 		}
-		colour[alike] += " first" // of those that look the same from everywhere, any one will do
+		colour[alike] += " first" // they are interchangeable, so any one will do
 	}
 	sorted := slices.Clone(instances)
 	slices.SortStableFunc(sorted, func(a, b Instance) int {
@@ -220,8 +220,8 @@ func canonical(instances []Instance, variables map[string]any) ([]Instance, map[
 	return sorted, vars
 }
 
-// mark tells what a variable names from what none does, and the members of a
-// list by their places: equal instances have no other order.
+// mark puts into the colour of an instance which variable refers to it and, in a list, at which
+// index: equal instances have no other order.
 func mark(where string, v any, colour map[string]string) {
 	switch v := v.(type) {
 	case []any:
@@ -239,8 +239,8 @@ func mark(where string, v any, colour map[string]string) {
 	}
 }
 
-// refine tells instances apart by the colours of those they know and of those
-// that know them, until that tells no more.
+// refine distinguishes instances by the colours of the instances that they refer to and that refer
+// to them, until that distinguishes no more.
 func refine(instances []Instance, colour map[string]string, named func(string) string) {
 	count := func() int {
 		seen := map[string]bool{}
@@ -276,8 +276,7 @@ func refine(instances []Instance, colour map[string]string, named func(string) s
 	}
 }
 
-// tied gives an instance of the first colour that several share; empty when
-// all are told apart.
+// tied returns an instance of the first colour that several share; empty when there is none.
 func tied(instances []Instance, colour map[string]string) string {
 	first := map[string]string{}
 	least, found := "", ""
@@ -293,7 +292,7 @@ func tied(instances []Instance, colour map[string]string) string {
 	return found
 }
 
-// plain is the instance with other ids, empty relations left out, others sorted.
+// plain is the instance with other ids, without empty relations, and with sorted ones.
 func (i Instance) plain(id func(string) string) Instance {
 	out := Instance{Type: i.Type, Attributes: map[string]any{}, Relations: map[string][]any{}}
 	for name, v := range i.Attributes {
@@ -320,7 +319,7 @@ func (i Instance) plain(id func(string) string) Instance {
 	return out
 }
 
-// plain is a value with other ids; with none, it holds no instances.
+// plain is a value with other ids; id may be nil for a value without instances.
 func plain(v any, id func(string) string) any {
 	switch v := v.(type) {
 	case []any:
@@ -347,7 +346,7 @@ func plain(v any, id func(string) string) any {
 	return v
 }
 
-// number keeps 1 and 1.0 apart and makes 1e16 and 10000000000000000.0 one.
+// number makes 1e16 and 10000000000000000.0 the same, but keeps 1 and 1.0 different.
 func number(n json.Number) any {
 	if !strings.ContainsAny(n.String(), ".eE") {
 		return n
@@ -362,7 +361,7 @@ func number(n json.Number) any {
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Sprintf("%#v", v) // never: it came from JSON
+		return fmt.Sprintf("%#v", v) // cannot happen: the value comes from JSON
 	}
 	return string(b)
 }

@@ -2,8 +2,7 @@ package parity
 
 import "testing"
 
-// of is a document with a parent of three equal children, which a variable lists
-// in the order of these ids.
+// of is a document with three equal children, which a variable lists in the order of these ids.
 func of(t *testing.T, ids [3]string, last string) *Document {
 	t.Helper()
 	child := func(id, name string) string {
@@ -11,7 +10,8 @@ func of(t *testing.T, ids [3]string, last string) *Document {
 	}
 	d, err := Normalise(
 		[]byte(`{"success":true,"instances":[` + child("1", "x") + "," + child("2", "x") + "," + child("3", last) +
-			`],"variables":{"l":[{"$ref":"` + ids[0] + `"},{"$ref":"` + ids[1] + `"},{"$ref":"` + ids[2] + `"}]},"output":[],"warnings":[],"error":null}`),
+			`],"variables":{"l":[{"$ref":"` + ids[0] + `"},{"$ref":"` + ids[1] + `"},{"$ref":"` + ids[2] +
+			`"}]},"output":[],"warnings":[],"error":null}`),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -19,8 +19,7 @@ func of(t *testing.T, ids [3]string, last string) *Document {
 	return d
 }
 
-// Instances that are equal in everything may stand in a list in any order: nobody
-// can tell. Those that are not may not.
+// Instances that are equal in everything may be in a list in any order, others may not.
 func TestEqualInstancesHaveNoOrder(t *testing.T) {
 	if v, why := Compare(of(t, [3]string{"3", "2", "1"}, "x"), of(t, [3]string{"2", "3", "1"}, "x")); v != Same {
 		t.Errorf("%s: %s", v, why)

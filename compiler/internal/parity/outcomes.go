@@ -12,7 +12,7 @@ import (
 // Outcomes are the recorded outcomes by case.
 type Outcomes map[string]*Document
 
-// LoadOutcomes reads what WriteOutcomes wrote: a file for each area.
+// LoadOutcomes reads the files that WriteOutcomes writes.
 func LoadOutcomes(dir string) (Outcomes, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -30,7 +30,7 @@ func LoadOutcomes(dir string) (Outcomes, error) {
 			return nil, err
 		}
 	}
-	for _, d := range all { // however instances were numbered when it was recorded
+	for _, d := range all { // canonical may have changed since it was recorded
 		if d.Success {
 			d.Instances, d.Variables = canonical(d.Instances, d.Variables)
 		}
@@ -38,7 +38,7 @@ func LoadOutcomes(dir string) (Outcomes, error) {
 	return all, nil
 }
 
-// WriteOutcomes writes a file for each area, a line for each case.
+// WriteOutcomes writes a file for each area, with one line for each case.
 func WriteOutcomes(dir string, all Outcomes) error {
 	areas := map[string][]string{}
 	for id := range all {

@@ -1,5 +1,5 @@
-// Package plugintest finds interpreters for tests, and virtual environments
-// with modules as they are published.
+// Package plugintest provides interpreters for tests, and virtual environments with published
+// modules. The versions of all packages that tests depend on are pinned.
 package plugintest
 
 import (
@@ -12,26 +12,27 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// Python finds an interpreter that is no wrapper script, so that the process
-// that a test starts is the interpreter itself.
+// Python returns the machine's interpreter itself, where python3 on PATH is a wrapper script.
 func Python(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
-		t.Skip("no python3 on this machine")
+		tool.Missing(t, "python3 is not installed on this machine")
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// Set is a set of published modules and the Python that they are made for.
+// Set is a set of published modules and the Python for which they are installed.
 type Set struct {
-	Name     string // of its folder; empty: that of its Python
+	Name     string // of its folder; empty: the name of Python
 	Python   string
-	Packages []string // what pip installs, versions pinned: tests know what they export
+	Packages []string // the packages of the modules, which are installed without their requirements
 	Modules  []string
-	Imports  []string // what the packages import beside what std needs
+	Imports  []string // what the modules import beside the packages of imports
 }
 
 // Sets are the sets that tests use.
@@ -41,8 +42,7 @@ var Sets = []Set{
 	{Python: "python3.13", Packages: newest, Modules: []string{"std", "mitogen", "config", "fs", "files"}},
 }
 
-// All is a set of its own with the modules that talk to other systems: what they
-// import takes a while to install.
+// All has the modules that talk to other systems too. What they import takes a while to install.
 var All = Set{
 	Name: "python3.13-all", Python: "python3.13",
 	Packages: append([]string{
@@ -51,32 +51,31 @@ var All = Set{
 		"inmanta-module-terraform==1.3.14", "inmanta-tfplugin==5.2.0",
 	}, newest...),
 	Imports: []string{
-		"requests",
-		"jq",
-		"python-dateutil<3",
-		"openstacksdk",
-		"typing_inspect",
-		"msgpack",
-		"protobuf",
-		"grpcio",
+		"requests==2.34.2", "jq==1.13.0", "python-dateutil==2.9.0.post0", "openstacksdk==4.22.0",
+		"typing-inspect==0.9.0", "msgpack==1.2.4", "protobuf==7.36.2", "grpcio==1.85.3",
 	},
 }
 
 // Newest is the set with the newest modules, on the newest Python.
 func Newest() Set { return Sets[len(Sets)-1] }
 
+// imports are the packages that modules import in all sets.
+var imports = []string{
+	"jinja2==3.1.6", "pydantic==2.14.4", "email_validator==2.4.0", "mitogen==0.3.54", "PyYAML==6.0.4",
+}
+
 var newest = []string{
 	"inmanta-module-std==8.7.5", "inmanta-module-fs==1.2.0", "inmanta-module-files==2.11.1",
 	"inmanta-module-mitogen==0.2.5", "inmanta-module-config==0.8.0",
-	"inmanta-module-yaml==1.0.0", "inmanta-module-net==1.1.3", "inmanta-module-user==0.1.23", "inmanta-module-exec==2.1.1",
+	"inmanta-module-yaml==1.0.0", "inmanta-module-net==1.1.3", "inmanta-module-user==0.1.23",
+	"inmanta-module-exec==2.1.1",
 }
 
-// sopsVersion is the program that models of module sops are tried with.
+// sopsVersion is the version of sops with which models of module sops are tested.
 const sopsVersion = "v3.11.0"
 
-// Sops gives the folder of a program sops: that of PATH, or one that was built
-// for tests before. It is built, which takes minutes, only when build says so;
-// the test is skipped where there is none.
+// Sops returns the folder of the program sops: on PATH, or built for tests by an earlier run. Where
+// there is none it is built if build is set, which takes minutes; else the test is skipped.
 func Sops(t testing.TB, build bool) string {
 	t.Helper()
 	if path, err := exec.LookPath("sops"); err == nil {
@@ -92,22 +91,22 @@ func Sops(t testing.TB, build bool) string {
 		return dir
 	}
 	if !build {
-		t.Skip("no sops on PATH; ORDAIN_PARITY=wide builds one")
+		t.Skip("no sops on PATH; ORDAIN_MATRIX=whole builds one")
 	}
 	command := exec.Command("go", "install", "github.com/getsops/sops/v3/cmd/sops@"+sopsVersion)
 	command.Env = append(os.Environ(), "GOBIN="+dir)
 	if out, err := command.CombinedOutput(); err != nil {
-		t.Skipf("cannot build sops (no module proxy?): %v: %s", err, out)
+		tool.Missing(t, "sops cannot be built (no module proxy?): %v: %s", err, out)
 	}
 	return dir
 }
 
 var making sync.Mutex
 
-// Venv gives the interpreter of a virtual environment with the modules of a
-// set and what they import, but without inmanta-core. It is made once and kept
-// in the user's cache; ORDAIN_TEST_VENVS names a folder of ready ones, called
-// after the set or its Python. The test is skipped where it cannot be made.
+// Venv returns the interpreter of a virtual environment with the modules of a set and what they
+// import, but without inmanta-core. It is made once and kept in the user's cache. ORDAIN_TEST_VENVS
+// may name a folder with ready ones, named after the set or its Python. When the environment cannot be
+// made, the test is skipped, or fails in CI.
 func Venv(t testing.TB, set Set) string {
 	t.Helper()
 	making.Lock()
@@ -122,7 +121,8 @@ func Venv(t testing.TB, set Set) string {
 	}
 	dir := filepath.Join(base, cmp.Or(set.Name, set.Python))
 	interpreter := filepath.Join(dir, "bin", "python")
-	done, wanted := filepath.Join(dir, "complete"), strings.Join(slices.Concat(set.Packages, set.Imports), "\n")
+	required := slices.Concat(imports, set.Imports)
+	done, wanted := filepath.Join(dir, "complete"), strings.Join(slices.Concat(set.Packages, required), "\n")
 	complete := func() bool {
 		made, err := os.ReadFile(done)
 		return err == nil && (string(made) == wanted || os.Getenv("ORDAIN_TEST_VENVS") != "")
@@ -134,17 +134,17 @@ func Venv(t testing.TB, set Set) string {
 	if complete() {
 		return interpreter
 	}
-	python := find(set.Python)
+	python := Find(set.Python)
 	if python == "" {
-		t.Skipf("no %s on this machine", set.Python)
+		tool.Missing(t, "%s is not installed on this machine", set.Python)
 	}
 	for _, command := range [][]string{
 		{python, "-m", "venv", "--clear", dir},
 		append([]string{interpreter, "-m", "pip", "install", "-q", "--no-deps"}, set.Packages...),
-		append([]string{interpreter, "-m", "pip", "install", "-q", "jinja2", "pydantic", "email_validator", "mitogen", "PyYAML"}, set.Imports...),
+		append([]string{interpreter, "-m", "pip", "install", "-q"}, required...),
 	} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("cannot make a virtual environment (no package index?): %v: %s", err, out)
+			tool.Missing(t, "a virtual environment cannot be made (no package index?): %v: %s", err, out)
 		}
 	}
 	if err := os.WriteFile(done, []byte(wanted), 0o644); err != nil {
@@ -153,8 +153,8 @@ func Venv(t testing.TB, set Set) string {
 	return interpreter
 }
 
-// lock waits until no other process, such as the tests of another package, makes
-// the same environment.
+// lock waits until no other process, such as the tests of another package, is making the same
+// environment.
 func lock(t testing.TB, path string) (unlock func()) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -170,9 +170,9 @@ func lock(t testing.TB, path string) (unlock func()) {
 	return func() { _ = file.Close() } // which lets the next one go on
 }
 
-// find finds an interpreter by its name: on PATH, or among those that pyenv
-// installed, whose entry on PATH runs only in folders that ask for the version.
-func find(name string) string {
+// Find finds an interpreter by its name, such as python3.13: on PATH or, because pyenv's entries on
+// PATH run only in folders that ask for the version, among pyenv's; empty when there is none.
+func Find(name string) string {
 	if exec.Command(name, "--version").Run() == nil {
 		return name
 	}
@@ -189,7 +189,7 @@ func find(name string) string {
 	return ""
 }
 
-// Site gives the folder of packages of an interpreter's virtual environment.
+// Site returns the site-packages of an interpreter's virtual environment.
 func Site(t testing.TB, interpreter string) string {
 	t.Helper()
 	found, _ := filepath.Glob(

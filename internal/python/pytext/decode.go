@@ -23,7 +23,7 @@ func DecodeError(text []byte) string {
 	return ""
 }
 
-// DecodeErrorAt says it of n bytes at a place.
+// DecodeErrorAt is the message for n bytes at an offset.
 func DecodeErrorAt(text []byte, at, n int, why string) string {
 	if n == 1 {
 		return fmt.Sprintf("'utf-8' codec can't decode byte 0x%02x in position %d: %s", text[at], at, why)
@@ -31,11 +31,11 @@ func DecodeErrorAt(text []byte, at, n int, why string) string {
 	return fmt.Sprintf("'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+n-1, why)
 }
 
-// UnexpectedEnd is why the beginning of a character is none.
+// UnexpectedEnd is the reason for a character that is cut off.
 const UnexpectedEnd = "unexpected end of data"
 
-// Undecodable says how many bytes at the start of b, which is not UTF-8 there, are
-// no character, and why.
+// Undecodable returns how many bytes at the start of b, which is not UTF-8 there, Python takes for
+// one error, and the reason.
 func Undecodable(b []byte) (n int, why string) {
 	low, high := byte(0x80), byte(0xbf) // what the second byte may be
 	length := 0
@@ -68,5 +68,5 @@ func Undecodable(b []byte) (n int, why string) {
 		}
 		low, high = 0x80, 0xbf
 	}
-	return 1, "invalid start byte" // not reached: it is a character
+	return 1, "invalid start byte" // cannot happen: it is a character
 }

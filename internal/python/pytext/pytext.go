@@ -1,5 +1,5 @@
-// Package pytext writes numbers and texts as Python does: models, messages and
-// exports show them so. Characters are those of Python 3.13, Unicode 15.1.
+// Package pytext writes numbers and texts as Python does, for models, messages and exports. Characters
+// are those of Python 3.13, Unicode 15.1.
 package pytext
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Quote writes a text as Python's repr does: in single quotes, or in double
-// ones where that needs fewer escapes; what cannot be printed is escaped.
+// Quote writes a text as Python's repr does: in single quotes, or in double quotes if that needs fewer
+// escapes; characters that cannot be printed are escaped.
 func Quote(s string) string {
 	quote := '\''
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
@@ -44,7 +44,7 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// ASCII escapes what is not ASCII, as Python's ascii does.
+// ASCII escapes all characters that are not ASCII, as Python's ascii does.
 func ASCII(s string) string {
 	var b strings.Builder
 	for s != "" {
@@ -59,8 +59,8 @@ func ASCII(s string) string {
 	return b.String()
 }
 
-// Decode gives the first character of a text. Half of a character, which texts of
-// Python may hold, is one too: ours have it as the three bytes of its number.
+// Decode returns the first character of a text. A surrogate, which Python's texts may have alone,
+// counts as a character: it is in our texts as the three bytes of its number.
 func Decode(s string) (r rune, size int) {
 	if len(s) >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && s[2] >= 0x80 && s[2] <= 0xbf {
 		return 0xd000 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f), 3
@@ -79,8 +79,8 @@ func escape(b *strings.Builder, r rune) {
 	}
 }
 
-// Printable is str.isprintable of one character. What is new in Unicode 15.1,
-// ideographs and five signs of them, is added to Go's tables of 15.0.
+// Printable is str.isprintable of one character. Go has the tables of Unicode 15.0, to which it adds
+// the new characters of 15.1: ideographs and five of their signs.
 func Printable(r rune) bool {
 	return unicode.IsPrint(r) || 0x2ebf0 <= r && r <= 0x2ee5d || 0x2ffc <= r && r <= 0x2fff || r == 0x31ef
 }

@@ -22,14 +22,13 @@ var lattice = []struct {
 	// The ground: values, and helpers that know nothing of Ordain.
 	{"internal/intent", ""},
 	{"internal/fault", ""},
-	{"internal/plaintext", ""},
 	{"internal/jsontext", ""},
 	{"internal/filestamp", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
-	{"internal/diag", "internal/plaintext"},
+	{"internal/diag", ""},
 	{"internal/inifile", ""},
-	{"internal/provenance", "internal/plaintext"},
+	{"internal/provenance", "internal/diag"},
 	{"internal/bus", "internal/intent"},
 	{"internal/service", ""},
 	{"internal/service/servicetest", "internal/service"},
@@ -65,7 +64,7 @@ var lattice = []struct {
 			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
 			"internal/intent",
 	},
-	{"compiler/plugin/plugintest", ""},
+	{"compiler/plugin/plugintest", "internal/testing/tool"},
 	{"compiler/job", "compiler/plugin"},
 	{
 		"compiler/export",
@@ -85,11 +84,9 @@ var lattice = []struct {
 	},
 	{"compiler/internal/parity", "compiler"},
 	{"compiler/internal/parity/generate", "compiler/internal/parity"},
-	{"compiler/internal/parity/oracle", "compiler compiler/internal/parity"},
-	{"compiler/internal/parity/record", "compiler compiler/internal/parity compiler/internal/parity/oracle"},
 	{
-		"compiler/internal/parity/differ",
-		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/internal/parity/oracle",
+		"compiler/internal/parity/tool",
+		"compiler compiler/internal/parity compiler/internal/parity/generate compiler/plugin/plugintest",
 	},
 
 	// Git.
@@ -108,9 +105,10 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/callback", "internal/intent"},
+	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/store/partial"},
+	{"server/store", "internal/intent internal/fault server/promote server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
@@ -131,13 +129,13 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/provenance internal/service layout server/store server/source server/forge " +
-			"server/build",
+			"internal/provenance internal/service layout server/promote server/store server/source " +
+			"server/forge server/build",
 	},
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/store server/source server/forge server/keeper",
+			"server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
@@ -151,12 +149,8 @@ var lattice = []struct {
 	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
 	{"api/client", "internal/fault"},
 	{
-		"api/apitest",
-		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
-	},
-	{
 		"server/console",
-		"server/control internal/intent internal/fault internal/bus internal/diag internal/provenance server/forge",
+		"server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
@@ -177,7 +171,7 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/store server/source server/deployer " +
+		"server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
 			"server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},

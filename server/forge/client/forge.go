@@ -119,7 +119,8 @@ func New(cfg Config) (Forge, error) {
 	}
 	if cfg.Token == "" {
 		return nil, fault.New(op, fault.Invalid, "there is no token for the forge").
-			Hint("make one that may write statuses and comments, and set it: ordain environment secret ENVIRONMENT forge-token")
+			Hint("make one that may write statuses and comments, and set it: ordain environment secret ENVIRONMENT " +
+				"forge-token")
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 20 * time.Second
@@ -223,7 +224,8 @@ func CheckAPI(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
 		u.Fragment != "" {
-		return nil, fault.New("forge.CheckAPI", fault.Invalid, "the base of the forge's API is a URL such as https://git.example.org").
+		return nil, fault.New("forge.CheckAPI", fault.Invalid, "the base of the forge's API is a URL such as "+
+			"https://git.example.org").
 			Hint("without user name, query and fragment")
 	}
 	return u, nil
@@ -279,7 +281,8 @@ func explain(op, what string, answer *http.Response, err error) error {
 	if answer != nil {
 		switch code := answer.StatusCode; {
 		case code == http.StatusUnauthorized:
-			kind, hint = fault.Unauthorized, "the token is wrong or has expired: ordain environment secret ENVIRONMENT forge-token"
+			kind, hint = fault.Unauthorized, "the token is wrong or has expired: ordain environment secret "+
+				"ENVIRONMENT forge-token"
 		case code == http.StatusForbidden:
 			kind, hint = fault.Forbidden, "the token may not do this: give it the rights that docs/git.md names"
 		case code == http.StatusNotFound || code == http.StatusGone:

@@ -49,7 +49,8 @@ func TestStatuses(t *testing.T) {
 		"gitea":  {"pending", "success", "failure", "warning"},
 	}
 	each(t, func(t *testing.T, f client.Forge, s *forgetest.Server) {
-		for i, state := range []intent.CommitState{intent.CommitPending, intent.CommitSuccess, intent.CommitFailure, intent.CommitCancelled} {
+		for i, state := range []intent.CommitState{intent.CommitPending, intent.CommitSuccess, intent.CommitFailure,
+			intent.CommitCancelled} {
 			one := client.Status{
 				Commit:      commit,
 				Context:     "ordain/prod/compile",
@@ -111,19 +112,27 @@ func TestWhatAPullRequestIs(t *testing.T) {
 			pull forgetest.Pull
 			want client.Pull
 		}{
-			{forgetest.Pull{Number: 1, State: "open", Author: "ida", Title: "a\nb", Base: "main", Head: commit}, client.Pull{State: intent.PullIsOpen, Trusted: true, Title: "a b"}},
-			{forgetest.Pull{Number: 2, State: "open", Author: "mallory", Base: "main", Head: commit, Unmergeable: true}, client.Pull{State: intent.PullIsOpen, Conflicts: true}},
-			{forgetest.Pull{Number: 3, State: "open", Author: "ida", Fork: true, Base: "main", Head: commit}, client.Pull{State: intent.PullIsOpen, Trusted: true, Fork: true}},
-			{forgetest.Pull{Number: 4, State: "closed", Author: "ida", Base: "main", Head: commit}, client.Pull{State: intent.PullIsClosed}},
-			{forgetest.Pull{Number: 5, State: "merged", Author: "ida", Base: "main", Head: commit}, client.Pull{State: intent.PullIsMerged}},
+			{forgetest.Pull{Number: 1, State: "open", Author: "ida", Title: "a\nb", Base: "main", Head: commit},
+				client.Pull{State: intent.PullIsOpen, Trusted: true, Title: "a b"}},
+			{forgetest.Pull{Number: 2, State: "open", Author: "mallory", Base: "main", Head: commit, Unmergeable: true},
+				client.Pull{State: intent.PullIsOpen, Conflicts: true}},
+			{forgetest.Pull{Number: 3, State: "open", Author: "ida", Fork: true, Base: "main", Head: commit},
+				client.Pull{State: intent.PullIsOpen, Trusted: true, Fork: true}},
+			{forgetest.Pull{Number: 4, State: "closed", Author: "ida", Base: "main", Head: commit},
+				client.Pull{State: intent.PullIsClosed}},
+			{forgetest.Pull{Number: 5, State: "merged", Author: "ida", Base: "main", Head: commit},
+				client.Pull{State: intent.PullIsMerged}},
 		} {
 			s.Put(story.pull)
 			got, err := f.Pull(t.Context(), story.pull.Number)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.State != story.want.State || got.Trusted != story.want.Trusted || got.Fork != story.want.Fork || got.Conflicts != story.want.Conflicts ||
-				got.Title != story.want.Title || got.Author != story.pull.Author || got.Base != "main" ||
+			if got.State != story.want.State || got.Trusted != story.want.Trusted || got.Fork != story.want.Fork ||
+				got.Conflicts != story.want.Conflicts ||
+				got.Title != story.want.Title ||
+				got.Author != story.pull.Author ||
+				got.Base != "main" ||
 				got.Head != commit ||
 				!strings.HasPrefix(got.URL, s.URL) {
 				t.Errorf("%+v\ngave %+v", story.pull, got)
@@ -244,7 +253,8 @@ func TestWhatGoesWrong(t *testing.T) {
 			strings.Contains(err.Error(), "wrong-token") {
 			t.Errorf("a wrong token: %v", err)
 		}
-		for code, kind := range map[int]fault.Kind{403: fault.Forbidden, 404: fault.NotFound, 422: fault.Invalid, 500: fault.Unavailable, 502: fault.Unavailable} {
+		for code, kind := range map[int]fault.Kind{403: fault.Forbidden, 404: fault.NotFound, 422: fault.Invalid,
+			500: fault.Unavailable, 502: fault.Unavailable} {
 			s.Answer(func(*http.Request) (int, http.Header, string) { return code, nil, `{"message":"\u001b[31mno"}` })
 			if err := f.SetStatus(t.Context(), status); fault.KindOf(err) != kind ||
 				strings.Contains(err.Error(), "\x1b") ||
@@ -292,7 +302,8 @@ func TestWhichForge(t *testing.T) {
 		{client.Config{URL: "https://github.com/", Token: "x"}, "no forge"},
 		{client.Config{URL: "file:///srv/git/shop.git", Kind: "gitea", Token: "x"}, "forge_api"},
 		{client.Config{URL: "file:///srv/git/shop.git", Kind: "gitea", API: "https://git.example.org", Token: "x"}, ""},
-		{client.Config{URL: "https://github.com/acme/shop", API: "https://u:p@evil.example", Token: "x"}, "base of the forge's API"},
+		{client.Config{URL: "https://github.com/acme/shop", API: "https://u:p@evil.example", Token: "x"},
+			"base of the forge's API"},
 		{client.Config{URL: "https://github.com/acme/shop", CA: "no certificate", Token: "x"}, "git_ca_bundle"},
 		{client.Config{URL: "https://github.com/acme/shop", Proxy: "::", Token: "x"}, "git_proxy"},
 		{client.Config{URL: "https://github.com/acme/shop", Kind: "svn", Token: "x"}, "svn"},

@@ -246,7 +246,8 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 	}
 	if len(modes) > 0 {
-		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is merged:\n\n" + strings.Join(
+		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is " +
+			"merged:\n\n" + strings.Join(
 			modes,
 			"\n",
 		)

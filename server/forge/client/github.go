@@ -50,7 +50,8 @@ func (g *gitHub) SetStatus(ctx context.Context, s Status) error {
 		state = "error"
 	}
 	_, answer, err := g.client.Repositories.CreateStatus(ctx, g.owner, g.name, s.Commit, github.RepoStatus{
-		State: &state, TargetURL: optional(s.URL), Description: github.Ptr(limit(s.Description, 140)), Context: &s.Context,
+		State: &state, TargetURL: optional(s.URL), Description: github.Ptr(limit(s.Description, 140)),
+		Context: &s.Context,
 	})
 	return g.explain("forge.SetStatus", "the status of "+short(s.Commit)+" was not set", answer, err)
 }
@@ -144,8 +145,9 @@ func pullsOf[T any](found []T, pull func(T) Pull) (out []Pull) {
 
 func (g *gitHub) pull(p *github.PullRequest) Pull {
 	out := Pull{
-		Number: p.GetNumber(), State: intent.PullIsOpen, Title: p.GetTitle(), URL: p.GetHTMLURL(), Author: p.GetUser().GetLogin(),
-		Base: p.GetBase().GetRef(), Head: p.GetHead().GetSHA(),
+		Number: p.GetNumber(), State: intent.PullIsOpen, Title: p.GetTitle(), URL: p.GetHTMLURL(),
+		Author: p.GetUser().GetLogin(),
+		Base:   p.GetBase().GetRef(), Head: p.GetHead().GetSHA(),
 		// The repository of a head that was deleted is nobody's that we know.
 		Fork:      p.GetHead().GetRepo().GetID() == 0 || p.GetHead().GetRepo().GetID() != p.GetBase().GetRepo().GetID(),
 		Conflicts: p.Mergeable != nil && !p.GetMergeable(),

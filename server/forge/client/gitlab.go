@@ -56,7 +56,8 @@ func codeOf(r *gitlab.Response) int {
 // SetStatus implements Forge.
 func (g *gitLab) SetStatus(ctx context.Context, s Status) error {
 	state := map[intent.CommitState]gitlab.BuildStateValue{
-		intent.CommitPending: gitlab.Running, intent.CommitSuccess: gitlab.Success, intent.CommitFailure: gitlab.Failed, intent.CommitCancelled: gitlab.Canceled,
+		intent.CommitPending: gitlab.Running, intent.CommitSuccess: gitlab.Success, intent.CommitFailure: gitlab.Failed,
+		intent.CommitCancelled: gitlab.Canceled,
 	}[s.State]
 	_, answer, err := g.client.Commits.SetCommitStatus(g.project, s.Commit, &gitlab.SetCommitStatusOptions{
 		State: state, Name: &s.Context, TargetURL: optional(s.URL), Description: gitlab.Ptr(limit(s.Description, 255)),
@@ -151,7 +152,8 @@ func (g *gitLab) Pulls(ctx context.Context, base string) ([]Pull, error) {
 		&gitlab.ListProjectMergeRequestsOptions{
 			ListOptions: gitlab.ListOptions{
 				PerPage: 100,
-			}, State: gitlab.Ptr("opened"), TargetBranch: &base, OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc"),
+			}, State: gitlab.Ptr("opened"), TargetBranch: &base, OrderBy: gitlab.Ptr("updated_at"),
+			Sort: gitlab.Ptr("desc"),
 		},
 		gitlab.WithContext(ctx),
 	)
@@ -207,13 +209,15 @@ func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 	}
 	_, answer, err := g.client.Commits.CreateCommit(g.project, &gitlab.CreateCommitOptions{
-		Branch: &r.Branch, StartSHA: &r.Tip, CommitMessage: gitlab.Ptr(r.Title + "\n\n" + r.Body), Actions: actions, Force: gitlab.Ptr(true),
+		Branch: &r.Branch, StartSHA: &r.Tip, CommitMessage: gitlab.Ptr(r.Title + "\n\n" + r.Body), Actions: actions,
+		Force: gitlab.Ptr(true),
 	}, gitlab.WithContext(ctx))
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
 	made, answer, err := g.client.MergeRequests.CreateMergeRequest(g.project, &gitlab.CreateMergeRequestOptions{
-		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Branch, TargetBranch: &r.Base, RemoveSourceBranch: gitlab.Ptr(true),
+		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Branch, TargetBranch: &r.Base,
+		RemoveSourceBranch: gitlab.Ptr(true),
 	}, gitlab.WithContext(ctx))
 	if codeOf(answer) == http.StatusConflict {
 		open, _, listed := g.client.MergeRequests.ListProjectMergeRequests(

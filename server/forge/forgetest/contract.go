@@ -100,7 +100,8 @@ func strict(ref *openapi3.SchemaRef) {
 // options says shortly what is wrong.
 func options() *openapi3filter.Options {
 	o := &openapi3filter.Options{
-		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, RejectWhenRequestBodyNotSpecified: true, SkipSettingDefaults: true, IncludeResponseStatus: true, MultiError: true,
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, RejectWhenRequestBodyNotSpecified: true,
+		SkipSettingDefaults: true, IncludeResponseStatus: true, MultiError: true,
 	}
 	o.WithCustomSchemaErrorFunc(func(err *openapi3.SchemaError) string {
 		return strings.Join(err.JSONPointer(), ".") + ": " + err.Reason
@@ -155,7 +156,8 @@ func (c *contract) check(r *http.Request, body []byte, code int, answer []byte) 
 		return // refusals are documented in part
 	}
 	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(answer)),
+		RequestValidationInput: input, Status: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body:    io.NopCloser(bytes.NewReader(answer)),
 		Options: options(),
 	})
 	if err != nil {

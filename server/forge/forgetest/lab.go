@@ -121,7 +121,8 @@ func (s *Server) labPull(p *Pull) map[string]any {
 		s.t.Error(err)
 	}
 	return filled(s.t, recorded, map[string]any{
-		"id": p.Number + 1000, "iid": p.Number, "state": state, "title": p.Title, "target_branch": p.Base, "source_branch": "feature", "sha": p.Head,
+		"id": p.Number + 1000, "iid": p.Number, "state": state, "title": p.Title, "target_branch": p.Base,
+		"source_branch": "feature", "sha": p.Head,
 		"source_project_id": source, "target_project_id": 1, "has_conflicts": p.Unmergeable,
 		"web_url": fmt.Sprintf(
 			"%s/acme/shop/-/merge_requests/%d",
@@ -143,7 +144,8 @@ func (s *Server) labPulls(query url.Values) (int, any) {
 		}
 		one := s.labPull(pull)
 		for _, name := range []string{
-			"subscribed", "changes_count", "latest_build_started_at", "latest_build_finished_at", "first_deployed_to_production_at", "pipeline", "head_pipeline",
+			"subscribed", "changes_count", "latest_build_started_at", "latest_build_finished_at",
+			"first_deployed_to_production_at", "pipeline", "head_pipeline",
 			"diff_refs", "merge_error", "first_contribution", "user",
 		} {
 			delete(one, name)

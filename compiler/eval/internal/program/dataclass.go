@@ -33,9 +33,7 @@ func (p *Program) findTwin(info *EntityInfo) *Error {
 			About:   &info.ast.Name.At,
 		}
 		e.Hint = "an entity that extends std::Dataclass needs a Python package, with a frozen dataclass of its " +
-			"name: " + packageOf(
-			names,
-		)
+			"name: " + packageOf(names)
 		return e
 	}
 	return p.askTwin(info)

@@ -79,9 +79,8 @@ func (p *Program) defaults(info *EntityInfo) {
 		return
 	}
 	info.defaultsDone = true
-	if parents := info.Entity.Parents; len(
-		parents,
-	) == 1 { // the same as the walk, in time that does not grow with the depth
+	if parents := info.Entity.Parents; len(parents) == 1 {
+		// the same as the loop below, in time that does not grow with the depth
 		up := p.Info[parents[0].Number]
 		p.defaults(up)
 		info.allDefaults = overlaid(up.allDefaults, info.ownDefaults)

@@ -150,7 +150,7 @@ func loadError(err error) *Error {
 		}
 	case cause.Kind == "annotation":
 		e.Kind, e.Message, e.code = cause.Class, cause.Message, diag.Code("InvalidTypeAnnotation")
-		e.Builtin = cause.Class == "TypeError"                                   // in the reference it is Python that raises it
+		e.Builtin = cause.Class == "TypeError"
 		e.File, e.Line, e.About = "", 0, PlaceOutside(cause.File, cause.Line, 1) // the reference names no place
 	}
 	return e

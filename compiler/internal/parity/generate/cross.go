@@ -45,7 +45,7 @@ func Crosses(corpus []parity.Case) func(seed uint64) parity.Case {
 	}
 }
 
-// sameBeside tells whether two projects differ in their main file only.
+// sameBeside reports whether two projects differ in their main file only.
 func sameBeside(a, b parity.Case) bool {
 	rest := func(c parity.Case) map[string]string {
 		files := maps.Clone(c.Files)

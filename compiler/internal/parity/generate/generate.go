@@ -162,7 +162,7 @@ func (g *generator) define(e *entity) {
 	g.implement(e)
 }
 
-// implement gives an entity the implementation that sets what it has to, and
+// implement returns an entity the implementation that sets what it has to, and
 // at times one that depends on a condition. They are where all is visible that
 // they construct, and not always where the entity is.
 func (g *generator) implement(e *entity) {

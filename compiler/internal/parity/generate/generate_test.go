@@ -11,36 +11,27 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 	"ordain.dev/ordain/compiler/internal/parity/generate"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
-	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// options stop models that have no end.
-func options(t *testing.T) compiler.Options {
-	return compiler.Options{
-		CacheDir:      t.TempDir(),
-		Python:        plugintest.Python(t),
-		MaxIterations: 5000,
-		MemoryMax:     1 << 30,
-	}
-}
-
-// eachModel compiles the models of n seeds, a part of them where the race detector
-// is on: it is the share that counts. One seed is one model.
+// eachModel compiles the models of the first seeds of a family: 50 or, with ORDAIN_MATRIX=whole, 200.
 func eachModel(
 	t *testing.T,
-	n int,
-	made func(seed uint64) parity.Case,
-	saw func(c parity.Case, d *parity.Document),
+	model func(seed uint64) parity.Case,
+	check func(c parity.Case, d *parity.Document),
 ) (models int) {
 	t.Helper()
-	if racedetector.On || testing.Short() {
-		n /= 3
+	models = 50
+	if os.Getenv("ORDAIN_MATRIX") == "whole" {
+		models = 200
 	}
-	o, dir := options(t), t.TempDir()
-	for seed := range uint64(n) {
-		c := made(seed)
-		if again := made(seed); !maps.Equal(again.Files, c.Files) || again.Name != c.Name {
-			t.Fatalf("seed %d gives two models", seed)
+	o, dir := compiler.Options{
+		CacheDir: t.TempDir(), Python: plugintest.Python(t),
+		MaxIterations: 5000, MemoryMax: 1 << 30, // for models that never end
+	}, t.TempDir()
+	for seed := range uint64(models) {
+		c := model(seed)
+		if second := model(seed); !maps.Equal(second.Files, c.Files) || second.Name != c.Name {
+			t.Fatalf("seed %d makes two different models", seed)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -49,51 +40,71 @@ func eachModel(
 		if err != nil {
 			t.Fatal(err)
 		}
-		saw(c, d)
+		check(c, d)
 	}
-	return n
+	return models
 }
 
-// What is compared with the reference has to be worth it: models are read without
-// an error, and enough compile, most of those that are made with care.
+// A comparison with the reference is worth it only if the models parse and enough of them compile, most of
+// those of the careful family.
 func TestModels(t *testing.T) {
-	for _, made := range []struct {
-		name  string
-		by    func(seed uint64) parity.Case
-		least int // percent
-	}{{"careful", generate.Case, 70}, {"feeds", generate.Feeds, 10}, {"heirs", generate.Heirs, 4}, {"wild", generate.Wild, 20}, {"places", generate.Places, 30}, {"turns", generate.Turns, 40}} {
-		t.Run(made.name, func(t *testing.T) {
+	for family, least := range map[string]int{ // percent
+		"careful": 70, "feeds": 10, "heirs": 4, "wild": 20, "places": 30, "turns": 40,
+	} {
+		t.Run(family, func(t *testing.T) {
+			t.Parallel()
+			model, err := generate.Family(family, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			good := 0
-			n := eachModel(t, 150, made.by, func(c parity.Case, d *parity.Document) {
+			n := eachModel(t, model, func(c parity.Case, d *parity.Document) {
 				switch {
 				case d.Success:
 					good++
 				case d.Error.Kind == "ParserException" || strings.HasSuffix(d.Error.Kind, "InternalError"):
-					t.Errorf("%s cannot be read: %s", c.Name, d.Error)
+					t.Errorf("%s does not parse: %s", c.Name, d.Error)
 				}
 			})
-			if good*100 < made.least*n {
+			if good*100 < least*n {
 				t.Errorf("%d of %d models compile", good, n)
 			}
 		})
 	}
 }
 
-// Whatever is changed in a model, or put into it, the compiler says what is wrong with it,
-// and where, and never fails itself.
+// Whatever is changed in a model or added to it, the compiler reports an error with a kind, and never fails
+// itself.
 func TestChangedModels(t *testing.T) {
 	corpus, err := parity.Load("../../../testdata/parity")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, by := range map[string]func(seed uint64) parity.Case{"mutants": generate.Mutants(corpus), "crosses": generate.Crosses(corpus)} {
-		t.Run(name, func(t *testing.T) {
-			eachModel(t, 240, by, func(c parity.Case, d *parity.Document) {
+	for _, family := range []string{"mutants", "crosses"} {
+		t.Run(family, func(t *testing.T) {
+			t.Parallel()
+			model, err := generate.Family(family, corpus)
+			if err != nil {
+				t.Fatal(err)
+			}
+			eachModel(t, model, func(c parity.Case, d *parity.Document) {
 				if e := d.Error; !d.Success &&
 					(e == nil || e.Kind == "" || strings.HasSuffix(e.Kind, "InternalError")) {
 					t.Errorf("%s: %+v", c.Name, e)
 				}
 			})
 		})
+	}
+}
+
+// Every family has a name by which the tool finds it.
+func TestFamilies(t *testing.T) {
+	for _, name := range generate.Families() {
+		if _, err := generate.Family(name, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := generate.Family("nothing", nil); err == nil {
+		t.Error("there is a family called nothing")
 	}
 }

@@ -45,20 +45,22 @@ func mutant(corpus []parity.Case, seed uint64) parity.Case {
 	return c
 }
 
-// mutable tells which cases have mutants worth comparing: std takes its time and
-// tells little more, and a partial export depends on what was exported before.
-func mutable(c parity.Case) bool { return !c.Std && !c.Wide && !c.Partial }
+// mutable reports whether mutants of a case are worth comparing. Those of cases with std
+// take long and find little more; a partial export depends on what was exported before.
+func mutable(c parity.Case) bool { return !c.Std && !c.Partial }
 
 type mutator struct{ *rand.Rand }
 
 // pieces are the parts that a change takes out, doubles, swaps or replaces.
 var pieces = regexp.MustCompile(
-	`"""(?s:.*?)"""|[fFrR]?"(?:\\.|[^"\\\n])*"|[fFrR]?'(?:\\.|[^'\\\n])*'|/[^/\n]*/|[A-Za-z_][A-Za-z0-9_-]*|::|--|->|<-|[!=<>]=|\+=|\*\*|-?[0-9]*\.[0-9]+|-?[0-9]+|#[^\n]*|\s+|(?s:.)`,
+	`"""(?s:.*?)"""|[fFrR]?"(?:\\.|[^"\\\n])*"|[fFrR]?'(?:\\.|[^'\\\n])*'|/[^/\n]*/|` +
+		`[A-Za-z_][A-Za-z0-9_-]*|::|--|->|<-|[!=<>]=|\+=|\*\*|-?[0-9]*\.[0-9]+|-?[0-9]+|#[^\n]*|\s+|(?s:.)`,
 )
 
 var (
 	keywords = strings.Fields(
-		"typedef as entity extends end in implementation for matching index implement using when and or not true false import is defined dict null undef parents if else elif",
+		"typedef as entity extends end in implementation for matching index implement using when and or not true " +
+			"false import is defined dict null undef parents if else elif",
 	)
 	operators = strings.Fields("== != < > <= >= + - * / % ** and or in . :: = += , : ? -- -> <- [ ] ( ) { }")
 	literals  = []string{
@@ -95,9 +97,12 @@ var (
 	types      = strings.Fields("string int bool float number list dict string[] int? string[]? dict? any object")
 	multiples  = strings.Fields("[1] [0:1] [0:] [1:] [:2] [2] [2:3] [0] [1:0] [] [-1] [1.0]")
 	statements = []string{
-		"x = 1\n", "x = null\n", "y = \"q\"\n", "for i in [1, 2]:\n  z = i\nend\n", "if true:\n  w = 1\nelse:\n  w = 2\nend\n", "entity Zz:\nend\n",
-		"typedef tt as int matching self > 0\n", "import std\n", "implementation qq for std::Entity:\nend\n", "implement std::Entity using none\n",
-		"index std::Entity(requires)\n", "std::Entity()\n", "x\n", "\"doc\"\n", "\"\"\"mls\"\"\"\n", "self.x = 1\n", "std::Entity.zz [0:1] -- std::Entity\n",
+		"x = 1\n", "x = null\n", "y = \"q\"\n", "for i in [1, 2]:\n  z = i\nend\n",
+		"if true:\n  w = 1\nelse:\n  w = 2\nend\n", "entity Zz:\nend\n",
+		"typedef tt as int matching self > 0\n", "import std\n", "implementation qq for std::Entity:\nend\n",
+		"implement std::Entity using none\n",
+		"index std::Entity(requires)\n", "std::Entity()\n", "x\n", "\"doc\"\n", "\"\"\"mls\"\"\"\n", "self.x = 1\n",
+		"std::Entity.zz [0:1] -- std::Entity\n",
 	}
 	beginsLiteral = regexp.MustCompile(`^(["'0-9\[-]|true|false|null)`)
 	beginsName    = regexp.MustCompile(`^[A-Za-z_]`)

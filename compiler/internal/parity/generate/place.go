@@ -63,7 +63,7 @@ func (g *generator) typeName(at, typ string) string {
 	return typ
 }
 
-// sees tells whether a place can name an entity: none can import the main file.
+// sees reports whether a place can name an entity: none can import the main file.
 func (g *generator) sees(at string, e *entity) bool { return e.place != "" || at == "" }
 
 // constants are the variables that a place begins with.

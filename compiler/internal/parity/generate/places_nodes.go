@@ -44,18 +44,27 @@ func (p places) filled(template string, depth int) string {
 // for where they are.
 var nodes = map[string][]string{
 	"int": {
-		"(<int> + <int>)", "(<int> - <int>)", "(<int> * <int>)", "(<int> % 3)", "(3 ** <int>)", `<dict!>["k"]`, "int(<int>)", "int(<bool>)", `int("4")`,
+		"(<int> + <int>)", "(<int> - <int>)", "(<int> * <int>)", "(<int> % 3)", "(3 ** <int>)", `<dict!>["k"]`,
+		"int(<int>)", "int(<bool>)", `int("4")`,
 		"m::count(<list>)", "m::count(x=<list>)", "m::sizes(<node>)", `m::count(**{"x": <list>})`,
 	},
 	"str": {
-		`"<{{ <plain!> }}>"`, `"{{<plain!>}}-{{ <plain!> }}"`, `f"<{<plain!>}>"`, `f"{<plain!>}-{<plain!>}"`, `f"{<str!>:>6}"`, `f"{<any!>!r:.1}"`, `f"{<int!>:0{<int!>}}"`, "(<str> + <str>)", "string(<plain>)",
-		"m::shown(<any>)", "m::shown(<any>)", "m::shown(<any>, a=<any>)", `m::shown(<any>, **{"b": <any>})`, "m::key(<leaf>)", "m::key(x=<node>)", "m::kind(<any>)",
+		`"<{{ <plain!> }}>"`, `"{{<plain!>}}-{{ <plain!> }}"`, `f"<{<plain!>}>"`, `f"{<plain!>}-{<plain!>}"`,
+		`f"{<str!>:>6}"`, `f"{<any!>!r:.1}"`, `f"{<int!>:0{<int!>}}"`, "(<str> + <str>)", "string(<plain>)",
+		"m::shown(<any>)", "m::shown(<any>)", "m::shown(<any>, a=<any>)", `m::shown(<any>, **{"b": <any>})`,
+		"m::key(<leaf>)", "m::key(x=<node>)", "m::kind(<any>)",
 	},
 	"bool": {
-		"(<bool> and <bool>)", "(<bool> or <bool>)", "(not <bool>)", "(<int> in <nums>)", "(<leaf> in <leafs>)", "(<node> not in <nodes>)", "(<str> in <dict>)", "(<leafs> == <leafs>)", "(<node> == <node>)",
-		"(<any> == <any>)", "(<any> != <any>)", "(<int> < <int>)", "(<int> >= <int>)", "(<str> == <str>)", "(<any> == null)", "bool(<plain>)", `(<dict!>["k"] is defined)`, `(<dict!>["z"] is defined)`, "(<any!> is defined)",
-		"(<node!>.opt is defined)", "(<node!>.next is defined)", "(<node!>.limit is defined)", "(<node!>.all is defined)", "(<node!>.more is defined)", "(<node!>.many is defined)", "(<node!>.kids is defined)",
-		"(<node!>.parts is defined)", "(<leaf!>.owner is defined)", "(<leaf!>.all_of is defined)", "(<leaf!>.opt_of is defined)", "(<node!>.size is defined)",
+		"(<bool> and <bool>)", "(<bool> or <bool>)", "(not <bool>)", "(<int> in <nums>)", "(<leaf> in <leafs>)",
+		"(<node> not in <nodes>)", "(<str> in <dict>)", "(<leafs> == <leafs>)", "(<node> == <node>)",
+		"(<any> == <any>)", "(<any> != <any>)", "(<int> < <int>)", "(<int> >= <int>)", "(<str> == <str>)",
+		"(<any> == null)", "bool(<plain>)", `(<dict!>["k"] is defined)`, `(<dict!>["z"] is defined)`,
+		"(<any!> is defined)",
+		"(<node!>.opt is defined)", "(<node!>.next is defined)", "(<node!>.limit is defined)",
+		"(<node!>.all is defined)", "(<node!>.more is defined)", "(<node!>.many is defined)",
+		"(<node!>.kids is defined)",
+		"(<node!>.parts is defined)", "(<leaf!>.owner is defined)", "(<leaf!>.all_of is defined)",
+		"(<leaf!>.opt_of is defined)", "(<node!>.size is defined)",
 	},
 	"dict": {
 		`{"k": <int>}`,
@@ -65,15 +74,22 @@ var nodes = map[string][]string{
 		"m::boxed(n=<int>, x=<lit>)",
 	},
 	"leaf": {
-		`@Leaf[key="l1"]`, `@Leaf[key="l2"]`, `@Leaf[key=<leaf!>.key]`, `@Leaf[key=(<bool> ? "l1" : "l3")]`, `@Leaf[key=string(<leaf!>.key)]`, "@Leaf[key=<str>]", `@Leaf[**{"key": "l1"}]`, "@Leaf(key=<new>)", "@Leaf(key=<new>)", "@Twig(key=<new>)", "@Leaf(key=<new>, weight=<int>)", "@Leaf(key=<new>, all_of=<nodes>)",
-		`@Twig(key=<new>, **{"weight": <int>})`, `@Leaf(key=<new>, **{"elder_of": <nodes>})`, "@Leaf(key=<new>, owner=<node>)", `@Leaf(**{"key": <new>})`, `@Leaf(key="l1")`,
+		`@Leaf[key="l1"]`, `@Leaf[key="l2"]`, `@Leaf[key=<leaf!>.key]`, `@Leaf[key=(<bool> ? "l1" : "l3")]`,
+		`@Leaf[key=string(<leaf!>.key)]`, "@Leaf[key=<str>]", `@Leaf[**{"key": "l1"}]`, "@Leaf(key=<new>)",
+		"@Leaf(key=<new>)", "@Twig(key=<new>)", "@Leaf(key=<new>, weight=<int>)", "@Leaf(key=<new>, all_of=<nodes>)",
+		`@Twig(key=<new>, **{"weight": <int>})`, `@Leaf(key=<new>, **{"elder_of": <nodes>})`,
+		"@Leaf(key=<new>, owner=<node>)", `@Leaf(**{"key": <new>})`, `@Leaf(key="l1")`,
 	},
 	"node": {
-		`@Node[key="n1"]`, `@Node[key="n2"]`, `@Node[key=<node!>.key]`, `@Node[key=m::same(<node!>.key)]`, `@Node[key=("n" + "1")]`, "@Node(key=<new>, one=<leaf>)", "@Node(key=<new>, one=<leaf>, kids=<nodes>)", "@Sub(key=<new>, one=<leaf>, all=<leafs>)", "@Node(key=<new>, one=<leaf>, size=<int>)",
+		`@Node[key="n1"]`, `@Node[key="n2"]`, `@Node[key=<node!>.key]`, `@Node[key=m::same(<node!>.key)]`,
+		`@Node[key=("n" + "1")]`, "@Node(key=<new>, one=<leaf>)", "@Node(key=<new>, one=<leaf>, kids=<nodes>)",
+		"@Sub(key=<new>, one=<leaf>, all=<leafs>)", "@Node(key=<new>, one=<leaf>, size=<int>)",
 		`@Node(key=<new>, one=<leaf>, **{"more": <leafs>})`, "@Node(key=<new>, one=<leaf>, opts=<dict>, on=<bool>)",
 	},
 	"part": {
-		`<node!>.parts[key="c"]`, `<node!>.parts[key="c"]`, `<node!>.parts[key=(<bool> ? "c" : <str>)]`, `@Part[key="c", owner=<node>]`, `@Part[owner=<node>, key=m::same("c")]`, "@Part(owner=<node>, key=<new>, leaf=<leaf>)", `<node!>.parts[**{"key": "c"}]`,
+		`<node!>.parts[key="c"]`, `<node!>.parts[key="c"]`, `<node!>.parts[key=(<bool> ? "c" : <str>)]`,
+		`@Part[key="c", owner=<node>]`, `@Part[owner=<node>, key=m::same("c")]`,
+		"@Part(owner=<node>, key=<new>, leaf=<leaf>)", `<node!>.parts[**{"key": "c"}]`,
 	},
 }
 
@@ -147,7 +163,7 @@ func (p places) expression(kind string, depth int) string {
 
 var constructs = regexp.MustCompile(`@[A-Z]\w+\(`)
 
-// allows tells whether a template can stand here: calls need plug-ins, conditions
+// allows reports whether a template can stand here: calls need plug-ins, conditions
 // make nothing, implementations not what has them too, and what is named has to be there.
 func (p places) allows(template string) bool {
 	switch {
@@ -169,7 +185,7 @@ func (p places) allows(template string) bool {
 	return true
 }
 
-// alone tells whether no instance can be named, as in a typedef.
+// alone reports whether no instance can be named, as in a typedef.
 func (p places) alone() bool { return p.blind("node") && p.blind("leafs") }
 
 // leaf is a name of the kind, a literal, or the nearest to one.
@@ -192,7 +208,7 @@ func (p places) leaf(kind string) string {
 	return p.path(kind, 0)
 }
 
-// blind tells whether nothing of the kind can be named.
+// blind reports whether nothing of the kind can be named.
 func (p places) blind(kind string) bool {
 	if len(p.names[kind]) > 0 {
 		return false
@@ -254,7 +270,8 @@ func (p places) list(kind string, depth int) string {
 	case n == 8 && p.plugins:
 		return p.filled(
 			strings.NewReplacer("LIST", kind, "ELEMENT", of).
-				Replace(pick(p.generator, []string{"m::items(<LIST>)", "m::pair(<LIST>, <ELEMENT>)", "m::pair(<ELEMENT>)", "m::same([<ELEMENT>, <LIST>])"})),
+				Replace(pick(p.generator, []string{"m::items(<LIST>)", "m::pair(<LIST>, <ELEMENT>)",
+					"m::pair(<ELEMENT>)", "m::same([<ELEMENT>, <LIST>])"})),
 			depth-1,
 		)
 	}

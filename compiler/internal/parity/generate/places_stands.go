@@ -9,24 +9,37 @@ import (
 // stands are the places of an expression that are one statement.
 var stands = []string{
 	// arguments of constructors
-	"@Box(i=<int>)", "@Box(s=<str>)", "@Box(b=<bool>)", "@Box(l=<nums>)", "@Box(d=<dict>)", "@Box(any=<nums>)", "@Box(small=<int>)", "@Box(word=<str>)", "@Box(i=<int>, s=<str>, l=<nums>)", "@Box(any=[<lit>, <dict>])",
+	"@Box(i=<int>)", "@Box(s=<str>)", "@Box(b=<bool>)", "@Box(l=<nums>)", "@Box(d=<dict>)", "@Box(any=<nums>)",
+	"@Box(small=<int>)", "@Box(word=<str>)", "@Box(i=<int>, s=<str>, l=<nums>)", "@Box(any=[<lit>, <dict>])",
 	`@Box(**{"i": <int>})`, `@Box(**{"leafs": <leafs>, "s": <str>})`, `@Box(**{"d": <dict>}, nodes=<nodes>)`,
-	"@Box(leafs=<leafs>)", "@Box(leafs=<leafs>)", "@Box(leafs=<leaf>)", "@Box(nodes=<nodes>)", "@Box(nodes=<node>)", "@Box(parts=<parts>)", "@Box(parts=<part>)", "@Box(single=<leaf>)", "@Box(things=<leafs>)",
-	"@Box(leafs=<leafs>, nodes=<nodes>)", "@Pair(one=<leaf>)", "@Pair(one=<leaf>, two=[<leaf>, <leaf>])", "@Pair(two=<leafs>, one=<leaf>)", "@Mark(key=<str>)", "@Mark(key=<new>)", "@Part(owner=<node>, key=<new>, leaf=<leaf>)",
+	"@Box(leafs=<leafs>)", "@Box(leafs=<leafs>)", "@Box(leafs=<leaf>)", "@Box(nodes=<nodes>)", "@Box(nodes=<node>)",
+	"@Box(parts=<parts>)", "@Box(parts=<part>)", "@Box(single=<leaf>)", "@Box(things=<leafs>)",
+	"@Box(leafs=<leafs>, nodes=<nodes>)", "@Pair(one=<leaf>)", "@Pair(one=<leaf>, two=[<leaf>, <leaf>])",
+	"@Pair(two=<leafs>, one=<leaf>)", "@Mark(key=<str>)", "@Mark(key=<new>)",
+	"@Part(owner=<node>, key=<new>, leaf=<leaf>)",
 	// assignments
-	"<id> = <any>", "<id> = <any>", "<id> = <list>", "<id> = [<any>, <any>]", "<var> = @Box()\n<var>.leafs = <leafs>", "<var> = @Box()\n<var>.nodes += <nodes>", "<var> = @Box()\n<var>.parts += <parts>\n<var>.leafs += <leaf>", "<var> = @Box(leafs=<leaf>)\n<var>.leafs += <leafs>",
-	"<var> = @Box()\n<var>.single = <leaf>", "<var> = @IntSlot()\n<var>.v = <int>", "<var> = @StrSlot()\n<var>.v = <str>", "<var> = @BoolSlot()\n<var>.v = <bool>", "<var> = @ListSlot()\n<var>.v = <nums>", "<var> = @DictSlot()\n<var>.v = <dict>",
+	"<id> = <any>", "<id> = <any>", "<id> = <list>", "<id> = [<any>, <any>]", "<var> = @Box()\n<var>.leafs = <leafs>",
+	"<var> = @Box()\n<var>.nodes += <nodes>", "<var> = @Box()\n<var>.parts += <parts>\n<var>.leafs += <leaf>",
+	"<var> = @Box(leafs=<leaf>)\n<var>.leafs += <leafs>",
+	"<var> = @Box()\n<var>.single = <leaf>", "<var> = @IntSlot()\n<var>.v = <int>",
+	"<var> = @StrSlot()\n<var>.v = <str>", "<var> = @BoolSlot()\n<var>.v = <bool>",
+	"<var> = @ListSlot()\n<var>.v = <nums>", "<var> = @DictSlot()\n<var>.v = <dict>",
 	"<var> = @Pair(one=<leaf>)\n<var>.two = [<leaf>, <leaf>]",
 	// relations, from both ends
-	"<node!>.all += <leafs>", "<node!>.all = <leaf>", "<node!>.more += <leafs>", "<node!>.more = <leafs>", "<node!>.kids += <nodes>", "<node!>.elders = <nodes>", "<node!>.all += [<leaf>, <leafs>]",
-	"<leaf!>.all_of += <nodes>", "<leaf!>.all_of = <node>", "<leaf!>.elder_of += <nodes>", "<leaf!>.elder_of += <node>", "<node!>.kids += <node>", "<leaf!>.all_of += [<nodes>, <node>]", "<node!>.requires += <leafs>", "<leaf!>.provides = <nodes>",
+	"<node!>.all += <leafs>", "<node!>.all = <leaf>", "<node!>.more += <leafs>", "<node!>.more = <leafs>",
+	"<node!>.kids += <nodes>", "<node!>.elders = <nodes>", "<node!>.all += [<leaf>, <leafs>]",
+	"<leaf!>.all_of += <nodes>", "<leaf!>.all_of = <node>", "<leaf!>.elder_of += <nodes>",
+	"<leaf!>.elder_of += <node>", "<node!>.kids += <node>", "<leaf!>.all_of += [<nodes>, <node>]",
+	"<node!>.requires += <leafs>", "<leaf!>.provides = <nodes>",
 	// an expression alone
 	"<any>", "<list>", "m::told(<any>)", "m::told(y=1, x=<any>)", `m::told(**{"x": <any>})`, "m::told(<list>, <any>)",
 }
 
 // rash are those that mostly fail: optional ends, and reading what nobody sets.
 var rash = []string{
-	"@Box(**<dict>)", "<node!>.opt = <leaf>", "<node!>.next = <node>", "<node!>.prev += <nodes>", "<node!>.many += <leafs>", "<leaf!>.owner = <node>", "<leaf!>.opt_of += <nodes>", "<node!>.many = <leaf>", "<node!>.limit = <int>", "<node!>.one = <leaf>",
+	"@Box(**<dict>)", "<node!>.opt = <leaf>", "<node!>.next = <node>", "<node!>.prev += <nodes>",
+	"<node!>.many += <leafs>", "<leaf!>.owner = <node>", "<leaf!>.opt_of += <nodes>", "<node!>.many = <leaf>",
+	"<node!>.limit = <int>", "<node!>.one = <leaf>",
 }
 
 // statement is some lines; what it defines is known from then on.

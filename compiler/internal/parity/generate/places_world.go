@@ -35,19 +35,25 @@ func (p places) schema() []string {
 		"typedef word as string matching /[a-z0-9<-]*/",
 		"implementation none for std::Entity:\nend",
 		"entity Root:\n    int level = 7\n    string tag = \"p\"\nend",
-		"entity Node extends Root:\n    string key\n    int size = 1\n    int? limit = null\n    int[] nums = [4, 5]\n    dict opts = {\"k\": " + def + ", \"n\": \"n1\"}\n    bool on = true\nend",
+		"entity Node extends Root:\n    string key\n    int size = 1\n    int? limit = null\n    int[] nums = [4, " +
+			"5]\n    dict opts = {\"k\": " + def + ", \"n\": \"n1\"}\n    bool on = true\nend",
 		"entity Sub extends Node:\nend",
 		"entity Leaf:\n    string key\n    int weight = 0\nend",
 		"entity Twig extends Leaf:\nend",
 		"entity Part:\n    string key\nend",
 		"entity Mark:\n    string key\nend",
-		"entity Box:\n    string s = \"\"\n    int? i = null\n    bool b = true\n    int[] l = []\n    list any = []\n    dict d = {}\n    small small = 1\n    word word = \"w\"\nend",
+		"entity Box:\n    string s = \"\"\n    int? i = null\n    bool b = true\n    int[] l = []\n    list any = " +
+			"[]\n    dict d = {}\n    small small = 1\n    word word = \"w\"\nend",
 		"entity Pair:\nend",
-		"entity IntSlot:\n    int v\nend", "entity StrSlot:\n    string v\nend", "entity BoolSlot:\n    bool? v\nend", "entity ListSlot:\n    int[] v\nend", "entity DictSlot:\n    dict? v\nend",
-		"Node.one [1] -- Leaf", "Node.opt [0:1] -- Leaf.opt_of [0:]", "Node.many [0:] -- Leaf.owner [0:1]", "Node.all [0:] -- Leaf.all_of [0:]",
-		"Root.more [0:] " + between + " Leaf", "Node.next [0:1] -- Node.prev [0:]", "Node.kids [0:] -- Node.elders [0:]", "Leaf.elder_of [0:] -- Node",
+		"entity IntSlot:\n    int v\nend", "entity StrSlot:\n    string v\nend", "entity BoolSlot:\n    bool? v\nend",
+		"entity ListSlot:\n    int[] v\nend", "entity DictSlot:\n    dict? v\nend",
+		"Node.one [1] -- Leaf", "Node.opt [0:1] -- Leaf.opt_of [0:]", "Node.many [0:] -- Leaf.owner [0:1]",
+		"Node.all [0:] -- Leaf.all_of [0:]",
+		"Root.more [0:] " + between + " Leaf", "Node.next [0:1] -- Node.prev [0:]",
+		"Node.kids [0:] -- Node.elders [0:]", "Leaf.elder_of [0:] -- Node",
 		"Part.owner [1] -- Node.parts [0:]", "Part.leaf [1] -- Leaf",
-		"Box.leafs [0:] -- Leaf", "Box.nodes [0:] -- Node", "Box.parts [0:] -- Part", "Box.single [0:1] -- Leaf", "Box.things [0:] -- " + pick(g, []string{"Leaf", "Leaf", "std::Entity"}),
+		"Box.leafs [0:] -- Leaf", "Box.nodes [0:] -- Node", "Box.parts [0:] -- Part", "Box.single [0:1] -- Leaf",
+		"Box.things [0:] -- " + pick(g, []string{"Leaf", "Leaf", "std::Entity"}),
 		"Pair.one [1] -- Leaf.pairs [0:]", "Pair.two [" + pick(g, []string{"2", "0:2", "1:"}) + "] -- Leaf",
 		"index Node(key)", "index Leaf(key)", "index Part(owner, key)",
 	}
@@ -126,9 +132,12 @@ var homes = map[string][]string{
 
 // late are statements that give relations more, some of them when others are read.
 var late = []string{
-	"n1.all += l2", "n1.all += [l1, l2]", "l3.all_of += n1", "n1.more += n1.all", "l1.all_of += n2", "n2.more += n1.all", "n1.more = l2",
-	"for e in ls:\n    e.all_of += n1\nend", "n2.all += [e for e in n1.more]", "n1.kids += n2", "n2.elders += [n1]", "n1.kids += n2.elders",
-	"for e in n1.kids:\n    e.more += e.all\nend", "n2.more += n2.all", "if n1.all is defined:\n    n2.more += l1\nend", "for e in n2.more:\n    e.all_of += n1\nend",
+	"n1.all += l2", "n1.all += [l1, l2]", "l3.all_of += n1", "n1.more += n1.all", "l1.all_of += n2",
+	"n2.more += n1.all", "n1.more = l2",
+	"for e in ls:\n    e.all_of += n1\nend", "n2.all += [e for e in n1.more]", "n1.kids += n2", "n2.elders += [n1]",
+	"n1.kids += n2.elders",
+	"for e in n1.kids:\n    e.more += e.all\nend", "n2.more += n2.all",
+	"if n1.all is defined:\n    n2.more += l1\nend", "for e in n2.more:\n    e.all_of += n1\nend",
 	"if n2.all is defined:\n    n1.kids += n2\nelse:\n    l3.all_of += n2\nend", "l1.elder_of += n1.kids",
 }
 

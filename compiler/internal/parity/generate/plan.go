@@ -146,7 +146,7 @@ func (g *generator) plan() {
 	}
 }
 
-// inherit gives an entity parents that its place can see, at times another
+// inherit returns an entity parents that its place can see, at times another
 // default for what they have, and at times their implementations.
 func (g *generator) inherit(e *entity) {
 	var seen []*entity

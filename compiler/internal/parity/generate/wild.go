@@ -66,7 +66,8 @@ func (w wild) project() map[string]string {
 		return ""
 	}
 	constants := []string{
-		"n = 3", `t = "text"`, "l = [1, 2, 3]", `d = {"a": 1, "b": "x", "c": null, "d": [1], "e": {"f": 2}}`, "nothing = null", `d2 = {"name": "other", "nums": [5]}`,
+		"n = 3", `t = "text"`, "l = [1, 2, 3]", `d = {"a": 1, "b": "x", "c": null, "d": [1], "e": {"f": 2}}`,
+		"nothing = null", `d2 = {"name": "other", "nums": [5]}`,
 	}
 	home := append(w.schema(inside),
 		"b1 = Base(key=1"+on(40, ", next=b2")+on(30, `, note="first"`)+")",
@@ -219,11 +220,13 @@ var wildAttributes = []struct{ name, typ string }{
 	{
 		"key",
 		"int",
-	}, {"name", "string"}, {"note", "string?"}, {"nums", "int[]"}, {"opts", "dict"}, {"level", "int"}, {"share", "float?"}, {"on", "bool"},
+	}, {"name", "string"}, {"note", "string?"}, {"nums", "int[]"}, {"opts", "dict"}, {"level", "int"},
+	{"share", "float?"}, {"on", "bool"},
 	{
 		"subs",
 		"Base[]",
-	}, {"next", "Base"}, {"prev", "Base"}, {"others", "Other[]"}, {"base", "Base"}, {"words", "string[]"}, {"requires", "any[]"}, {"provides", "any[]"},
+	}, {"next", "Base"}, {"prev", "Base"}, {"others", "Other[]"}, {"base", "Base"}, {"words", "string[]"},
+	{"requires", "any[]"}, {"provides", "any[]"},
 }
 
 func (w wild) statement(depth int) string {
@@ -267,7 +270,7 @@ func (w wild) statement(depth int) string {
 	return w.constructor()
 }
 
-// assignment gives a relation more; in a model that is not calm it may also be
+// assignment returns a relation more; in a model that is not calm it may also be
 // an attribute, or a relation that has room for one.
 func (w wild) assignment() string {
 	if w.calm {
@@ -464,13 +467,17 @@ func (w wild) condition(f func(format string, of ...string) string) string {
 			"(%s and %s)",
 			"bool",
 			"bool",
-		), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"), f("(%s >= %s)", "float", "int"),
+		), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"),
+		f("(%s >= %s)", "float", "int"),
 		f(
 			"(%s == %s)",
 			any,
 			any,
-		), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"), f("(%s in %s)", "string", "dict"),
-		"(" + attribute + " is defined)", "(" + attribute + " is defined)", `(d["` + pick(w.generator, []string{"a", "c", "z"}) + `"] is defined)`, f("(%s == null)", any), f("bool(%s)", any),
+		), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"),
+		f("(%s in %s)", "string", "dict"),
+		"(" + attribute + " is defined)", "(" + attribute + " is defined)",
+		`(d["` + pick(w.generator, []string{"a", "c", "z"}) + `"] is defined)`, f("(%s == null)", any),
+		f("bool(%s)", any),
 	})
 }
 

@@ -34,7 +34,7 @@ func Compile(ctx context.Context, c Case, dir string, o compiler.Options) (*Docu
 	if d.Files, err = c.Written(dir); err != nil || !c.Export || !d.Success {
 		return d, err
 	}
-	// What an export tells the server beside its resources.
+	// `--model-json` does not have these.
 	d.RemovedSets = outcome.Document.RemovedSets
 	for _, u := range outcome.Document.Unknowns {
 		d.Unknowns = append(d.Unknowns, u.Parameter+" of "+u.Resource.String())

@@ -10,26 +10,26 @@ import (
 
 var _ eval.BatchHost = (*Host)(nil)
 
-// posted are calls that the worker was told of at once.
+// posted are calls that were sent to the worker together.
 type posted struct {
-	calls    []eval.PluginCall // of which Next was not asked yet
+	calls    []eval.PluginCall // whose outcome Next has not returned yet
 	heaps    []eval.Heap
-	outcomes []eval.Outcome // of the first of them, read already
+	outcomes []eval.Outcome // of the first of them, already received
 	open     bool           // the worker may send more outcomes
 }
 
-// Post implements eval.BatchHost. What goes wrong is told by Next.
+// Post implements eval.BatchHost. Next reports any error.
 func (h *Host) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 	if h.awake() != nil {
 		return false
 	}
 	h.settle()
-	if len(h.posted.calls) > 0 { // somebody still waits for those
+	if len(h.posted.calls) > 0 { // Next has not returned all of those yet
 		return false
 	}
 	b := &bytes.Buffer{}
 	b.WriteString(`{"calls":[`)
-	told := map[int]bool{}
+	introducedNow := map[int]bool{}
 	for n, call := range calls {
 		index, ok := h.plugins[call.Plugin]
 		if !ok {
@@ -38,10 +38,10 @@ func (h *Host) Post(calls []eval.PluginCall, heaps []eval.Heap) bool {
 		if n > 0 {
 			b.WriteByte(',')
 		}
-		if h.writeCall(b, index, call, !h.introduced[index] && !told[index]) != nil {
+		if h.writeCall(b, index, call, !h.introduced[index] && !introducedNow[index]) != nil {
 			return false
 		}
-		told[index] = true
+		introducedNow[index] = true
 		h.use(call.Plugin.Name)
 	}
 	b.WriteString(`]}`)
@@ -60,7 +60,7 @@ func (h *Host) Next() eval.Outcome {
 	}
 	call, heap := p.calls[0], p.heaps[0]
 	if p.calls, p.heaps = p.calls[1:], p.heaps[1:]; len(p.calls) == 0 {
-		p.calls, p.heaps = nil, nil // the last of a heap holds all that evaluating used
+		p.calls, p.heaps = nil, nil // the last heap would keep the whole model in memory
 	}
 	if len(p.outcomes) == 0 { // the worker stopped before this one
 		return h.Call(call, heap)
@@ -77,7 +77,7 @@ func (h *Host) Next() eval.Outcome {
 func (h *Host) receive() {
 	p := &h.posted
 	n := len(p.outcomes)
-	if n == len(p.calls) { // all are there: the end of the reply is what is left
+	if n == len(p.calls) { // only the end of the reply is missing
 		p.open = false
 		_ = h.guarded("a plug-in", func(ctx context.Context) error {
 			_, err := h.dialogue.Result(ctx, &callReply{}, h.answer)
@@ -101,8 +101,7 @@ func (h *Host) receive() {
 	}
 }
 
-// result reads the reply to a call. One that is there already needs no watch
-// over the time.
+// result reads the reply to a call. A reply that has already arrived needs no timeout.
 func (h *Host) result(name string, reply *callReply) (more bool, err error) {
 	var raw json.RawMessage
 	read := func(ctx context.Context) (err error) {
@@ -111,7 +110,7 @@ func (h *Host) result(name string, reply *callReply) (more bool, err error) {
 	}
 	if h.dialogue.HasResult() {
 		err = read(h.alive)
-		h.said(err)
+		h.settlePrinted(err)
 	} else {
 		err = h.guarded("plug-in "+name, read)
 	}
@@ -121,7 +120,7 @@ func (h *Host) result(name string, reply *callReply) (more bool, err error) {
 	return more, err
 }
 
-// settle reads what the worker still has to say of calls that were posted.
+// settle receives all outstanding outcomes of calls that were posted.
 func (h *Host) settle() {
 	for h.posted.open {
 		h.receive()
