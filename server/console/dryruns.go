@@ -90,7 +90,7 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 	case d.Ending == intent.DryRunCancelled:
 		row.State = state{"none", "cancelled"}
 	case d.Version == 0:
-		row.State = state{"running", "compiling"}
+		row.State = state{"deploying", "compiling"}
 	}
 	return row
 }
