@@ -107,7 +107,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	return made, nil
 }
 
-// tell passes on what moved to live pages.
+// tell publishes what moved, for live pages.
 func (d *deployments) tell(env intent.EnvironmentID, moved deployer.Event) {
 	event := bus.Event{Environment: env, Topic: bus.Resource}
 	switch {
@@ -127,7 +127,7 @@ func retentionOf(e intent.Environment) int64 {
 	return int64(e.Int("resource_action_logs_retention")) * int64(24*time.Hour)
 }
 
-// Changed tells deployer, executors and logs that settings, secrets or the halted mark changed.
+// Changed passes changed settings, secrets and the halted mark to the deployer, the executors and the logs.
 func (d *deployment) Changed(e intent.Environment) {
 	d.retention.Store(retentionOf(e))
 	if d.variables.changed() {

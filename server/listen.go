@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// listen takes the address. A port in use is told in words.
+// listen listens on an address. Its error says in words that a port is in use.
 func listen(address string, port int) (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 	switch {

@@ -53,6 +53,7 @@ type Server struct {
 	keepers *keeper.Registry
 	forge   *forge.Service
 	control *control.Control
+	store   *store.Store
 	rest    http.Handler // the REST API, also for handlers
 	url     string
 
@@ -80,8 +81,11 @@ func New(cfg Config) (*Server, error) {
 // URL is where the console is, once Start has returned.
 func (s *Server) URL() string { return s.url }
 
-// Control gives the verbs, once Start has returned.
+// Control returns the verbs, once Start has returned.
 func (s *Server) Control() *control.Control { return s.control }
+
+// Store returns the record, once Start has returned.
+func (s *Server) Store() *store.Store { return s.store }
 
 // Layout gives the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
@@ -124,6 +128,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if err != nil {
 		return nil, err
 	}
+	s.store = records
 	handler, err := s.wire(ctx, records)
 	if err != nil {
 		return nil, err

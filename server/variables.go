@@ -25,7 +25,7 @@ type variables struct {
 	last map[string]string // of the environment, when somebody asked
 }
 
-// all gives them for a process that starts.
+// all returns the variables for a process that starts.
 func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
 	own, err := v.sources.Variables(ctx, v.env)
 	if err != nil {
@@ -46,8 +46,9 @@ func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
 	return out, nil
 }
 
-// changed tells whether the variables are others than processes were started
-// with. What cannot be read counts: the next start says why.
+// changed reports whether the variables differ from those that processes were
+// started with. Variables that cannot be read count as changed: the next start
+// says why.
 func (v *variables) changed() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

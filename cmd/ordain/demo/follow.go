@@ -31,7 +31,7 @@ func (d *demo) until(ctx context.Context, what string, done func() (bool, error)
 
 // tellCompile tells the stages of the next compile as they end, and gives its report.
 func (d *demo) tellCompile(ctx context.Context) (*intent.Compile, error) {
-	c := d.server.Control()
+	c := d.server.Store()
 	var found *intent.Compile
 	told := 0
 	err := d.until(ctx, "the compile", func() (bool, error) {
@@ -69,7 +69,7 @@ func (d *demo) tellCompile(ctx context.Context) (*intent.Compile, error) {
 
 // actions lists the deployments so far, by id.
 func (d *demo) actions(ctx context.Context) (map[intent.ActionID]bool, error) {
-	actions, err := d.server.Control().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
+	actions, err := d.server.Store().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (d *demo) tellDeployment(
 	ctx context.Context,
 	before map[intent.ActionID]bool,
 ) (deployed []intent.Action, total int, err error) {
-	c := d.server.Control()
+	c := d.server.Store()
 	err = d.until(ctx, "the deployment", func() (bool, error) {
 		counts, err := c.ResourceCounts(ctx, d.env) // before the actions: what it counts as deployed has ended
 		if err != nil {
@@ -136,7 +136,7 @@ func (d *demo) tellDeployment(
 // waitRepaired waits until a deployment that is not among before changed something.
 func (d *demo) waitRepaired(ctx context.Context, before map[intent.ActionID]bool) (repaired intent.Action, err error) {
 	err = d.until(ctx, "the repair", func() (bool, error) {
-		actions, err := d.server.Control().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
+		actions, err := d.server.Store().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
 		if err != nil {
 			return false, err
 		}

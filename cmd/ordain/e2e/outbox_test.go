@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge/forgetest"
+	"ordain.dev/ordain/server/source"
 )
 
 // From the command line: pull requests are listed, shown, previewed again; a
@@ -31,7 +31,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 		"not the number of a pull request":      {"pull", "show", env, "seven"},
 		"no pull request 99":                    {"pull", "show", env, "99"},
 		"say which commit":                      {"pull", "approve", env, "7", " "},
-		"is not dead":                        {"forge", "retry", env, "1"},
+		"is not dead":                           {"forge", "retry", env, "1"},
 		"approve ENVIRONMENT NUMBER COMMIT":     {"pull", "approve", env, "7"},
 		"no environment " + env + "x":           {"pull", "list", env + "x"},
 		"Input should be a valid integer":       {"forge", "retry", env, "x"},
@@ -67,7 +67,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	p.told(h, p.head(), "deploy", "success")
 
 	// Somebody sets a wrong token.
-	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env, control.SecretForgeToken); code != 0 {
+	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env, source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	p.push("with a wrong token", p.model([3]string{"kept", "four", "calm"}))
@@ -75,7 +75,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	p.settled()
 	dead := map[int64]bool{}
 	p.until("dead work", func() bool {
-		all, err := p.control.Outbox(t.Context(), p.env)
+		all, err := p.store.Outbox(t.Context(), p.env, 200)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 		t.Errorf("a token is told:\n%s", out)
 	}
 	mentions(t, p.must(t, "forge", "outbox", env, "-o", "json"), "token is wrong")
-	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env, control.SecretForgeToken); code != 0 {
+	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env, source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	for id := range dead {

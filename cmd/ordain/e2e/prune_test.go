@@ -157,7 +157,7 @@ func TestAShelfIsEmptied(t *testing.T) {
 		t.Fatalf("something of a held version was deployed: %s", p.deployedState())
 	}
 	p.until("the notification", func() bool {
-		page, err := p.control.Notifications(
+		page, err := p.store.Notifications(
 			t.Context(),
 			p.env,
 			intent.ListQuery{Filters: map[string][]string{"read": {"false"}}},
