@@ -2,7 +2,8 @@
 // environment of an environment's compiler, with the project's requirements in
 // it, and the compiler as a child process.
 //
-//	checkout ──▶ Venv: which Python ──▶ Install: <env>/compiler/.env-py3.x, .env points at it ──▶ Compile: `ordain compile`
+//	checkout ──▶ Venv: which Python ──▶ Install: <env>/compiler/.env-py3.x, to which .env points
+//	                                    ──▶ Compile: `ordain compile -`
 //
 // The virtual environment is made again only when the interpreter, the
 // requirements or the pip settings changed, or when a reinstall was asked for:
