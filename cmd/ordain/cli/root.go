@@ -43,7 +43,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
-	root := newRoot(args...)
+	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -121,12 +121,8 @@ type unknownError struct{ error }
 // usageError says that the command line was not understood.
 type usageError struct{ error }
 
-// quick are commands that may be over in some milliseconds, of which all other
-// commands with their flags would take one.
-var quick = map[string]func() *cobra.Command{"check": newCheck, "compile": newCompile, "format": newFormat}
-
-// newRoot makes the commands that a command line may ask for.
-func newRoot(args ...string) *cobra.Command {
+// newRoot makes the root command with all commands below it.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ordain",
 		Short:         "Keeps infrastructure equal to the intent committed in Git",
@@ -136,10 +132,6 @@ func newRoot(args ...string) *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	if len(args) > 0 && quick[args[0]] != nil {
-		root.AddCommand(quick[args[0]]())
-		return root
-	}
 	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),

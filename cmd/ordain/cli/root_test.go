@@ -13,24 +13,6 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// A command that is made alone is the one among all, by its name.
-func TestCommandsThatAreMadeAlone(t *testing.T) {
-	for name := range quick {
-		alone, _, err := newRoot(name).Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		among, _, err := newRoot().Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if alone.Name() != name || alone.Short != among.Short ||
-			alone.Flags().FlagUsages() != among.Flags().FlagUsages() {
-			t.Errorf("ordain %s is %q alone and %q among all", name, alone.Short, among.Short)
-		}
-	}
-}
-
 // A command line that is not understood ends with status 2: in words for
 // people, with a report for programs that asked for one.
 func TestCommandsThatAreNotUnderstood(t *testing.T) {
@@ -44,6 +26,10 @@ func TestCommandsThatAreNotUnderstood(t *testing.T) {
 		{[]string{"compile", "-o", "yaml"}, false},
 		{[]string{"compile", "--resources-json", "resources.json"}, false},
 		{[]string{"complie", "--", "-o", "json"}, false},
+		{[]string{"environment", "halt"}, false},
+		{[]string{"up", "--no-such-flag"}, false},
+		{[]string{"project", "list", "--server", "nowhere"}, false},
+		{[]string{"compile", "--compiler-option", "x"}, false},
 	} {
 		var stdout, stderr bytes.Buffer
 		if status := Main(c.args, nil, &stdout, &stderr); status != 2 {

@@ -127,7 +127,7 @@ func TestPublishedAdaptors(t *testing.T) {
 	python := newPython(t)
 	w := ownWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, patience })
 	service := newCounter(t)
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	if err := os.Chmod(p.site, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestPublishedAdaptors(t *testing.T) {
 				Replace(adaptorsModel),
 		}
 	}
-	p.push("a site", merge(siteModule, model("welcome", false), map[string]string{
+	p.push("a site", mergeFiles(siteModule, model("welcome", false), map[string]string{
 		"git_ops/active/greetings/hello@v1.yaml": "place: " + p.site + "/hello\ntext: hello from a slice\n",
 	}))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)

@@ -17,7 +17,7 @@ import (
 func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p, env := w.unbound(t), t.Name()
+	p, env := w.newPlace(t), t.Name()
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	if code, _, errs := w.ordain(t, "", "settings", "set", env, "maintenance_windows", `{"quiet": {"cron": "0 25 * * *", "duration": 60}}`); code == 0 ||
 		!strings.Contains(errs, "quiet") {
@@ -32,7 +32,7 @@ func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 		fmt.Sprintf(`{"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}`,
 			time.Now().UTC().Hour()),
 	)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.compiledWell()
 	id := "lab::Note[desk,path=" + filepath.Join(p.site, "a") + "]"
 	p.until("the resource to be known", func() bool { return strings.Contains(w.must(t, "resource", "list", env), id) })

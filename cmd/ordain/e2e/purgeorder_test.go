@@ -41,7 +41,7 @@ func TestFoldersGoAfterTheirFiles(t *testing.T) {
 	t.Parallel()
 	python := newPython(t)
 	w := ownWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, patience })
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	if err := os.Chmod(p.site, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 // orphan; and each version says which commit it came from.
 func TestPushDeploysWhatChanged(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
-	p.push("two notes", merge(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "calm"})))
+	p := sharedWorld(t).newPlace(t)
+	p.push("two notes", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "calm"})))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	first := p.compiledWell()
 	rows := p.settled()
@@ -90,14 +90,4 @@ func laidOut(t *testing.T, p *place) {
 			t.Errorf("%s has %d bytes", name, info.Size())
 		}
 	}
-}
-
-func merge(all ...map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, m := range all {
-		for k, v := range m {
-			out[k] = v
-		}
-	}
-	return out
 }

@@ -24,7 +24,7 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	t.Parallel()
 	const n = 12
 	w := ownWorld(t, nil)
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	behind, err := url.Parse(gitOverHTTP(t, filepath.Dir(p.bare), "", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	fetched.Store(0)
 	asked.Store(0)
 	p.push("second", map[string]string{"main.cf": "x = 2\n"})
-	if status := told(t, p.server.URL(), front.URL+"/repo.git", p.head(), "the-hook's-secret", "1"); status != http.StatusAccepted {
+	if status := sendPushHook(t, p.server.URL(), front.URL+"/repo.git", p.head(), "the-hook's-secret", "1"); status != http.StatusAccepted {
 		t.Fatal(status)
 	}
 	for i := range all {
