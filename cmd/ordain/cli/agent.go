@@ -48,7 +48,8 @@ func newExecutor() *cobra.Command {
 		if !all.Here {
 			fmt.Fprintln(
 				c.ErrOrStderr(),
-				"This server does not run the environment's executors now: another one has the environment, or it is starting.",
+				"This server does not run the environment's executors now: another one has the environment, or "+
+					"it is starting.",
 			)
 		}
 		rows := map[string][]row{"processes": all.Processes, "folders": all.Folders}[part]

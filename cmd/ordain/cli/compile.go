@@ -221,7 +221,8 @@ func (f *compileFlags) write(out *compiler.Outcome) error {
 		return err
 	}
 	if out.Recipe != nil {
-		if err := writeFile(f.recipe, func(w io.Writer) error { return json.NewEncoder(w).Encode(out.Recipe) }); err != nil {
+		if err := writeFile(f.recipe,
+			func(w io.Writer) error { return json.NewEncoder(w).Encode(out.Recipe) }); err != nil {
 			return err
 		}
 	}
@@ -242,9 +243,9 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Look for errors in a project without running it",
-		Long: "Reads a project and its modules and looks for all errors that can be found without running the model:\n" +
-			"syntax, names, types, imports, constructors, indexes, defaults. Plug-ins are imported for their\n" +
-			"signatures, and never called.\n" +
+		Long: "Reads a project and its modules and looks for all errors that can be found without running the\n" +
+			"model: syntax, names, types, imports, constructors, indexes, defaults. Plug-ins are imported for\n" +
+			"their signatures, and never called.\n" +
 			"Exit status: 0 no error was found, 1 there are errors.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

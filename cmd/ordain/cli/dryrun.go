@@ -34,7 +34,8 @@ func (f *dryRunFlags) add(c *cobra.Command) {
 			"compiles, and never released",
 	)
 	flags.IntVar(&f.version, "version", 0, "a version, released or not")
-	flags.StringArrayVar(&f.agents, "agent", nil, "only resources of this agent; may have the wildcards * and ?; may be repeated")
+	flags.StringArrayVar(&f.agents, "agent", nil,
+		"only resources of this agent; may have the wildcards * and ?; may be repeated")
 	flags.StringArrayVar(&f.types, "type", nil,
 		"only resources of this type, such as fs::File; may have the wildcards * and ?; may be repeated")
 	flags.StringArrayVar(&f.resources, "resource", nil, "only this resource; may be repeated")
@@ -51,7 +52,9 @@ func (f *dryRunFlags) body() (map[string]any, error) {
 	} else {
 		body["version"] = f.version
 	}
-	for name, list := range map[string][]string{"agents": f.agents, "resource_types": f.types, "resource_ids": f.resources} {
+	for name, list := range map[string][]string{
+		"agents": f.agents, "resource_types": f.types, "resource_ids": f.resources,
+	} {
 		if len(list) > 0 {
 			body[name] = list
 		}
@@ -98,9 +101,10 @@ func newDryRun() *cobra.Command {
 	var f dryRunFlags
 	f.add(group)
 	group.Use = "dryrun ENVIRONMENT"
-	group.Long = "Shows what a version or a commit would change. The handlers themselves find out, and change nothing.\n\n" +
-		"The exit code is 3 if the dry run could not examine everything: a target is unreachable, an agent is paused,\n" +
-		"or a handler fails."
+	group.Long = "Shows what a version or a commit would change. The handlers themselves find out, and change\n" +
+		"nothing.\n\n" +
+		"The exit code is 3 if the dry run could not examine everything: a target is unreachable, an agent\n" +
+		"is paused, or a handler fails."
 	group.Args = cobra.ArbitraryArgs
 	group.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

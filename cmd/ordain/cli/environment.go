@@ -125,7 +125,8 @@ func newSync(r *remote) *cobra.Command {
 		return r.in(c, args[0], post, "/api/v1/notify/%s", body, nil)
 	})
 	c.Flags().
-		BoolVar(&partial, "partial", false, "export only the resource sets of the model; the others stay as in the newest version")
+		BoolVar(&partial, "partial", false,
+			"export only the resource sets of the model; the others stay as in the newest version")
 	c.Flags().StringArrayVar(&removed, "delete-resource-set", nil, "resource set to remove with a partial export")
 	return c
 }

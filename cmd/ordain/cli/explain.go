@@ -13,8 +13,9 @@ func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [code]",
 		Short: "Explain an error or warning by its code",
-		Long:  "Prints what a code such as E0202 means, with an example and how to fix it. Without a code, lists all codes.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Prints what a code such as E0202 means, with an example and how to fix it.\n" +
+			"Without a code, lists all codes.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			w := c.OutOrStdout()
 			if len(args) == 0 {

@@ -36,7 +36,8 @@ func newFormat() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "format [paths]",
 		Short: "Write model files in the one canonical style",
-		Long: "Formats the .cf files that are named, and those below the folders that are named (the current one, when nothing is).\n" +
+		Long: "Formats the .cf files that are named, and those below the folders that are named; without\n" +
+			"arguments, those below the current folder.\n" +
 			"With - it formats standard input to standard output. The meaning and the comments do not change.\n" +
 			"Exit status: 0 done, 1 a file does not parse, or (with --check or --diff) is not formatted.",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -67,7 +68,8 @@ func newFormat() *cobra.Command {
 func (f *formatter) run(stdin io.Reader, args []string) error {
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
-			return usageError{errors.New("- cannot be combined with paths: it formats standard input to standard output")}
+			return usageError{errors.New("- cannot be combined with paths: it formats standard input to " +
+				"standard output")}
 		}
 		if f.printer.json() {
 			return usageError{

@@ -130,7 +130,8 @@ func deliveryCommands(r *remote) []*cobra.Command {
 	again := command("redeliver ENVIRONMENT ID", "Process a webhook again, as if the forge had sent it again",
 		func(c *cobra.Command, args []string) error {
 			var one row
-			if err := r.in(c, args[0], post, "/api/v2/deliveries/"+escape(args[1])+"/redeliver", row{}, &one); err != nil {
+			if err := r.in(c, args[0], post, "/api/v2/deliveries/"+escape(args[1])+"/redeliver", row{},
+				&one); err != nil {
 				return err
 			}
 			return r.show(c, []row{one}, "received", "id", "forge", "name", "ref", "commit", "state", "reason")

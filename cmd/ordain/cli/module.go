@@ -80,10 +80,11 @@ func (l *local) install(c *cobra.Command, update bool) error {
 		return err
 	}
 	result, err := installer.Install(c.Context(), install.Request{
-		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
+		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"),
+		InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
 		Out: func(stdout, stderr string) {
-			fmt.Fprint(c.OutOrStdout(),
-				diag.PlainText(stdout)) // the names of repositories and packages are not ours
+			// The names of repositories and packages come from elsewhere.
+			fmt.Fprint(c.OutOrStdout(), diag.PlainText(stdout))
 			fmt.Fprint(c.ErrOrStderr(), diag.PlainText(stderr))
 		},
 	})
@@ -100,10 +101,12 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	if !result.Python.Built && len(result.Downloaded) == 0 {
 		fmt.Fprintln(w, "Everything that the project needs is installed")
 	} else {
-		fmt.Fprintf(w, "Installed into %s, for Python %s\n", filepath.Join(l.dir, ".env"), result.Python.Interpreter.Version)
+		fmt.Fprintf(w, "Installed into %s, for Python %s\n", filepath.Join(l.dir, ".env"),
+			result.Python.Interpreter.Version)
 	}
 	if len(result.Broken) > 0 {
-		return fault.New("install", fault.Conflict, "these modules are not of the version that is wanted:\n  "+strings.Join(result.Broken, "\n  ")).
+		return fault.New("install", fault.Conflict,
+			"these modules are not of the version that is wanted:\n  "+strings.Join(result.Broken, "\n  ")).
 			Hint("change a constraint, or run `ordain project update` to take newer versions")
 	}
 	return nil
@@ -154,8 +157,8 @@ func newProjectFreeze() *cobra.Command {
 			return writeFile(out, func(w io.Writer) error { _, err := w.Write(text); return err })
 		},
 	)
-	c.Long = "Replaces requires in project.yml by the versions of the installed modules: those that main.cf imports and std,\n" +
-		"or with --recursive all that the model uses. Everything else in the file stays as it is."
+	c.Long = "Replaces requires in project.yml by the versions of the installed modules: those that main.cf\n" +
+		"imports and std, or with --recursive all that the model uses. Everything else in the file stays as it is."
 	c.Flags().BoolVarP(&f.Recursive, "recursive", "r", false, "all modules (default: freeze_recursive of project.yml)")
 	c.Flags().StringVar(&f.Operator, "operator", "", "==, ~= or >= (default: freeze_operator of project.yml)")
 	c.Flags().StringVarP(&out, "outfile", "f", "", "file to write; - for standard output (default: project.yml)")
@@ -208,9 +211,9 @@ func newModuleList(r *remote) *cobra.Command {
 		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
 		return r.show(c, rows, "name", "version", "kind", "wanted", "match", "where")
 	})
-	list.Long = "Prints one line for each module: its version, whether it is a folder (v1), a package (v2) or a package that is\n" +
-		"used from its repository (editable), the versions that project.yml, requirements.txt and other modules want,\n" +
-		"and its path."
+	list.Long = "Prints one line for each module: its version, whether it is a folder (v1), a package (v2) or a\n" +
+		"package that is used from its repository (editable), the versions that project.yml, requirements.txt\n" +
+		"and other modules want, and its path."
 	list.Flags().StringVarP(&r.format, "output", "o", "table", "table or json")
 	return l.add(list)
 }

@@ -12,18 +12,19 @@ import (
 func newOverride() *cobra.Command {
 	r := &remote{}
 	var all bool
-	list := command("list ENVIRONMENT", "List the overrides that are in force", func(c *cobra.Command, args []string) error {
-		var rows, shown []row
-		if err := r.in(c, args[0], get, "/api/v2/override", nil, &rows); err != nil {
-			return err
-		}
-		for _, one := range rows {
-			if all || one["lasts"] == true {
-				shown = append(shown, one)
+	list := command("list ENVIRONMENT", "List the overrides that are in force",
+		func(c *cobra.Command, args []string) error {
+			var rows, shown []row
+			if err := r.in(c, args[0], get, "/api/v2/override", nil, &rows); err != nil {
+				return err
 			}
-		}
-		return r.show(c, shown, "id", "created", "until", "by", "reason", "agents", "ended", "ended_by")
-	})
+			for _, one := range rows {
+				if all || one["lasts"] == true {
+					shown = append(shown, one)
+				}
+			}
+			return r.show(c, shown, "id", "created", "until", "by", "reason", "agents", "ended", "ended_by")
+		})
 	list.Flags().BoolVar(&all, "all", false, "also those that have ended")
 	return r.group(
 		"override",
@@ -82,7 +83,8 @@ func newOverrideStart(r *remote) *cobra.Command {
 	)
 	who.add(c, "why changes cannot wait; kept")
 	c.Flags().
-		StringVar(&agents, "agents", "", "names of agents, or patterns such as web*, separated by commas (default: all agents)")
+		StringVar(&agents, "agents", "",
+			"names of agents, or patterns such as web*, separated by commas (default: all agents)")
 	c.Flags().DurationVar(&lasts, "for", time.Hour, "how long, such as 30m or 4h")
 	return c
 }

@@ -15,7 +15,8 @@ func newPromote() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "promote ENVIRONMENT COMMIT",
 		Short: "Promote the waiting commit to an environment now, without waiting for its gates",
-		Long: "Promote the commit that is deployed in the environment that ENVIRONMENT follows, without waiting for the gates\n" +
+		Long: "Promote the commit that is deployed in the environment that ENVIRONMENT follows, without waiting " +
+			"for the gates\n" +
 			"of its settings. It is verified like any commit, and one that was rolled back or is blocked cannot be\n" +
 			"promoted. `ordain git promotions` shows which commit waits, and for what.",
 		Args: func(_ *cobra.Command, args []string) error {

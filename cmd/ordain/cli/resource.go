@@ -33,7 +33,8 @@ func newResource() *cobra.Command {
 			return r.show(c, rows, "resource_id", "status", "retry_at")
 		},
 	)
-	list.Flags().BoolVar(&parked, "parked", false, "only parked ones: they failed too often and are not retried until somebody frees them")
+	list.Flags().BoolVar(&parked, "parked", false,
+		"only parked ones: they failed too often and are not retried until somebody frees them")
 	list.Flags().StringVar(&status, "status", "", "only in this state, such as failed")
 	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name contains this")
 	var full bool
@@ -70,7 +71,8 @@ func newResource() *cobra.Command {
 		command("logs ENVIRONMENT ID", "Show the log of one resource, newest first",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
-				if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1])+"/logs?limit=100", nil, &rows); err != nil {
+				if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1])+"/logs?limit=100", nil,
+					&rows); err != nil {
 					return err
 				}
 				return r.show(c, rows, "timestamp", "level", "action", "msg")

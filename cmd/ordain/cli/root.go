@@ -160,7 +160,8 @@ func (f *serverFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for all logs")
 	flags.StringVar(&f.address, "bind-address", "", "loopback address to listen on")
 	flags.IntVar(&f.port, "port", -1, "TCP port; 0 for any free one")
-	flags.StringVar(&f.database, "database", "", "URL of your own PostgreSQL; without it, the server runs a private one")
+	flags.StringVar(&f.database, "database", "",
+		"URL of your own PostgreSQL; without it, the server runs a private one")
 	flags.StringVar(&f.python, "python", "", "Python interpreter for compilers and executors")
 }
 

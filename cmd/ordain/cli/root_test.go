@@ -56,10 +56,12 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for path, text := range map[string]string{
 		"good/project.yml": "name: p\n", "good/main.cf": "x = 1\n", "good/broken.cf": "x = = 1\n", "file": "",
-		"unreadable/project.yml": "name: [\n", "binary/project.yml": "\x00\xff", "folder/project.yml/x": "", "nomain/project.yml": "name: p\n",
+		"unreadable/project.yml": "name: [\n", "binary/project.yml": "\x00\xff", "folder/project.yml/x": "",
+		"nomain/project.yml": "name: p\n",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +84,8 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 		"format --diff good/broken.cf file": "E0001",
 	}
 	for project, code := range map[string]string{
-		"nowhere": "E0407", "file": "E0407", "file/below": "E0407", "unreadable": "E0406", "binary": "E0409", "folder": "E0403", "nomain": "E0408",
+		"nowhere": "E0407", "file": "E0407", "file/below": "E0407", "unreadable": "E0406", "binary": "E0409",
+		"folder": "E0403", "nomain": "E0408",
 	} {
 		for _, command := range []string{"compile", "check --no-plugins", "model explain x"} {
 			cases[command+" --no-std --project "+project] = code

@@ -34,7 +34,8 @@ func newVersions() *cobra.Command {
 		),
 		command("diff ENVIRONMENT FROM TO", "Compare two versions", func(c *cobra.Command, args []string) error {
 			var rows []row
-			if err := r.in(c, args[0], get, "/api/v2/desiredstate/diff/"+escape(args[1])+"/"+escape(args[2]), nil, &rows); err != nil {
+			if err := r.in(c, args[0], get, "/api/v2/desiredstate/diff/"+escape(args[1])+"/"+escape(args[2]), nil,
+				&rows); err != nil {
 				return err
 			}
 			return r.show(c, rows, "resource_id", "status", "attributes")
@@ -127,7 +128,8 @@ func newVersionConfirm(r *remote) *cobra.Command {
 				return err
 			}
 			var done row
-			if err := r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/confirm", body, &done); err != nil {
+			if err := r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/confirm", body,
+				&done); err != nil {
 				return err
 			}
 			if r.format == "json" {
@@ -149,7 +151,8 @@ func newRollback() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback ENVIRONMENT [VERSION]",
 		Short: "Deploy an earlier version again, and block the commit that is deployed now",
-		Long: "Deploy the content of an earlier version again, as a new version; without VERSION, that of the version that\n" +
+		Long: "Deploy the content of an earlier version again, as a new version; without VERSION, that of the " +
+			"version that\n" +
 			"was deployed before. The commit that was deployed is blocked: nothing deploys it again until\n" +
 			"`ordain git unblock`. A newer commit is deployed as usual.",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -59,7 +59,8 @@ func TestForcePush(t *testing.T) {
 	p.git("push", "-q", "--force", "origin", "again:main")
 	mentions(t, p.failsIn(intent.StageVerify), "does not descend from", "ordain git accept")
 	commit := strings.TrimSpace(p.git("rev-parse", "again"))
-	if _, err := p.control.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), p.env, commit); err != nil {
+	if _, err := p.control.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), p.env,
+		commit); err != nil {
 		t.Fatal(err)
 	}
 	p.compiledWell()
@@ -135,14 +136,17 @@ func TestOnlySignedCommits(t *testing.T) {
 	tool.Need(t, "ssh-keygen")
 	p := newDeployedPlace(t, sharedWorld(t))
 	key := filepath.Join(t.TempDir(), "key")
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key).CombinedOutput(); err != nil {
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f",
+		key).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	public, err := os.ReadFile(key + ".pub")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]any{"git_verify": "all", "git_allowed_signers": "ada@example.com " + string(public)} {
+	for name, value := range map[string]any{
+		"git_verify": "all", "git_allowed_signers": "ada@example.com " + string(public),
+	} {
 		if err := p.control.SetSetting(t.Context(), p.env, name, value); err != nil {
 			t.Fatal(err)
 		}
@@ -234,8 +238,10 @@ func TestCommitsThatAreRefused(t *testing.T) {
 		do    func()
 		words []string
 	}{
-		"project.yml is a link to outside":  {link("project.yml", "../../../etc/passwd"), []string{`"project.yml" leads to`, "outside of the repository"}},
-		"the modules are a link to outside": {link("libs", "/usr/lib"), []string{`"libs" leads to`, "outside of the repository"}},
+		"project.yml is a link to outside": {link("project.yml", "../../../etc/passwd"),
+			[]string{`"project.yml" leads to`, "outside of the repository"}},
+		"the modules are a link to outside": {link("libs", "/usr/lib"),
+			[]string{`"libs" leads to`, "outside of the repository"}},
 		"a huge file": {func() {
 			if err := os.WriteFile(filepath.Join(p.work, "huge"), make([]byte, 1<<20+1), 0o644); err != nil {
 				t.Fatal(err)
@@ -302,8 +308,9 @@ func TestCommitsThatAreNoText(t *testing.T) {
 		"version list": w.must(t, "version", "list", e.Name),
 	}
 	for what, path := range map[string]string{
-		"page Git": "/e/" + p.env.String() + "/git", "page of the run": "/e/" + p.env.String() + "/runs/" + done.ID.String(),
-		"API": "/api/v2/compilereport/" + done.ID.String(),
+		"page Git":        "/e/" + p.env.String() + "/git",
+		"page of the run": "/e/" + p.env.String() + "/runs/" + done.ID.String(),
+		"API":             "/api/v2/compilereport/" + done.ID.String(),
 	} {
 		seen[what] = p.fetch(path)
 	}

@@ -49,7 +49,8 @@ func TestBrokenCommits(t *testing.T) {
 			stage: intent.StageCompile, words: []string{"cannot shout quietly"}, at: "main.cf:2",
 		},
 		{
-			name: "plug-in file does not import", file: "libs/lab/plugins/broken.py", text: "import no_such_python_module\n",
+			name: "plug-in file does not import", file: "libs/lab/plugins/broken.py", text: "import " +
+				"no_such_python_module\n",
 			stage: intent.StageCompile, words: []string{"no_such_python_module"},
 		},
 		{

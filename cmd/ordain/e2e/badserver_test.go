@@ -62,7 +62,8 @@ func TestPortInUse(t *testing.T) {
 	}
 	mentions(t, err.Error(), strconv.Itoa(port), "in use", "--port")
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"up", "--state-dir", filepath.Join(dir, "state"), "--port", strconv.Itoa(port)}, strings.NewReader(""), &out, &errs); code != 1 {
+	if code := cli.Main([]string{"up", "--state-dir", filepath.Join(dir, "state"), "--port", strconv.Itoa(port)},
+		strings.NewReader(""), &out, &errs); code != 1 {
 		t.Errorf("ordain up ends with %d", code)
 	}
 	mentions(t, errs.String(), "in use", "--port")

@@ -154,7 +154,9 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 		"1",
 		40,
 	) + `","project":{"git_http_url":"file://` + p.bare + `"},"repository":{"git_http_url":"file://` + p.bare + `"}}`
-	for token, want := range map[string]int{secret: http.StatusAccepted, "another": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+	for token, want := range map[string]int{
+		secret: http.StatusAccepted, "another": http.StatusUnauthorized, "": http.StatusUnauthorized,
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL()+"/hooks/gitlab",
 			strings.NewReader(body))
 		if err != nil {

@@ -65,7 +65,8 @@ end
 	id := "lab::Note[desk,path=" + filepath.Join(p.site, "a") + "]"
 
 	var told provenance.Explanation
-	if err := json.Unmarshal([]byte(w.must(t, "model", "explain", id+".text", "--environment", env, "-o", "json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(w.must(t, "model", "explain", id+".text", "--environment", env, "-o", "json")),
+		&told); err != nil {
 		t.Fatal(err)
 	}
 	if told.Commit != noor || len(told.Attributes) != 1 || string(told.Attributes[0].Value) != `"shelf of guests"` ||

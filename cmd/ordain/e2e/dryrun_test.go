@@ -102,7 +102,8 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	if after := p.deployedState(); after != before {
 		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
 	}
-	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(
+	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1,
+		Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(
 		by,
 	) != 1 ||
 		!run.Complete() {

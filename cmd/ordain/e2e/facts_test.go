@@ -30,7 +30,8 @@ lab::Note(path="` + p.site + `/c", text=std::environment_name())
 	set := func(value string) {
 		t.Helper()
 		a := intent.ResourceID{Type: "lab::Note", Agent: "desk", Attribute: "path", Value: filepath.Join(p.site, "a")}
-		if err := p.control.SetParameter(t.Context(), p.env, intent.Parameter{Name: "serial", Value: value, Source: "fact", Resource: a}); err != nil {
+		if err := p.control.SetParameter(t.Context(), p.env,
+			intent.Parameter{Name: "serial", Value: value, Source: "fact", Resource: a}); err != nil {
 			t.Fatal(err)
 		}
 		p.recompile()

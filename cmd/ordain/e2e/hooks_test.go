@@ -148,7 +148,8 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 	c := startChild(t, dir)
 	env := c.bind("file://" + p.bare)
 	const secret = "the-hook's-secret"
-	if err := c.client.Call(t.Context(), http.MethodPut, "/api/v2/environment/"+env+"/secret/webhook", env, map[string]any{"value": secret}, nil); err != nil {
+	if err := c.client.Call(t.Context(), http.MethodPut, "/api/v2/environment/"+env+"/secret/webhook", env,
+		map[string]any{"value": secret}, nil); err != nil {
 		t.Fatal(err)
 	}
 	const n = 60

@@ -115,7 +115,8 @@ func (h *host) tryGit(repo string, args ...string) (string, error) {
 // refs gives the branches and tags of a repository.
 func (h *host) refs(repo string) map[string]string {
 	out := map[string]string{}
-	for line := range strings.Lines(h.git(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")) {
+	for line := range strings.Lines(h.git(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads",
+		"refs/tags")) {
 		name, commit, _ := strings.Cut(strings.TrimSpace(line), " ")
 		out[name] = commit
 	}
@@ -135,7 +136,8 @@ func (h *host) serveGit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
-		"GIT_PROJECT_ROOT=" + h.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_PROJECT_ROOT=" +
+			h.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 	}}
 	repo, service, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	if service != "git-receive-pack" {

@@ -65,7 +65,8 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	p.waitStatus(h, p.head(), "deploy", "success")
 
 	// Somebody sets a wrong token.
-	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env, control.SecretForgeToken); code != 0 {
+	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env,
+		control.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	p.push("with a wrong token", p.model([3]string{"kept", "four", "calm"}))
@@ -90,7 +91,8 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 		t.Errorf("a token is told:\n%s", out)
 	}
 	mentions(t, p.must(t, "forge", "outbox", env, "-o", "json"), "token is wrong")
-	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env, control.SecretForgeToken); code != 0 {
+	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env,
+		control.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	for id := range dead {

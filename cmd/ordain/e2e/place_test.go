@@ -111,8 +111,9 @@ class NoteHandler(CRUDHandler[Note]):
         os.remove(resource.path)
         ctx.set_purged()
 `,
-	"requirements.txt": "inmanta-module-std; python_version >= \"3.12\"\ninmanta-module-std<8; python_version < \"3.12\"\n",
-	"project.yml":      "name: lab\nmodulepath: libs\npip:\n  use_system_config: true\n",
+	"requirements.txt": "inmanta-module-std; python_version >= \"3.12\"\ninmanta-module-std<8; python_version < " +
+		"\"3.12\"\n",
+	"project.yml": "name: lab\nmodulepath: libs\npip:\n  use_system_config: true\n",
 }
 
 // newPlace makes a repository. It has no environment until bind is called.

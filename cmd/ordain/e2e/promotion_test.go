@@ -87,9 +87,11 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	staging.push("it breaks", staging.named([3]string{"a", "two", "raise"}))
 	staging.compiledWell()
 	bad := staging.head()
-	production.waitHeld(bad, "1 resource is not compliant: lab::Note[desk,path="+filepath.Join(staging.site, e.Name)+"-a]")
+	production.waitHeld(bad, "1 resource is not compliant: lab::Note[desk,path="+filepath.Join(staging.site,
+		e.Name)+"-a]")
 	mentions(t, w.must(t, "git", "approve", name, bad[:12], "--reason", "in a hurry"), "in a hurry", "not compliant")
-	if code, _, errs := w.ordain(t, "", "git", "approve", name, first.Revision.Commit, "--reason", "that one"); code == 0 ||
+	if code, _, errs := w.ordain(t, "", "git", "approve", name, first.Revision.Commit, "--reason",
+		"that one"); code == 0 ||
 		!strings.Contains(errs, bad) {
 		t.Errorf("approving what does not wait: %d %s", code, errs)
 	}

@@ -274,9 +274,10 @@ func TestAVeryLargeNote(t *testing.T) {
 		}
 	}
 	padding := map[string]string{
-		"libs/pad/module.yml":          "name: pad\nversion: 1.0.0\nlicense: Apache 2.0\n",
-		"libs/pad/model/_init.cf":      "",
-		"libs/pad/plugins/__init__.py": "from inmanta.plugins import plugin\n\n\n@plugin\ndef fill(size: \"int\") -> \"string\":\n    return \"0123456789abcde\\n\" * (size // 16)\n",
+		"libs/pad/module.yml":     "name: pad\nversion: 1.0.0\nlicense: Apache 2.0\n",
+		"libs/pad/model/_init.cf": "",
+		"libs/pad/plugins/__init__.py": "from inmanta.plugins import plugin\n\n\n@plugin\ndef fill(size: " +
+			"\"int\") -> \"string\":\n    return \"0123456789abcde\\n\" * (size // 16)\n",
 	}
 	const size = 10 << 20
 	p.push("a very large note", mergeFiles(labModule, padding, model(size)))

@@ -68,7 +68,8 @@ func laidOut(t *testing.T, p *place) {
 		filepath.Join(state, "server", id, "compiler", ".env", "bin", "python"),
 		filepath.Join(state, "server", id, "scheduler.cfg"),
 		filepath.Join(logs, "server.log"), filepath.Join(logs, "resource-actions-"+id+".log"),
-		filepath.Join(logs, "agent-"+id+".log"), filepath.Join(logs, "agent-"+id+".out"), filepath.Join(logs, "agent-"+id+".err"),
+		filepath.Join(logs, "agent-"+id+".log"), filepath.Join(logs, "agent-"+id+".out"), filepath.Join(logs,
+			"agent-"+id+".err"),
 	} {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("the layout lacks %v", err)
@@ -84,7 +85,9 @@ func laidOut(t *testing.T, p *place) {
 			t.Errorf("executors/%s holds %v, %v; want one folder named by a hash", kind, entries, err)
 		}
 	}
-	for name, size := range map[string]bool{"resource-actions-" + id + ".log": true, "agent-" + id + ".out": false, "agent-" + id + ".err": false} {
+	for name, size := range map[string]bool{
+		"resource-actions-" + id + ".log": true, "agent-" + id + ".out": false, "agent-" + id + ".err": false,
+	} {
 		info, err := os.Stat(filepath.Join(logs, name))
 		if err == nil && (info.Size() > 0) != size {
 			t.Errorf("%s has %d bytes", name, info.Size())

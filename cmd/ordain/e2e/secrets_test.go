@@ -172,7 +172,8 @@ func (p *place) search(url, text string) []string {
 	defer conn.Close(ctx)
 	rows, err := conn.Query(
 		ctx,
-		"SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
+		"SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type "+
+			"= 'BASE TABLE'",
 	)
 	if err != nil {
 		p.t.Fatal(err)
@@ -185,7 +186,8 @@ func (p *place) search(url, text string) []string {
 		var found int
 		name := pgx.Identifier{table}.Sanitize()
 		// Bytes are shown in hexadecimal: the text is looked for in that form too.
-		query := "SELECT count(*) FROM " + name + " AS x WHERE position($1 in x::text) > 0 OR position(encode($1::text::bytea, 'hex') in x::text) > 0"
+		query := "SELECT count(*) FROM " + name +
+			" AS x WHERE position($1 in x::text) > 0 OR position(encode($1::text::bytea, 'hex') in x::text) > 0"
 		if err := conn.QueryRow(ctx, query, text).Scan(&found); err != nil {
 			p.t.Fatal(table, err)
 		}

@@ -52,7 +52,8 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	all := make([]place, n)
 	for i := range all {
 		env, err := p.control.CreateEnvironment(ctx, control.NewEnvironment{Environment: intent.Environment{
-			ProjectID: project.ID, Name: fmt.Sprint("e", i), Source: intent.Source{URL: front.URL + "/repo.git", Branch: "main"},
+			ProjectID: project.ID, Name: fmt.Sprint("e", i),
+			Source: intent.Source{URL: front.URL + "/repo.git", Branch: "main"},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +70,8 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	fetched.Store(0)
 	asked.Store(0)
 	p.push("second", map[string]string{"main.cf": "x = 2\n"})
-	if status := sendPushHook(t, p.server.URL(), front.URL+"/repo.git", p.head(), "the-hook's-secret", "1"); status != http.StatusAccepted {
+	if status := sendPushHook(t, p.server.URL(), front.URL+"/repo.git", p.head(), "the-hook's-secret",
+		"1"); status != http.StatusAccepted {
 		t.Fatal(status)
 	}
 	for i := range all {
