@@ -142,7 +142,8 @@ func (o *ordeal) checkNothingOpen(ctx context.Context) error {
 		case open+deploying+ahead+drifting == 0:
 			return nil
 		case time.Now().After(deadline):
-			o.report.trouble("everything is deployed and nothing was changed by hand, but the database has %d open actions, "+
+			o.report.trouble("everything is deployed and nothing was changed by hand, but the database has %d "+
+				"open actions, "+
 				"%d resources marked as deploying, %d recorded ahead, and %d drifts", open, deploying, ahead, drifting)
 			return nil
 		}
@@ -209,7 +210,8 @@ func (o *ordeal) checkJournal(records map[string]record) error {
 		if r, is := o.done[e.resource+" "+e.value]; is && records[e.action].status != "deployed" && r.finished != nil &&
 			e.began.After(*r.finished) {
 			o.report.doubled++
-			o.report.trouble("doubled: %s ran at %s, though recorded as deployed at %s", e.resource, e.began, r.finished)
+			o.report.trouble("doubled: %s ran at %s, though recorded as deployed at %s", e.resource, e.began,
+				r.finished)
 		}
 	}
 	return nil

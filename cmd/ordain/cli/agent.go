@@ -13,14 +13,14 @@ func newAgent() *cobra.Command {
 			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, row{"by": userName()}, nil)
 		}
 	}
-	return r.group("agent", "Names of targets",
+	return r.group("agent", "Agents: the targets of deployments",
 		command("list ENVIRONMENT", "List agents", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/agents?limit=1000", nil, &rows); err != nil {
 				return err
 			}
 			for _, one := range rows {
-				one["target"] = "" // nothing is known against it
+				one["target"] = "" // reachable, as far as the server knows
 				if breaker, ok := one["breaker"].(row); ok && breaker["state"] == "open" {
 					one["target"] = fmt.Sprintf("unreachable since %s, next try %s", cell(breaker, "since"),
 						cell(breaker, "next_probe"))
@@ -28,8 +28,8 @@ func newAgent() *cobra.Command {
 			}
 			return r.show(c, rows, "name", "status", "paused", "target")
 		}),
-		command("pause ENVIRONMENT NAME", "Let an agent's resources wait", act("pause")),
-		command("unpause ENVIRONMENT NAME", "Undo pause", act("unpause")),
+		command("pause ENVIRONMENT NAME", "Stop deploying an agent's resources", act("pause")),
+		command("unpause ENVIRONMENT NAME", "Deploy an agent's resources again", act("unpause")),
 	)
 }
 
@@ -48,7 +48,8 @@ func newExecutor() *cobra.Command {
 		if !all.Here {
 			fmt.Fprintln(
 				c.ErrOrStderr(),
-				"This server does not run the environment's executors now: another one has the environment, or it is starting.",
+				"This server does not run the environment's executors now: another one has the environment, or "+
+					"it is starting.",
 			)
 		}
 		rows := map[string][]row{"processes": all.Processes, "folders": all.Folders}[part]
@@ -56,12 +57,12 @@ func newExecutor() *cobra.Command {
 	}
 	return r.group(
 		"executor",
-		"What runs the handlers of an environment",
+		"Executors: the processes that run handlers",
 		command("list ENVIRONMENT", "List the processes, oldest first", func(c *cobra.Command, args []string) error {
 			return report(c, args[0], "processes", "blueprint", "pid", "memory_bytes", "agents", "running",
 				"started", "idle_since", "ending", "modules")
 		}),
-		command("disk ENVIRONMENT", "List virtual environments and sources, used last first",
+		command("disk ENVIRONMENT", "List virtual environments and handler sources, most recently used first",
 			func(c *cobra.Command, args []string) error {
 				return report(c, args[0], "folders", "kind", "hash", "bytes", "bytes_alone", "last_used", "in_use")
 			},

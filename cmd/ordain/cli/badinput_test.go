@@ -23,7 +23,8 @@ type broken struct {
 // inModule is a project with a module m whose plug-ins are that file.
 func inModule(python string) broken {
 	return broken{files: map[string]string{
-		"main.cf": "import m\nm::go()\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
+		"main.cf": "import m\nm::go()\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n",
+		"libs/m/model/_init.cf":      "",
 		"libs/m/plugins/__init__.py": python,
 	}}
 }
@@ -50,7 +51,9 @@ func brokenProjects() map[string]broken {
 		"a project file with a wrong type": settings("name: {a: 1}\nmodulepath: 7\n").tells("E0406"),
 		"an alias of itself":               settings("name: &a [*a]\n").tells("E0406"),
 		"aliases that multiply": settings(
-			"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: *f\nmodulepath: libs\n",
+			"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c " +
+				"[*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e " +
+				"[*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: *f\nmodulepath: libs\n",
 		).tells("E0406"),
 		"a deep project file": settings("name: " + strings.Repeat("[", 20000) + "\n").tells("E0406"),
 		"settings that are no section": settings(
@@ -67,9 +70,11 @@ func brokenProjects() map[string]broken {
 		"a string that never closes":          model("x = \"\"\"" + strings.Repeat("a\n", 10000)).tells("E0001"),
 		"an interpolation into itself":        model("x = \"{{x}}\"\n").tells("E0"),
 		"modules in a circle": broken{files: map[string]string{
-			"main.cf":           "import a\nx = a::v\n",
-			"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: none\n", "libs/a/model/_init.cf": "import b\nv = b::v\n",
-			"libs/b/module.yml": "name: b\nversion: 1.0\nlicense: none\n", "libs/b/model/_init.cf": "import a\nv = a::v\n",
+			"main.cf":               "import a\nx = a::v\n",
+			"libs/a/module.yml":     "name: a\nversion: 1.0\nlicense: none\n",
+			"libs/a/model/_init.cf": "import b\nv = b::v\n",
+			"libs/b/module.yml":     "name: b\nversion: 1.0\nlicense: none\n",
+			"libs/b/model/_init.cf": "import a\nv = a::v\n",
 		}}.tells("E0"),
 		"a module whose description is junk": broken{files: map[string]string{
 			"main.cf": "import a\n", "libs/a/module.yml": junk, "libs/a/model/_init.cf": "",
@@ -115,8 +120,10 @@ func brokenProjects() map[string]broken {
 			"import os, sys\nprint('{' * 70000)\nos.write(1, b'\\xff\\xfe\\0')\nprint('x', file=sys.stderr)\n" + goes,
 		).compiles(),
 		"plug-ins that import each other": broken{files: map[string]string{
-			"main.cf": "import m\nm::go()\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
-			"libs/m/plugins/__init__.py": "from inmanta_plugins.m.a import x\n" + goes, "libs/m/plugins/a.py": "from inmanta_plugins.m import go as x\n",
+			"main.cf": "import m\nm::go()\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n",
+			"libs/m/model/_init.cf":      "",
+			"libs/m/plugins/__init__.py": "from inmanta_plugins.m.a import x\n" + goes,
+			"libs/m/plugins/a.py":        "from inmanta_plugins.m import go as x\n",
 		}}.tells("E0410"),
 		"a plug-in that exits": inModule(
 			"import sys\n" + strings.Replace(goes, "pass", "sys.exit('enough')", 1)).tells("E0303"),

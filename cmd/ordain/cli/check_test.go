@@ -15,11 +15,13 @@ import (
 // three, and nothing that only follows from them.
 func TestCheckTellsOfAllFiles(t *testing.T) {
 	dir := project(t, map[string]string{
-		"main.cf":               "import a\nimport b\nimport nowhere\nx = a::Thing()\ny = nowhere::f()\nentity Half:\n    string\n",
+		"main.cf": "import a\nimport b\nimport nowhere\nx = a::Thing()\ny = nowhere::f()\nentity " +
+			"Half:\n    string\n",
 		"libs/a/module.yml":     "name: a\nversion: 1.0\nlicense: none\n",
 		"libs/a/model/_init.cf": "entity Thing:\n    string name = \n    int size\nend\n",
 		"libs/b/module.yml":     "name: b\nversion: 1.0\nlicense: none\n",
-		"libs/b/model/_init.cf": "import a\nimport c\nentity Other extends a::Thing:\n    strng name\nend\nOther(nothing=1)\n",
+		"libs/b/model/_init.cf": "import a\nimport c\nentity Other extends a::Thing:\n    strng " +
+			"name\nend\nOther(nothing=1)\n",
 		"libs/c/module.yml":     "name: c\nversion: 1.0\nlicense: none\n",
 		"libs/c/model/_init.cf": "import d\nx = y z = = 3\n",
 	})

@@ -20,21 +20,21 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// warmDescriptor is where a server puts the socket of a template.
+// warmDescriptor is the file descriptor at which a server passes the socket of a template process.
 const warmDescriptor = 3
 
-// compileFlags are the options of `ordain compile`.
+// compileFlags holds the options of `ordain compile`.
 type compileFlags struct {
 	options    compiler.Options
 	modelJSON  string
 	exportJSON string
 	resources  string // file for the resources alone
-	recipe     string // file for how the next compile may begin warm
+	recipe     string // file for the recipe of the next compile's template process
 	compiler   []string
 	memoryMax  uint64 // bytes
 	memoryMiB  uint64
-	again      bool // on every save
-	say        sayer
+	watchFiles bool // compile again on every save
+	printer    printer
 }
 
 func newCompile() *cobra.Command {
@@ -42,9 +42,9 @@ func newCompile() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compile [-]",
 		Short: "Compile a project",
-		Long: "Compiles the project in a folder and says what is wrong with it. With --export it also builds the\n" +
-			"resources, off line. With - it reads a compile job from standard input, as the server writes it;\n" +
-			"then it takes no options.\n" +
+		Long: "Compiles the project in a folder and prints its errors. With --export it also builds the resources,\n" +
+			"without a server. With - it reads a compile job from standard input, as the server writes it; then\n" +
+			"it takes no options.\n" +
 			"Exit status: 0 the model compiles, 1 it does not.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func newCompile() *cobra.Command {
 	}
 	flags := c.Flags()
 	projectFlags(c, &f.options)
-	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
+	flags.BoolVar(&f.options.Export, "export", false, "also build the resources")
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
 	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil,
 		"resource set to remove with a partial export")
@@ -73,12 +73,12 @@ func newCompile() *cobra.Command {
 	flags.Uint64Var(&f.memoryMiB, "memory-max", 0,
 		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
-	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
-	f.say.flag(c)
+	flags.BoolVar(&f.watchFiles, "watch", false, "compile again whenever a file is saved, until it is interrupted")
+	f.printer.flag(c)
 	return c
 }
 
-// readJob takes the options of the compile from a job on standard input.
+// readJob reads the options from a compile job on standard input.
 func (f *compileFlags) readJob(c *cobra.Command, arg string) error {
 	if arg != "-" {
 		return usageError{fmt.Errorf("compile takes no argument %q; --project names the folder of the project", arg)}
@@ -101,7 +101,7 @@ func (f *compileFlags) readJob(c *cobra.Command, arg string) error {
 	return nil
 }
 
-// projectFlags say what is compiled, and with which interpreter.
+// projectFlags adds the flags that say what to compile, and with which interpreter.
 func projectFlags(c *cobra.Command, o *compiler.Options) {
 	flags := c.Flags()
 	flags.StringVar(&o.Project, "project", projectHere(), "folder with project.yml")
@@ -111,8 +111,8 @@ func projectFlags(c *cobra.Command, o *compiler.Options) {
 	flags.StringVar(&o.CacheDir, "cache-dir", "", "folder for what can be made again")
 }
 
-// projectHere is the project that the working directory is in: the folder
-// itself, or the nearest one above it that has a project.yml.
+// projectHere returns the folder of the project that the working directory is in:
+// the working directory itself or the nearest folder above it that has a project.yml.
 func projectHere() string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -131,10 +131,10 @@ func projectHere() string {
 	}
 }
 
-// compile compiles, also when there is no interpreter to be had: then that is
-// what is wrong with the project, and the files say so as for any other error.
+// compile compiles the project. If there is no interpreter, that is an error of
+// the compile and appears in the result files like any other.
 func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
-	o := f.options // chosen anew each time: with --watch, requirements may have changed
+	o := f.options // a copy: with --watch, the next compile may need another interpreter
 	if o.Python == "" {
 		if err := chooseInterpreter(ctx, &o); err != nil {
 			return compiler.Failed(err)
@@ -152,7 +152,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 func runCompile(c *cobra.Command, f *compileFlags) error {
 	collectLess()
 	f.options.ModelOnly = f.exportJSON == ""
-	if err := f.say.check(); err != nil {
+	if err := f.printer.check(); err != nil {
 		return err
 	}
 	for _, option := range f.compiler {
@@ -177,26 +177,26 @@ func runCompile(c *cobra.Command, f *compileFlags) error {
 	if f.options.Python != "" {
 		f.options.SitePackages = compiler.PackagesOf(f.options.Python)
 	}
-	if f.again {
+	if f.watchFiles {
 		return f.watch(c)
 	}
 	_, err := f.once(c)
 	return err
 }
 
-// once compiles and says what is wrong.
+// once compiles, writes the files that were asked for, and prints the outcome.
 func (f *compileFlags) once(c *cobra.Command) (*compiler.Outcome, error) {
 	out := f.compile(c.Context())
-	if c.Context().Err() != nil && f.again {
-		return out, nil // interrupted: there is nothing to say
+	if c.Context().Err() != nil && f.watchFiles {
+		return out, nil // interrupted: there is nothing to print
 	}
 	if err := f.write(out); err != nil {
 		return out, err
 	}
-	return out, f.say.outcome(c, out)
+	return out, f.printer.outcome(c, out)
 }
 
-// limits says when a model that does not end is stopped.
+// limits sets when a model that does not end is stopped, and how much memory it may use.
 func (f *compileFlags) limits() error {
 	if text := os.Getenv("INMANTA_MAX_ITERATIONS"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -209,20 +209,20 @@ func (f *compileFlags) limits() error {
 		return nil
 	}
 	whole, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
-	if err == nil && whole > 0 { // a system that does not tell has no limit
+	if err == nil && whole > 0 { // no limit if the system does not report its memory
 		f.options.MemoryMax = whole / 5 * 4
 	}
 	return nil
 }
 
-// write writes the files that were asked for: for a failed compile too, but for
-// the resources, of which there are none then.
+// write writes the files that were asked for. A failed compile has no resources to write.
 func (f *compileFlags) write(out *compiler.Outcome) error {
 	if err := writeFile(f.exportJSON, out.Document.Write); err != nil {
 		return err
 	}
 	if out.Recipe != nil {
-		if err := writeFile(f.recipe, func(w io.Writer) error { return json.NewEncoder(w).Encode(out.Recipe) }); err != nil {
+		if err := writeFile(f.recipe,
+			func(w io.Writer) error { return json.NewEncoder(w).Encode(out.Recipe) }); err != nil {
 			return err
 		}
 	}
@@ -238,18 +238,18 @@ func (f *compileFlags) write(out *compiler.Outcome) error {
 func newCheck() *cobra.Command {
 	var f struct {
 		options compiler.Options
-		say     sayer
+		printer printer
 	}
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Look for errors in a project without running it",
-		Long: "Reads a project and its modules and looks for all errors that can be known without running the model:\n" +
-			"syntax, names, types, imports, constructors, indexes, defaults. Plug-ins are imported for what they\n" +
-			"take and give, and never called.\n" +
-			"Exit status: 0 nothing is wrong as far as can be seen, 1 something is.",
+		Long: "Reads a project and its modules and looks for all errors that can be found without running the\n" +
+			"model: syntax, names, types, imports, constructors, indexes, defaults. Plug-ins are imported for\n" +
+			"their signatures, and never called.\n" +
+			"Exit status: 0 no error was found, 1 there are errors.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.say.check(); err != nil {
+			if err := f.printer.check(); err != nil {
 				return err
 			}
 			o := f.options
@@ -263,11 +263,11 @@ func newCheck() *cobra.Command {
 			case !o.NoPlugins:
 				if err := chooseInterpreter(c.Context(), &o); err != nil {
 					o.NoPlugins = true
-					fmt.Fprintf(c.ErrOrStderr(), "ordain: plug-ins were not looked at: %v\n", err)
+					fmt.Fprintf(c.ErrOrStderr(), "ordain: plug-ins were not checked: %v\n", err)
 				}
 			}
 			out := compiler.Run(c.Context(), o)
-			if err := f.say.outcome(c, out); err != nil || f.say.json() {
+			if err := f.printer.outcome(c, out); err != nil || f.printer.json() {
 				return err
 			}
 			fmt.Fprintln(c.OutOrStdout(), "no errors")
@@ -276,7 +276,7 @@ func newCheck() *cobra.Command {
 	}
 	flags := c.Flags()
 	projectFlags(c, &f.options)
-	flags.BoolVar(&f.options.NoPlugins, "no-plugins", false, "leave Python alone: calls of plug-ins are not checked")
-	f.say.flag(c)
+	flags.BoolVar(&f.options.NoPlugins, "no-plugins", false, "do not run Python: calls of plug-ins are not checked")
+	f.printer.flag(c)
 	return c
 }

@@ -21,29 +21,29 @@ import (
 	"ordain.dev/ordain/layout"
 )
 
-// chooseCache settles where a command keeps what can be made again.
+// chooseCache sets the cache directory of a command, by default the user's.
 func chooseCache(dir *string) (err error) {
 	if *dir == "" {
 		*dir, err = layout.DefaultCacheDir()
-	} else { // the worker runs in the folder of the project
+	} else { // the worker runs in the folder of the project, so the path must be absolute
 		*dir, err = filepath.Abs(*dir)
 	}
 	return err
 }
 
-// chooseInterpreter finds what runs a project's plug-ins: the interpreter of
-// its .env or, when .env holds packages only (or is not there at all), one of
-// the machine with what the modules need, in a virtual environment in the
-// cache that is made once.
+// chooseInterpreter finds the interpreter for a project's plug-ins: that of its
+// .env if it has one, else an interpreter of the machine that finds what the
+// modules need beside them. If something is missing there, it makes a virtual
+// environment in the cache, once for all projects with the same requirements.
 func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	if o.Python = interpreterIn(o.Project); o.Python != "" {
 		return nil
 	}
 	project, err := module.OpenProject(o.Project)
 	if err != nil {
-		return nil // the compile says it, in its way
+		return nil // the compile reports it
 	}
-	bare := o.NoStd && !importsPackages(project, o) // then any interpreter will do
+	bare := o.NoStd && !importsPackages(project, o) // any interpreter will do
 	python, memo := "", venv.Memo{Dir: filepath.Join(o.CacheDir, "interpreters")}
 	for _, minor := range minorsFor(project.SitePackages) {
 		found, err := memo.FindMinor(ctx, minor)
@@ -51,13 +51,13 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 			continue
 		}
 		if bare || len(venv.Lacking(project.SitePackages, found)) == 0 {
-			o.Python = found.Path // all that the modules need lies beside them
+			o.Python = found.Path // everything that the modules need is beside them
 			return nil
 		}
 		python = found.Path
 		break
 	}
-	if bare { // or none: such a model seldom has plug-ins
+	if bare { // or none at all: such a model rarely has plug-ins
 		if found, err := memo.Find(ctx, ""); err == nil {
 			o.Python = found.Path
 		}
@@ -77,32 +77,32 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	if sites := project.SitePackages; len(sites) > 0 &&
 		!slices.ContainsFunc(sites, func(s string) bool { return minorOf(s) == interpreter.Minor }) {
 		o.PythonNote = fmt.Sprintf(
-			"the packages in .env are for Python %s, which this machine does not have: %s, version %s, ran them",
+			"the packages in .env are for Python %s, which this machine does not have; they ran with %s, version %s",
 			minorOf(sites[0]), interpreter.Path, interpreter.Version)
 	}
 	if len(project.SitePackages) > 0 && len(venv.Lacking(project.SitePackages, interpreter)) == 0 {
-		o.Python = interpreter.Path // all that the modules need lies beside them
+		o.Python = interpreter.Path // everything that the modules need is beside them
 		return nil
 	}
 	var requirements []string
 	if len(project.SitePackages) > 0 {
 		requirements = venv.ModuleRequirements(project.SitePackages)
 	} else if requirements, err = project.Requirements(); err != nil {
-		return nil // the compile says it, in its way
+		return nil // the compile reports it
 	}
-	// Projects that want other versions, or from elsewhere, get an environment
-	// each: one that another compile uses is never made anew under its feet.
+	// Projects with other requirements get another environment, so that none is
+	// changed while another compile uses it.
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %+v", requirements, project.Constraints(), project.PipConfig())))
 	made, err := maker.Ensure(ctx, venv.Spec{
 		Dir:          filepath.Join(o.CacheDir, "compile", interpreter.Minor+"-"+hex.EncodeToString(sum[:8])),
 		Requirements: requirements, Constraints: project.Constraints(), Pip: project.PipConfig(),
 	})
 	if err != nil && len(project.SitePackages) > 0 {
-		// Nothing can be installed here. What the modules need may well lie
-		// beside them; where it does not, the compile names what is missing.
+		// Nothing can be installed. What the modules need may still be there; if
+		// not, the compile names what is missing.
 		o.Python = interpreter.Path
 		if o.PythonNote == "" {
-			o.PythonNote = "what the modules need beside .env could not be installed: " + err.Error()
+			o.PythonNote = "what the modules need and .env lacks could not be installed: " + err.Error()
 		}
 		return nil
 	}
@@ -116,9 +116,9 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	return nil
 }
 
-// importsPackages tells whether a model that does not import std implicitly
-// imports a module from the folders of packages all the same, which may need
-// what does not lie there.
+// importsPackages reports whether a model that does not import std implicitly
+// nevertheless imports a module that is installed as a package. Such a module may
+// need other packages.
 func importsPackages(project *module.Project, o *compiler.Options) bool {
 	if len(project.SitePackages) == 0 {
 		return false
@@ -127,13 +127,13 @@ func importsPackages(project *module.Project, o *compiler.Options) bool {
 	if main == "" {
 		main = "main.cf"
 	}
-	program, _ := module.NewLoader(project).Load(main, false) // what is wrong there, the compile says
+	program, _ := module.NewLoader(project).Load(main, false) // the compile reports errors
 	return program != nil && slices.ContainsFunc(program.Modules, func(m *module.Module) bool { return m.Dist != "" })
 }
 
-// minorsFor lists the versions of Python to look for: those that the folders of
-// packages are for, then the newest, which know most of what modules are
-// written in. Without packages there is no choice to make.
+// minorsFor lists the Python versions to look for: those that the folders of
+// packages are for, then the newest ones. It returns nil if there are no packages,
+// because then any version will do.
 func minorsFor(sites []string) []string {
 	if len(sites) == 0 {
 		return nil
@@ -145,7 +145,7 @@ func minorsFor(sites []string) []string {
 	return append(minors, "3.14", "3.13", "3.12")
 }
 
-// interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.
+// interpreterIn returns the interpreter of a project's virtual environment, or an empty string.
 func interpreterIn(project string) string {
 	python := filepath.Join(project, ".env", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
@@ -158,14 +158,14 @@ func interpreterIn(project string) string {
 	return absolute
 }
 
-// minorOf gives the Python version that a folder of packages is for: 3.11 of …/lib/python3.11/site-packages.
+// minorOf returns the Python version of a folder of packages, such as 3.11 for …/lib/python3.11/site-packages.
 func minorOf(site string) string {
 	return strings.TrimPrefix(filepath.Base(filepath.Dir(site)), "python")
 }
 
-// exportFunctions names the export functions that a project asks for: the
-// option export in section config of Inmanta's configuration files, or the
-// variable INMANTA_CONFIG_EXPORT.
+// exportFunctions returns the names of the export functions that a project asks
+// for, from the variable INMANTA_CONFIG_EXPORT or, if that is not set, from the
+// option export in section config of Inmanta's configuration files.
 func exportFunctions(project string) ([]string, error) {
 	text, set := os.LookupEnv("INMANTA_CONFIG_EXPORT")
 	if !set {
@@ -183,7 +183,7 @@ func exportFunctions(project string) ([]string, error) {
 	return names, nil
 }
 
-// configuredExport reads the files; a later one overrides the ones before.
+// configuredExport reads the option from the configuration files; the last file that has it counts.
 func configuredExport(project string) (string, error) {
 	files := []string{"/etc/inmanta/inmanta.cfg"}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -196,7 +196,7 @@ func configuredExport(project string) (string, error) {
 			continue
 		}
 		content, err := os.ReadFile(name)
-		if os.IsPermission(err) { // of somebody else's server, such as the one in /etc
+		if os.IsPermission(err) { // it may belong to another user's server, such as the one in /etc
 			continue
 		}
 		var parsed inifile.File

@@ -16,10 +16,11 @@ import (
 // an error of the export.
 func TestExportFunctions(t *testing.T) {
 	dir := project(t, map[string]string{
-		"project.yml":           "name: test\nmodulepath: libs\n",
-		"main.cf":               "import m\nm::Sub(name=\"b\")\nm::Base(name=\"a\")\n",
-		"libs/m/module.yml":     "name: m\nversion: 1.0\nlicense: x\n",
-		"libs/m/model/_init.cf": "entity Base:\n    string name\nend\nimplementation none for Base:\nend\nimplement Base using none\nentity Sub extends Base:\nend\nimplement Sub using parents\n",
+		"project.yml":       "name: test\nmodulepath: libs\n",
+		"main.cf":           "import m\nm::Sub(name=\"b\")\nm::Base(name=\"a\")\n",
+		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: x\n",
+		"libs/m/model/_init.cf": "entity Base:\n    string name\nend\nimplementation none for " +
+			"Base:\nend\nimplement Base using none\nentity Sub extends Base:\nend\nimplement Sub using parents\n",
 		"libs/m/plugins/__init__.py": `from inmanta.export import dependency_manager, export
 
 @dependency_manager

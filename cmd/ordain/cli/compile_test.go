@@ -134,8 +134,9 @@ func TestPluginsInTheDocument(t *testing.T) {
 	python := plugintest.Python(t)
 	module := map[string]string{
 		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
-		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nprint('loading')\n@plugin\ndef say(x: str) -> None:\n    print(x)\n    if x == 'bad':\n        raise ValueError(x)\n",
-		"main.cf":                    "import m\nm::say(\"good\")\nm::say(\"bad\")\n",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nprint('loading')\n@plugin\ndef " +
+			"say(x: str) -> None:\n    print(x)\n    if x == 'bad':\n        raise ValueError(x)\n",
+		"main.cf": "import m\nm::say(\"good\")\nm::say(\"bad\")\n",
 	}
 	r := ordainCompile(t, project(t, module), "--no-std", "--python", python)
 	if want := []string{"loading", "good", "bad"}; strings.Join(r.Output, " ") != strings.Join(want, " ") {
@@ -157,8 +158,10 @@ func TestPluginsInTheDocument(t *testing.T) {
 func TestPluginsWithoutStdAndWithoutEnvironment(t *testing.T) {
 	plugintest.Python(t) // or skip
 	dir := project(t, map[string]string{
-		"main.cf": "import m\nx = m::twice(4)\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: x\n", "libs/m/model/_init.cf": "",
-		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\n\n@plugin\ndef twice(n: \"int\") -> \"int\":\n    return 2 * n\n",
+		"main.cf": "import m\nx = m::twice(4)\n", "libs/m/module.yml": "name: m\nversion: 1.0\nlicense: x\n",
+		"libs/m/model/_init.cf": "",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\n\n@plugin\ndef twice(n: \"int\") -> " +
+			"\"int\":\n    return 2 * n\n",
 	})
 	if r := ordainCompile(t, dir, "--no-std"); !r.Success || string(r.Variables["__config__::x"]) != "8" {
 		t.Errorf("got %+v", r)
@@ -169,8 +172,9 @@ func TestPluginsWithoutStdAndWithoutEnvironment(t *testing.T) {
 func TestAPluginThatHangs(t *testing.T) {
 	dir := project(t, map[string]string{
 		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
-		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport threading\n@plugin\ndef hang() -> None:\n    threading.Event().wait()\n",
-		"main.cf":                    "import m\nm::hang()\n",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport threading\n@plugin\ndef " +
+			"hang() -> None:\n    threading.Event().wait()\n",
+		"main.cf": "import m\nm::hang()\n",
 	})
 	r := ordainCompile(t, dir, "--no-std", "--python", plugintest.Python(t), "--plugin-timeout", "1s")
 	if r.Error == nil || r.Error.Kind != "inmanta.ast.ExternalException" ||
@@ -188,8 +192,9 @@ func TestAPluginThatHangs(t *testing.T) {
 func TestAPluginThatClosesItsOutput(t *testing.T) {
 	dir := project(t, map[string]string{
 		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
-		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport os, sys\n@plugin\ndef shut() -> int:\n    sys.stdout.close()\n    os.close(1)\n    return 1\n",
-		"main.cf":                    "import m\nx = m::shut()\n",
+		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport os, sys\n@plugin\ndef shut() " +
+			"-> int:\n    sys.stdout.close()\n    os.close(1)\n    return 1\n",
+		"main.cf": "import m\nx = m::shut()\n",
 	})
 	r := ordainCompile(t, dir, "--no-std", "--python", plugintest.Python(t))
 	if !r.Success || strings.Contains(r.stderr, "Traceback") {
@@ -224,10 +229,12 @@ func TestPackagesForAnotherPython(t *testing.T) {
 	plugintest.Python(t) // or skip
 	dir := project(t, map[string]string{
 		"main.cf": "import m\n",
-		".env/lib/python3.99/site-packages/inmanta_plugins/m/__init__.py":                "import nosuchpackage\n",
-		".env/lib/python3.99/site-packages/inmanta_plugins/m/model/_init.cf":             "",
-		".env/lib/python3.99/site-packages/inmanta_plugins/m/setup.cfg":                  "[metadata]\nname = inmanta-module-m\nversion = 1.0\nlicense = none\n",
-		".env/lib/python3.99/site-packages/inmanta_module_m-1.0.dist-info/METADATA":      "Metadata-Version: 2.1\nName: inmanta-module-m\nVersion: 1.0\n",
+		".env/lib/python3.99/site-packages/inmanta_plugins/m/__init__.py":    "import nosuchpackage\n",
+		".env/lib/python3.99/site-packages/inmanta_plugins/m/model/_init.cf": "",
+		".env/lib/python3.99/site-packages/inmanta_plugins/m/setup.cfg": "[metadata]\nname = " +
+			"inmanta-module-m\nversion = 1.0\nlicense = none\n",
+		".env/lib/python3.99/site-packages/inmanta_module_m-1.0.dist-info/METADATA": "Metadata-Version: " +
+			"2.1\nName: inmanta-module-m\nVersion: 1.0\n",
 		".env/lib/python3.99/site-packages/inmanta_module_m-1.0.dist-info/top_level.txt": "inmanta_plugins\n",
 	})
 	r := ordainCompile(t, dir, "--no-std")

@@ -9,38 +9,40 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errIncomplete ends the command of a dry run that could not tell about
-// everything, or that did not come to its end.
+// errIncomplete ends the command of a dry run that could not examine every
+// resource, or that was cancelled.
 var errIncomplete = exitError{
 	code: 3,
-	text: "the dry run is incomplete: of some resources it is not known what would change",
+	text: "the dry run is incomplete: what would change is unknown for some resources",
 }
 
-// choice is what a dry run is limited to.
-type choice struct {
+// dryRunFlags says what a dry run is of, and which resources it is limited to.
+type dryRunFlags struct {
 	commit                   string
 	version                  int
 	agents, types, resources []string
 	noWait                   bool
 }
 
-func (f *choice) add(c *cobra.Command) {
+func (f *dryRunFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(
 		&f.commit,
 		"commit",
 		"",
-		"a commit (its hash, or the beginning of it), branch or tag: it is compiled beside the environment's own compiles, and never released",
+		"a commit (its hash, or the beginning of it), branch or tag; it is compiled beside the environment's own "+
+			"compiles, and never released",
 	)
 	flags.IntVar(&f.version, "version", 0, "a version, released or not")
-	flags.StringArrayVar(&f.agents, "agent", nil, "only of this agent; * and ? stand for other text; may be repeated")
+	flags.StringArrayVar(&f.agents, "agent", nil,
+		"only resources of this agent; may have the wildcards * and ?; may be repeated")
 	flags.StringArrayVar(&f.types, "type", nil,
-		"only resources of this type, such as fs::File; * and ? stand for other text; may be repeated")
+		"only resources of this type, such as fs::File; may have the wildcards * and ?; may be repeated")
 	flags.StringArrayVar(&f.resources, "resource", nil, "only this resource; may be repeated")
 	flags.BoolVar(&f.noWait, "no-wait", false, "print the id of the dry run and do not wait for its end")
 }
 
-func (f *choice) body() (map[string]any, error) {
+func (f *dryRunFlags) body() (map[string]any, error) {
 	if (f.commit == "") == (f.version == 0) {
 		return nil, usageError{errors.New("say which: --commit REVISION or --version NUMBER")}
 	}
@@ -50,7 +52,9 @@ func (f *choice) body() (map[string]any, error) {
 	} else {
 		body["version"] = f.version
 	}
-	for name, list := range map[string][]string{"agents": f.agents, "resource_types": f.types, "resource_ids": f.resources} {
+	for name, list := range map[string][]string{
+		"agents": f.agents, "resource_types": f.types, "resource_ids": f.resources,
+	} {
 		if len(list) > 0 {
 			body[name] = list
 		}
@@ -63,14 +67,14 @@ func newDryRun() *cobra.Command {
 	r := &remote{}
 	group := r.group(
 		"dryrun",
-		"What a version or a commit would change",
+		"Dry runs: what a version or a commit would change",
 		command("start ENVIRONMENT VERSION", "Start a dry run of a version and print its id",
 			func(c *cobra.Command, args []string) error {
 				version, err := strconv.Atoi(args[1])
 				if err != nil {
 					return usageError{fmt.Errorf("%q is not a version", printable(args[1]))}
 				}
-				return r.startDryRun(c, args[0], &choice{version: version, noWait: true})
+				return r.startDryRun(c, args[0], &dryRunFlags{version: version, noWait: true})
 			},
 		),
 		command("list ENVIRONMENT", "List dry runs, newest first", func(c *cobra.Command, args []string) error {
@@ -82,23 +86,25 @@ func newDryRun() *cobra.Command {
 		}),
 		command(
 			"show ENVIRONMENT VERSION ID",
-			"Show what a dry run of a version found; its id alone is for `report`",
+			"Show the result of a dry run of a version; `report` needs only the id",
 			func(c *cobra.Command, args []string) error {
 				return r.showDryRun(c, args[0], args[2])
 			},
 		),
-		command("report ENVIRONMENT ID", "Show what a dry run found", func(c *cobra.Command, args []string) error {
+		command("report ENVIRONMENT ID", "Show the result of a dry run", func(c *cobra.Command, args []string) error {
 			return r.showDryRun(c, args[0], args[1])
 		}),
-		command("cancel ENVIRONMENT ID", "End a dry run", func(c *cobra.Command, args []string) error {
+		command("cancel ENVIRONMENT ID", "Cancel a dry run", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], post, "/api/v2/dryrun-report/"+escape(args[1])+"/cancel", nil, nil)
 		}),
 	)
-	var f choice
+	var f dryRunFlags
 	f.add(group)
 	group.Use = "dryrun ENVIRONMENT"
-	group.Long = "What a version or a commit would change, found with the handlers themselves; nothing is changed.\n\n" +
-		"The exit code is 3 where the dry run could not tell about everything: a target that is not reached, a paused agent, a handler that fails."
+	group.Long = "Shows what a version or a commit would change. The handlers themselves find out, and change\n" +
+		"nothing.\n\n" +
+		"The exit code is 3 if the dry run could not examine everything: a target is unreachable, an agent\n" +
+		"is paused, or a handler fails."
 	group.Args = cobra.ArbitraryArgs
 	group.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -112,8 +118,8 @@ func newDryRun() *cobra.Command {
 	return group
 }
 
-// startDryRun begins one and, unless told otherwise, waits for its end and shows it.
-func (r *remote) startDryRun(c *cobra.Command, env string, f *choice) error {
+// startDryRun starts a dry run. Unless noWait is set, it waits for the end and prints the result.
+func (r *remote) startDryRun(c *cobra.Command, env string, f *dryRunFlags) error {
 	body, err := f.body()
 	if err != nil {
 		return err
@@ -132,9 +138,9 @@ func (r *remote) startDryRun(c *cobra.Command, env string, f *choice) error {
 	return r.showDryRun(c, env, id)
 }
 
-// awaitDryRun asks until a dry run ended, and says how far it is.
+// awaitDryRun waits until a dry run has ended, and prints its progress.
 func (r *remote) awaitDryRun(c *cobra.Command, env, id string) error {
-	said := ""
+	printed := ""
 	for {
 		var runs []row
 		if err := r.in(c, env, get, "/api/v2/dryrun", nil, &runs); err != nil {
@@ -149,11 +155,11 @@ func (r *remote) awaitDryRun(c *cobra.Command, env, id string) error {
 			}
 			line := cell(one, "state")
 			if one["model"] != nil {
-				line += fmt.Sprintf(": %s of %s resources still to look at", cell(one, "todo"), cell(one, "total"))
+				line += fmt.Sprintf(": %s of %s resources to go", cell(one, "todo"), cell(one, "total"))
 			}
-			if line != said {
+			if line != printed {
 				fmt.Fprintln(c.ErrOrStderr(), line)
-				said = line
+				printed = line
 			}
 		}
 		timer := time.NewTimer(500 * time.Millisecond)
@@ -166,7 +172,7 @@ func (r *remote) awaitDryRun(c *cobra.Command, env, id string) error {
 	}
 }
 
-// showDryRun prints one, and fails where it ended and could not tell about everything.
+// showDryRun prints the result of a dry run. It fails if the dry run has ended and is incomplete.
 func (r *remote) showDryRun(c *cobra.Command, env, id string) error {
 	var found struct {
 		Summary row      `json:"summary"`
@@ -221,24 +227,15 @@ func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []s
 		fmt.Fprintln(out, reason)
 	}
 	counts, _ := summary["counts"].(row)
-	fmt.Fprintf(
-		out,
-		"%s: %s created, %s changed, %s purged, %s unchanged, %s unknown, %s undefined, %s no longer managed; %s of %s resources not looked at\n",
-		cell(summary, "state"),
-		cell(counts, "created"),
-		cell(counts, "changed"),
-		cell(counts, "purged"),
-		cell(counts, "unchanged"),
-		cell(counts, "unknown"),
-		cell(counts, "undefined"),
-		cell(counts, "no_longer_managed"),
-		cell(summary, "todo"),
-		cell(summary, "total"),
-	)
+	fmt.Fprintf(out, "%s: %s created, %s changed, %s purged, %s unchanged, %s unknown, %s undefined, "+
+		"%s no longer managed; %s of %s resources not examined\n",
+		cell(summary, "state"), cell(counts, "created"), cell(counts, "changed"), cell(counts, "purged"),
+		cell(counts, "unchanged"), cell(counts, "unknown"), cell(counts, "undefined"),
+		cell(counts, "no_longer_managed"), cell(summary, "todo"), cell(summary, "total"))
 	return nil
 }
 
-// changesLine says each change in a few words; the whole is in the JSON.
+// changesLine describes the changes of a resource briefly; the JSON has them whole.
 func changesLine(attributes row) string {
 	const most = 60
 	short := func(v any) string {

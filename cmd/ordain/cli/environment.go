@@ -36,9 +36,9 @@ func newEnvironment() *cobra.Command {
 			return r.show(c, []row{made}, "name", "id", "repo_url", "repo_branch")
 		},
 	)
-	create.Flags().StringVar(&project, "project", "", "project by name or id; made when there is none")
+	create.Flags().StringVar(&project, "project", "", "name or id of the project; it is made if it does not exist")
 	create.Flags().StringVar(&repo, "repo", "", "URL of the repository")
-	create.Flags().StringVar(&branch, "branch", "", "branch; empty: the repository's own choice")
+	create.Flags().StringVar(&branch, "branch", "", "branch (default: that of the repository)")
 	_ = create.MarkFlagRequired("project")
 
 	set := command("set NAME", "Change the repository or branch of an environment",
@@ -62,7 +62,7 @@ func newEnvironment() *cobra.Command {
 
 	return r.group(
 		"environment",
-		"What is kept equal to a branch",
+		"Environments: each is kept equal to a branch",
 		create,
 		set,
 		command("list", "List environments", func(c *cobra.Command, _ []string) error {
@@ -74,7 +74,8 @@ func newEnvironment() *cobra.Command {
 		}),
 		command(
 			"secret NAME SECRET",
-			"Set a secret, read from standard input: webhook, git-username, git-password, git-ssh-key, git-ssh-passphrase, git-proxy, or variable:X for a variable X of handlers; empty removes it",
+			"Set a secret, read from standard input: webhook, git-username, git-password, git-ssh-key, "+
+				"git-ssh-passphrase, git-proxy, or variable:X for a variable X of handlers; empty removes it",
 			func(c *cobra.Command, args []string) error {
 				value, err := readSecret(c)
 				if err != nil {
@@ -98,7 +99,7 @@ func newEnvironment() *cobra.Command {
 		command("resume NAME", "Undo halt", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], post, "/api/v2/actions/environment/resume", row{"by": userName()}, nil)
 		}),
-		command("clear NAME", "Drop versions, resources and compiles, keep the environment",
+		command("clear NAME", "Delete versions, resources and compiles, but keep the environment",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], remove, "/api/v2/decommission/%s", nil, nil)
 			},
@@ -124,7 +125,8 @@ func newSync(r *remote) *cobra.Command {
 		return r.in(c, args[0], post, "/api/v1/notify/%s", body, nil)
 	})
 	c.Flags().
-		BoolVar(&partial, "partial", false, "export the resource sets of the model only; the newest version keeps the others")
+		BoolVar(&partial, "partial", false,
+			"export only the resource sets of the model; the others stay as in the newest version")
 	c.Flags().StringArrayVar(&removed, "delete-resource-set", nil, "resource set to remove with a partial export")
 	return c
 }

@@ -13,8 +13,9 @@ func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [code]",
 		Short: "Explain an error or warning by its code",
-		Long:  "Prints what a code such as E0202 means, an example of it, and how to mend it. Without a code, lists them all.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Prints what a code such as E0202 means, with an example and how to fix it.\n" +
+			"Without a code, lists all codes.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			w := c.OutOrStdout()
 			if len(args) == 0 {
@@ -33,8 +34,7 @@ func newExplain() *cobra.Command {
 	}
 }
 
-// readable sets a page for a terminal: titles stand out, and what is fenced is
-// set in.
+// readable formats a page for a terminal: titles are bold, and code is indented.
 func readable(page string, colour bool) string {
 	var b strings.Builder
 	fenced := false

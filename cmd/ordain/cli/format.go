@@ -21,13 +21,13 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// formatter is one run of `ordain format`.
+// formatter formats files for `ordain format`.
 type formatter struct {
 	check, diff bool
 	out, errs   io.Writer
-	differ      int  // files that are not as they should be
+	unformatted int  // files that are not formatted
 	failed      bool // a file could not be read, parsed or written
-	say         sayer
+	printer     printer
 	wrong       []diag.Diagnostic // what could not be read, parsed or written, for programs
 }
 
@@ -36,21 +36,22 @@ func newFormat() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "format [paths]",
 		Short: "Write model files in the one canonical style",
-		Long: "Formats the .cf files that are named, and those below the folders that are named (the current one, when nothing is).\n" +
-			"With - it formats standard input to standard output. Meaning and comments stay as they are.\n" +
+		Long: "Formats the .cf files that are named, and those below the folders that are named; without\n" +
+			"arguments, those below the current folder.\n" +
+			"With - it formats standard input to standard output. The meaning and the comments do not change.\n" +
 			"Exit status: 0 done, 1 a file does not parse, or (with --check or --diff) is not formatted.",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.say.check(); err != nil {
+			if err := f.printer.check(); err != nil {
 				return err
 			}
 			f.out, f.errs = c.OutOrStdout(), c.ErrOrStderr()
-			if !f.say.json() {
+			if !f.printer.json() {
 				return f.run(c.InOrStdin(), args)
 			}
 			var lines bytes.Buffer
 			f.out, f.errs = &lines, io.Discard
 			err := f.run(c.InOrStdin(), args)
-			if err != nil && !errors.Is(err, errSaid) {
+			if err != nil && !errors.Is(err, errPrinted) {
 				return err
 			}
 			report := diag.NewReport(f.wrong, nil, slices.Collect(unterminated(lines.String())))
@@ -58,7 +59,7 @@ func newFormat() *cobra.Command {
 			return errors.Join(report.Write(c.OutOrStdout()), err)
 		},
 	}
-	f.say.flag(c)
+	f.printer.flag(c)
 	c.Flags().BoolVar(&f.check, "check", false, "write nothing; name the files that are not formatted")
 	c.Flags().BoolVar(&f.diff, "diff", false, "write nothing; show what would change")
 	return c
@@ -67,9 +68,10 @@ func newFormat() *cobra.Command {
 func (f *formatter) run(stdin io.Reader, args []string) error {
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
-			return usageError{errors.New("- stands alone: standard input is formatted to standard output")}
+			return usageError{errors.New("- cannot be combined with paths: it formats standard input to " +
+				"standard output")}
 		}
-		if f.say.json() {
+		if f.printer.json() {
 			return usageError{
 				errors.New("- writes the formatted text to standard output, where -o json writes a report"),
 			}
@@ -95,14 +97,14 @@ func (f *formatter) run(stdin io.Reader, args []string) error {
 	return f.result()
 }
 
-// fail tells what could not be done.
+// fail records an error and prints it.
 func (f *formatter) fail(err error) {
 	fmt.Fprintln(f.errs, "ordain: "+err.Error())
 	f.wrong = append(f.wrong, failed(err).Diagnostics...)
 	f.failed = true
 }
 
-// unterminated are the lines of a text without their ends.
+// unterminated yields the lines of a text without their line breaks.
 func unterminated(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {
@@ -114,14 +116,14 @@ func unterminated(text string) iter.Seq[string] {
 }
 
 func (f *formatter) result() error {
-	if f.failed || f.differ > 0 && (f.check || f.diff) {
-		return errSaid
+	if f.failed || f.unformatted > 0 && (f.check || f.diff) {
+		return errPrinted
 	}
 	return nil
 }
 
-// path formats a file, or all model files below a folder; what is hidden, such
-// as .env and .git, is left alone.
+// path formats a file, or all model files below a folder. It skips hidden files and
+// folders, such as .env and .git.
 func (f *formatter) path(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -159,7 +161,7 @@ func (f *formatter) file(path string) error {
 	return nil
 }
 
-// one formats a text and hands it on, unless it is only to be looked at.
+// one formats a text and passes it to write, unless it is only to be checked.
 func (f *formatter) one(name string, text []byte, write func([]byte) error) {
 	formatted, err := format.Source(syntax.FileInfo{Path: name, Namespace: "__config__"}, text)
 	if err != nil {
@@ -175,7 +177,7 @@ func (f *formatter) one(name string, text []byte, write func([]byte) error) {
 	}
 	same := bytes.Equal(text, formatted)
 	if !same {
-		f.differ++
+		f.unformatted++
 	}
 	switch {
 	case f.diff:
@@ -190,8 +192,8 @@ func (f *formatter) one(name string, text []byte, write func([]byte) error) {
 	}
 }
 
-// replaceFile writes a file anew, whole or not at all, with the mode it has. A
-// link stays: what it leads to is replaced.
+// replaceFile replaces the content of a file, whole or not at all, and keeps its
+// mode and owner. If path is a link, it replaces the file that the link leads to.
 func replaceFile(path string, content []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -50,7 +50,8 @@ func TestFormatAProject(t *testing.T) {
 		t.Errorf("format: status %d, %q", status, stdout)
 	}
 	for name, want := range map[string]string{
-		"main.cf": neat, "libs/a/model/_init.cf": neat, "libs/a/model/ok.cf": neat, "bad.cf": wrong, ".env/b.cf": ugly, "notes.txt": ugly,
+		"main.cf": neat, "libs/a/model/_init.cf": neat, "libs/a/model/ok.cf": neat, "bad.cf": wrong,
+		".env/b.cf": ugly, "notes.txt": ugly,
 	} {
 		if got := read(name); got != want {
 			t.Errorf("%s is %q", name, got)

@@ -11,8 +11,8 @@ func newGit() *cobra.Command {
 	r := &remote{}
 	c := r.group(
 		"git",
-		"Commits of an environment: what became of them, and which are refused",
-		command("status ENVIRONMENT", "Say how it goes between an environment and its repository",
+		"Commits of an environment: what became of them, and which are rejected",
+		command("status ENVIRONMENT", "Show the state of an environment's repository",
 			func(c *cobra.Command, args []string) error {
 				var git struct {
 					Repository string `json:"repository"`
@@ -39,7 +39,7 @@ func newGit() *cobra.Command {
 				return nil
 			},
 		),
-		command("commits ENVIRONMENT", "List the newest commits, and what became of them",
+		command("commits ENVIRONMENT", "List the newest commits and what became of them",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/git/commits", nil, &rows); err != nil {
@@ -50,7 +50,7 @@ func newGit() *cobra.Command {
 			},
 		),
 		newGitAccept(r),
-		command("blocks ENVIRONMENT", "List the commits that were taken back",
+		command("blocks ENVIRONMENT", "List the blocked commits",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/git/blocks", nil, &rows); err != nil {
@@ -70,7 +70,7 @@ func newGitUnblock(r *remote) *cobra.Command {
 	var who person
 	c := command(
 		"unblock ENVIRONMENT COMMIT",
-		"Free a commit that was taken back, and compile what the branch points to",
+		"Unblock a commit, and compile what the branch points to",
 		func(c *cobra.Command, args []string) error {
 			body, err := who.body()
 			if err != nil {
@@ -96,7 +96,7 @@ func newGitUnblock(r *remote) *cobra.Command {
 // newGitAccept makes `ordain git accept`.
 func newGitAccept(r *remote) *cobra.Command {
 	var who person
-	c := command("accept ENVIRONMENT COMMIT", "Let a commit through that rewrites history",
+	c := command("accept ENVIRONMENT COMMIT", "Accept a commit that rewrites history",
 		func(c *cobra.Command, args []string) error {
 			body, err := who.body()
 			if err != nil {

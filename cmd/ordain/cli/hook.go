@@ -19,13 +19,13 @@ import (
 	"ordain.dev/ordain/webhooks"
 )
 
-// newHook makes the command that a bare repository's post-receive hook runs,
-// so that a plain Git server notifies like a forge does.
+// newHook makes `ordain hook`. A bare repository's post-receive hook can run its
+// subcommand send, so that a plain Git server notifies Ordain as a forge does.
 func newHook() *cobra.Command {
 	var url, secretFile string
 	send := &cobra.Command{
 		Use:   "send",
-		Short: "Notify a server of what was pushed: run it as a repository's post-receive hook",
+		Short: "Notify a server of a push; run it in a repository's post-receive hook",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			secret, err := os.ReadFile(secretFile)
@@ -43,12 +43,12 @@ func newHook() *cobra.Command {
 	r := &remote{}
 	return r.group(
 		"hook",
-		"Webhooks: those that were received, and how a repository without a forge sends them",
+		"Webhooks: list those that were received, and send them from a repository without a forge",
 		append(deliveryCommands(r), send)...)
 }
 
-// sendPushes reads what git tells a post-receive hook, a line for each ref
-// (old commit, new commit, name), and sends a signed push event for each.
+// sendPushes reads the input of a post-receive hook, which has a line for each ref
+// (old commit, new commit, name), and sends a signed push event for each line.
 func sendPushes(c *cobra.Command, url string, secret []byte) error {
 	repository := os.Getenv("GIT_DIR")
 	if repository == "" {
@@ -86,7 +86,7 @@ func sendPushes(c *cobra.Command, url string, secret []byte) error {
 		resp, err := client.Do(req)
 		if err != nil {
 			return fault.Wrap("cli.hook", fault.Unavailable, err).
-				Say("the server was not told of the push; it finds out by polling")
+				Say("the server could not be notified of the push; it will find it by polling")
 		}
 		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		_ = resp.Body.Close()
@@ -97,13 +97,13 @@ func sendPushes(c *cobra.Command, url string, secret []byte) error {
 	return lines.Err()
 }
 
-// deliveryCommands make `ordain hook list|show|redeliver`.
+// deliveryCommands makes `ordain hook list`, `show` and `redeliver`.
 func deliveryCommands(r *remote) []*cobra.Command {
 	var state string
 	var limit int
 	list := command(
 		"list ENVIRONMENT",
-		"List the webhooks that were received for an environment, newest first, and what came of them",
+		"List the webhooks of an environment and their outcomes, newest first",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/deliveries?limit=" + strconv.Itoa(limit)
 			if state != "" {
@@ -118,7 +118,7 @@ func deliveryCommands(r *remote) []*cobra.Command {
 	)
 	list.Flags().StringVar(&state, "state", "", "only these: waiting, started, skipped, failed or refused")
 	list.Flags().IntVar(&limit, "limit", 50, "how many, at most 1000")
-	show := command("show ENVIRONMENT ID", "Show one webhook with all that it told",
+	show := command("show ENVIRONMENT ID", "Show all details of a webhook",
 		func(c *cobra.Command, args []string) error {
 			var one row
 			if err := r.in(c, args[0], get, "/api/v2/deliveries/"+escape(args[1]), nil, &one); err != nil {
@@ -127,10 +127,11 @@ func deliveryCommands(r *remote) []*cobra.Command {
 			return r.showJSON(c, one)
 		},
 	)
-	again := command("redeliver ENVIRONMENT ID", "Act on a webhook anew, as if the forge had sent it again",
+	again := command("redeliver ENVIRONMENT ID", "Process a webhook again, as if the forge had sent it again",
 		func(c *cobra.Command, args []string) error {
 			var one row
-			if err := r.in(c, args[0], post, "/api/v2/deliveries/"+escape(args[1])+"/redeliver", row{}, &one); err != nil {
+			if err := r.in(c, args[0], post, "/api/v2/deliveries/"+escape(args[1])+"/redeliver", row{},
+				&one); err != nil {
 				return err
 			}
 			return r.show(c, []row{one}, "received", "id", "forge", "name", "ref", "commit", "state", "reason")

@@ -18,7 +18,7 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// explainFlags are the options of `ordain model explain`.
+// explainFlags holds the options of `ordain model explain`.
 type explainFlags struct {
 	remote
 	options     compiler.Options
@@ -30,13 +30,13 @@ func newModel() *cobra.Command {
 	var f explainFlags
 	explain := &cobra.Command{
 		Use:   "explain WHAT",
-		Short: "Say who decided a value",
-		Long: "Says where the attributes of a resource or an instance were set: the line, the implementations and constructors that\n" +
-			"led there and, in a Git checkout, the commit and author of each line.\n\n" +
-			"  ordain model explain 'fs::File[web1,path=/etc/motd].content'       a resource, one attribute\n" +
-			"  ordain model explain 'web::Host[name=web1]'                        an instance, by any of its attributes\n" +
-			"  ordain model explain site.owner                                    a variable of the main file\n\n" +
-			"It compiles the project in the folder; with --environment it asks a server what it has stored.",
+		Short: "Show where a value was set, and by whom",
+		Long: "Shows where the attributes of a resource or an instance were set: the line, the implementations and\n" +
+			"constructors that led there and, in a Git checkout, the commit and author of each line.\n\n" +
+			"  ordain model explain 'fs::File[web1,path=/etc/motd].content'   a resource, one attribute\n" +
+			"  ordain model explain 'web::Host[name=web1]'                    an instance, by any of its attributes\n" +
+			"  ordain model explain site.owner                                a variable of the main file\n\n" +
+			"It compiles the project in the folder; with --environment, it asks a server for what it has stored.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{fmt.Errorf("usage: ordain model explain WHAT")}
@@ -53,12 +53,11 @@ func newModel() *cobra.Command {
 	return f.group("model", "Look into a model", explain)
 }
 
-// question is what is asked about: a subject, and perhaps one attribute of it.
+// question is what the user asks about: a subject, and perhaps one attribute of it.
 type question struct{ subject, attribute string }
 
-// ask reads WHAT: the attribute stands behind the brackets, or behind the last
-// dot where there are none.
-func ask(what string) question {
+// parseQuestion reads WHAT. An attribute follows the brackets or, if there are none, the last dot.
+func parseQuestion(what string) question {
 	if i := strings.LastIndexByte(what, ']'); i >= 0 {
 		if attribute, ok := strings.CutPrefix(what[i+1:], "."); ok {
 			return question{what[:i+1], attribute}
@@ -71,8 +70,8 @@ func ask(what string) question {
 	return question{subject: what}
 }
 
-// isResource tells a resource id from a selector of instances: the agent comes
-// first, without a name.
+// isResource reports whether the subject is a resource id and not a selector of
+// instances: in a resource id, the agent comes first, without a name.
 func (q question) isResource() bool {
 	_, inside, ok := strings.Cut(q.subject, "[")
 	first, _, many := strings.Cut(inside, ",")
@@ -80,7 +79,7 @@ func (q question) isResource() bool {
 }
 
 func (f *explainFlags) run(c *cobra.Command, what string) error {
-	q := ask(what)
+	q := parseQuestion(what)
 	var e provenance.Explanation
 	var err error
 	if f.environment != "" {
@@ -103,7 +102,7 @@ func (f *explainFlags) run(c *cobra.Command, what string) error {
 	return nil
 }
 
-// only keeps the attribute that was asked about.
+// only returns the one attribute that was asked about.
 func only(e provenance.Explanation, q question) ([]provenance.Attribute, error) {
 	var names []string
 	for _, a := range e.Attributes {
@@ -115,7 +114,7 @@ func only(e provenance.Explanation, q question) ([]provenance.Attribute, error) 
 	return nil, unmatched("attribute", q.attribute+" of "+e.Subject, closest(q.attribute, names))
 }
 
-// unmatched says that nothing is called so, and what is.
+// unmatched returns the error for a name that nothing has, with similar names.
 func unmatched(kind, name string, near []string) error {
 	text := fmt.Sprintf("there is no %s %s", kind, printable(name))
 	if len(near) > 0 {
@@ -127,7 +126,7 @@ func unmatched(kind, name string, near []string) error {
 	return unknownError{errors.New(strings.TrimRight(text, "\n"))}
 }
 
-// compile compiles the project and looks into the model.
+// compile compiles the project and explains from the model.
 func (f *explainFlags) compile(c *cobra.Command, q question) (provenance.Explanation, error) {
 	o := f.options
 	o.Export = q.isResource()
@@ -142,8 +141,8 @@ func (f *explainFlags) compile(c *cobra.Command, q question) (provenance.Explana
 	}
 	out := compiler.Run(c.Context(), o)
 	if !out.Document.Success {
-		say := sayer{format: f.format}
-		return provenance.Explanation{}, say.outcome(c, out)
+		p := printer{format: f.format}
+		return provenance.Explanation{}, p.outcome(c, out)
 	}
 	var e provenance.Explanation
 	var err error
@@ -163,7 +162,7 @@ func (f *explainFlags) compile(c *cobra.Command, q question) (provenance.Explana
 	return e, nil
 }
 
-// blameBelow asks Git about files, relative ones in a folder.
+// blameBelow asks Git who wrote the lines of files. Relative paths are below dir.
 func blameBelow(ctx context.Context, dir string) provenance.Blamer {
 	return func(file string) provenance.Blame {
 		if !filepath.IsAbs(file) {
@@ -171,7 +170,7 @@ func blameBelow(ctx context.Context, dir string) provenance.Blamer {
 		}
 		lines, err := gitsync.BlameFile(ctx, file)
 		if err != nil {
-			return nil // it is in no repository: there is nobody to name
+			return nil // it is in no repository
 		}
 		return lines
 	}
@@ -199,7 +198,7 @@ func explainResource(out *compiler.Outcome, q question) (provenance.Explanation,
 	return e, unmatched("resource", q.subject, closest(q.subject, ids))
 }
 
-// askServer asks what a server has stored.
+// askServer asks a server for the explanation that it has stored.
 func (f *explainFlags) askServer(c *cobra.Command, q question) (provenance.Explanation, error) {
 	var e provenance.Explanation
 	if !q.isResource() {
@@ -214,7 +213,8 @@ func (f *explainFlags) askServer(c *cobra.Command, q question) (provenance.Expla
 		var active []struct {
 			Version int `json:"version"`
 		}
-		if err := f.in(c, f.environment, get, "/api/v2/desiredstate?limit=1&filter.status=active", nil, &active); err != nil {
+		const path = "/api/v2/desiredstate?limit=1&filter.status=active"
+		if err := f.in(c, f.environment, get, path, nil, &active); err != nil {
 			return e, err
 		}
 		if len(active) == 0 {
@@ -232,7 +232,7 @@ func (f *explainFlags) askServer(c *cobra.Command, q question) (provenance.Expla
 	return e, err
 }
 
-// near gives resources of a version with ids like that.
+// near returns the resources of a version whose ids are similar.
 func (f *explainFlags) near(c *cobra.Command, version, id string) []string {
 	kind, _, _ := strings.Cut(id, "[")
 	var ids []string
@@ -240,8 +240,9 @@ func (f *explainFlags) near(c *cobra.Command, version, id string) []string {
 		var rows []struct {
 			ID string `json:"resource_id"`
 		}
-		if err := f.in(c, f.environment, get, "/api/v2/desiredstate/"+version+"?limit=1000"+filter, nil, &rows); err != nil {
-			return nil // the first error says more
+		path := "/api/v2/desiredstate/" + version + "?limit=1000" + filter
+		if err := f.in(c, f.environment, get, path, nil, &rows); err != nil {
+			return nil // the caller's first error says more
 		}
 		for _, r := range rows {
 			ids = append(ids, r.ID)

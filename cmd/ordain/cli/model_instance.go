@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// explainInstance finds the one instance that is meant and traces its attributes.
+// explainInstance finds the instance that the question is about and traces its attributes.
 func explainInstance(out *compiler.Outcome, q question) (provenance.Explanation, error) {
 	found, err := findInstance(out.Result, q)
 	if err != nil {
@@ -70,8 +70,8 @@ func findInstance(result *eval.Result, q question) (*eval.Instance, error) {
 	return nil, unmatched("instance", q.subject, closest(q.subject, labels))
 }
 
-// variableInstance gives the instance that a variable of the main file, or a
-// qualified one, holds.
+// variableInstance returns the instance that a variable holds, which is one of the
+// main file or has a qualified name.
 func variableInstance(result *eval.Result, name string) *eval.Instance {
 	for _, v := range result.Variables {
 		if v.Name == name || v.Name == "__config__::"+name {
@@ -82,7 +82,7 @@ func variableInstance(result *eval.Result, name string) *eval.Instance {
 	return nil
 }
 
-// matches compares attributes with k=v, k=v.
+// matches reports whether an instance has the attributes of a selector such as k=v, k=v.
 func matches(i *eval.Instance, keys string) bool {
 	if keys == "" {
 		return true
@@ -117,7 +117,7 @@ func listed(instances []*eval.Instance) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// valueJSON shows a value of the model; instances by their labels.
+// valueJSON returns a value of the model as JSON, with labels for instances.
 func valueJSON(v types.Value) json.RawMessage {
 	var plain any
 	switch v := v.(type) {
@@ -148,7 +148,7 @@ func valueJSON(v types.Value) json.RawMessage {
 	return raw
 }
 
-// closest gives the names that are most like one, best first.
+// closest returns the names that are most similar to name, the most similar first.
 func closest(name string, names []string) []string {
 	type near struct {
 		name string
@@ -171,7 +171,7 @@ func closest(name string, names []string) []string {
 	return out
 }
 
-// withoutNamespace is C[…] of a::b::C[…].
+// withoutNamespace returns C[…] for a::b::C[…].
 func withoutNamespace(label string) string {
 	kind, _, _ := strings.Cut(label, "[")
 	if i := strings.LastIndex(kind, "::"); i >= 0 {
@@ -180,9 +180,9 @@ func withoutNamespace(label string) string {
 	return label
 }
 
-// distance counts the edits from one text to another.
+// distance returns the number of edits that turn one text into another.
 func distance(a, b string) int {
-	const longest = 500 // what is longer is compared by its beginning
+	const longest = 500 // compare only the beginning of longer texts
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	row := make([]int, len(b)+1)
 	for j := range row {

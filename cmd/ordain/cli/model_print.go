@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// explainer prints an explanation for people. All it prints goes through
-// printable: names come from Git, values and lines from the model.
+// explainer prints an explanation for people. Names come from Git, and values and
+// lines from the model, so everything goes through printable.
 type explainer struct{ out io.Writer }
 
 func (x explainer) line(indent int, format string, args ...any) {
@@ -35,9 +35,13 @@ func (x explainer) print(e provenance.Explanation) {
 
 func (x explainer) setting(indent int, s provenance.Setting) {
 	text := map[provenance.Kind]string{
-		provenance.Argument: "argument of a constructor", provenance.Default: "default of the entity", provenance.Assignment: "assignment",
-		provenance.Extension: "added with +=", provenance.Expression: "expression", provenance.Function: "computed by " + s.Plugin,
-		provenance.Unset: "nobody set it",
+		provenance.Argument:   "argument of a constructor",
+		provenance.Default:    "default of the entity",
+		provenance.Assignment: "assignment",
+		provenance.Extension:  "added with +=",
+		provenance.Expression: "expression",
+		provenance.Function:   "computed by " + s.Plugin,
+		provenance.Unset:      "not set",
 	}[s.Kind]
 	if s.Implied {
 		text += ", which set the other side of the relation"
@@ -81,7 +85,7 @@ func at(p provenance.Place) string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// source shows the line with a caret below the statement.
+// source prints the source line, with a caret below the statement.
 func (x explainer) source(indent int, p provenance.Place) {
 	if strings.TrimSpace(p.Source) == "" {
 		return

@@ -66,8 +66,10 @@ func TestExplainAnInstance(t *testing.T) {
 	}
 	at := 0
 	for _, want := range []string{
-		`__config__::Service[name=shop].owner = "team shop"`, "set at main.cf:12: assignment", `self.owner = "team {{ name }}"`, "\n    ^\n",
-		"Ada", "all of it", "in implementation __config__::web of __config__::Service[name=shop]", "chosen at main.cf:19", "made at main.cf:21", "shop = Service(name=\"shop\")",
+		`__config__::Service[name=shop].owner = "team shop"`, "set at main.cf:12: " +
+			"assignment", `self.owner = "team {{ name }}"`, "\n    ^\n",
+		"Ada", "all of it", "in implementation __config__::web of __config__::Service[name=shop]", "chosen at " +
+			"main.cf:19", "made at main.cf:21", "shop = Service(name=\"shop\")",
 	} {
 		i := strings.Index(stdout[at:], want)
 		if i < 0 {
@@ -78,7 +80,8 @@ func TestExplainAnInstance(t *testing.T) {
 	if strings.Contains(stdout, "\x1b") {
 		t.Error("the author's name reaches the terminal as it is")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte(strings.Replace(explained, `"team `, `"people of `, 1)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.cf"),
+		[]byte(strings.Replace(explained, `"team `, `"people of `, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, stdout, _ = ordain("", "model", "explain", "--project", dir, "--no-std", "shop.owner"); !strings.Contains(

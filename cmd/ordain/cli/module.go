@@ -21,7 +21,7 @@ import (
 	"ordain.dev/ordain/server/build/install"
 )
 
-// local is what the commands that work on a project's folder share.
+// local holds the flags of the commands that work on a project's folder.
 type local struct {
 	dir    string
 	main   string
@@ -80,17 +80,18 @@ func (l *local) install(c *cobra.Command, update bool) error {
 		return err
 	}
 	result, err := installer.Install(c.Context(), install.Request{
-		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
+		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"),
+		InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
 		Out: func(stdout, stderr string) {
-			fmt.Fprint(c.OutOrStdout(),
-				diag.PlainText(stdout)) // what repositories and packages are called is not ours
+			// The names of repositories and packages come from elsewhere.
+			fmt.Fprint(c.OutOrStdout(), diag.PlainText(stdout))
 			fmt.Fprint(c.ErrOrStderr(), diag.PlainText(stderr))
 		},
 	})
 	var f *fault.Error
 	if errors.As(err, &f) && f.Kind == fault.Forbidden && errors.Is(err, fs.ErrPermission) {
 		return f.Hint(
-			"the folder of the project must be writable for this; `ordain compile` alone installs packages into its cache instead",
+			"this needs a writable project folder; `ordain compile` installs packages into its cache instead",
 		)
 	}
 	if err != nil {
@@ -100,17 +101,19 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	if !result.Python.Built && len(result.Downloaded) == 0 {
 		fmt.Fprintln(w, "Everything that the project needs is installed")
 	} else {
-		fmt.Fprintf(w, "Installed into %s, for Python %s\n", filepath.Join(l.dir, ".env"), result.Python.Interpreter.Version)
+		fmt.Fprintf(w, "Installed into %s, for Python %s\n", filepath.Join(l.dir, ".env"),
+			result.Python.Interpreter.Version)
 	}
 	if len(result.Broken) > 0 {
-		return fault.New("install", fault.Conflict, "these modules are not of the version that is wanted:\n  "+strings.Join(result.Broken, "\n  ")).
+		return fault.New("install", fault.Conflict,
+			"these modules are not of the version that is wanted:\n  "+strings.Join(result.Broken, "\n  ")).
 			Hint("change a constraint, or run `ordain project update` to take newer versions")
 	}
 	return nil
 }
 
-// asOnThisMachine lets modules be fetched over SSH as the person's own ssh
-// would: with the keys of their agent, from hosts that they know.
+// asOnThisMachine fetches modules over SSH as the user's own ssh does: with the
+// keys of the SSH agent, from hosts in known_hosts.
 func asOnThisMachine(string) (gitsync.Credentials, gitsync.Trust) {
 	var trust gitsync.Trust
 	if home, err := os.UserHomeDir(); err == nil {
@@ -154,8 +157,8 @@ func newProjectFreeze() *cobra.Command {
 			return writeFile(out, func(w io.Writer) error { _, err := w.Write(text); return err })
 		},
 	)
-	c.Long = "Replaces requires in project.yml by the versions of the modules that are there: those that main.cf imports and std,\n" +
-		"or with --recursive all that the model uses. Everything else in the file stays as it is."
+	c.Long = "Replaces requires in project.yml by the versions of the installed modules: those that main.cf\n" +
+		"imports and std, or with --recursive all that the model uses. Everything else in the file stays as it is."
 	c.Flags().BoolVarP(&f.Recursive, "recursive", "r", false, "all modules (default: freeze_recursive of project.yml)")
 	c.Flags().StringVar(&f.Operator, "operator", "", "==, ~= or >= (default: freeze_operator of project.yml)")
 	c.Flags().StringVarP(&out, "outfile", "f", "", "file to write; - for standard output (default: project.yml)")
@@ -208,13 +211,14 @@ func newModuleList(r *remote) *cobra.Command {
 		slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
 		return r.show(c, rows, "name", "version", "kind", "wanted", "match", "where")
 	})
-	list.Long = "One line for each module: its version, whether it is a folder (v1), a package (v2) or a package that lies in its\n" +
-		"repository (editable), the versions that project.yml, requirements.txt and other modules want, and where it lies."
+	list.Long = "Prints one line for each module: its version, whether it is a folder (v1), a package (v2) or a\n" +
+		"package that is used from its repository (editable), the versions that project.yml, requirements.txt\n" +
+		"and other modules want, and its path."
 	list.Flags().StringVarP(&r.format, "output", "o", "table", "table or json")
 	return l.add(list)
 }
 
-// importedAt says who wants a module; std comes with every model.
+// importedAt says where a missing module is imported. Every model has std.
 func importedAt(m module.Missing) string {
 	if m.At.File != nil && m.At.File.Path == "__internal__" {
 		return "part of every model"
@@ -252,7 +256,7 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// shorten shows a path inside the project relative to it.
+// shorten returns a path relative to the project or, with ~, to the home folder if it lies there.
 func shorten(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel

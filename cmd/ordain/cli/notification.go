@@ -8,7 +8,7 @@ import (
 func newNotification() *cobra.Command {
 	r := &remote{}
 	var all bool
-	list := command("list ENVIRONMENT", "List what nobody read yet, newest first",
+	list := command("list ENVIRONMENT", "List unread notifications, newest first",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/notification?limit=1000&sort=last.desc"
 			if !all {
@@ -21,7 +21,7 @@ func newNotification() *cobra.Command {
 			return r.show(c, rows, "id", "last", "severity", "times", "title", "message")
 		},
 	)
-	list.Flags().BoolVar(&all, "all", false, "also what was read or cleared")
+	list.Flags().BoolVar(&all, "all", false, "also those that were read or cleared")
 	mark := func(body row) func(c *cobra.Command, args []string) error {
 		return func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], patch, "/api/v2/notification/"+escape(args[1]), body, nil)
@@ -29,10 +29,10 @@ func newNotification() *cobra.Command {
 	}
 	return r.group(
 		"notification",
-		"What people should hear of",
+		"Notifications for people",
 		list,
-		command("read ENVIRONMENT ID", "Mark one as read", mark(row{"read": true})),
-		command("clear ENVIRONMENT ID", "Mark one as read and take it off the list",
+		command("read ENVIRONMENT ID", "Mark a notification as read", mark(row{"read": true})),
+		command("clear ENVIRONMENT ID", "Mark a notification as read and remove it from the list",
 			mark(row{"read": true, "cleared": true})),
 	)
 }

@@ -12,9 +12,9 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// output is a command's standard output. It remembers the first error of
-// writing, so that a command whose output was lost fails even where its code
-// did not look at the error of each line that it printed.
+// output is a command's standard output. It remembers the first write error, so
+// that a command whose output was lost fails although its code does not check the
+// error of each line that it prints.
 type output struct {
 	io.Writer
 
@@ -22,7 +22,7 @@ type output struct {
 	err error
 }
 
-// Write writes to the standard output and keeps the first error.
+// Write writes to the standard output and remembers the first error.
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
 	if err != nil {
@@ -35,36 +35,36 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost returns the first error of writing, or nil.
+// lost returns the first write error, or nil.
 func (o *output) lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// sayer tells what came of a compile: to people in text, to programs as JSON.
-type sayer struct{ format string }
+// printer prints the outcome of a compile: as text for people, or as JSON for programs.
+type printer struct{ format string }
 
-func (s *sayer) flag(c *cobra.Command) {
+func (p *printer) flag(c *cobra.Command) {
 	c.Annotations = map[string]string{reports: "yes"}
-	c.Flags().StringVarP(&s.format, "output", "o", "text", "text or json")
+	c.Flags().StringVarP(&p.format, "output", "o", "text", "text or json")
 }
 
-func (s *sayer) check() error {
-	if s.format != "text" && s.format != "json" {
-		return usageError{fmt.Errorf("there is no output format %q; there are text and json", s.format)}
+func (p *printer) check() error {
+	if p.format != "text" && p.format != "json" {
+		return usageError{fmt.Errorf("there is no output format %q; there are text and json", p.format)}
 	}
 	return nil
 }
 
-func (s *sayer) json() bool { return s.format == "json" }
+func (p *printer) json() bool { return p.format == "json" }
 
-// outcome prints the warnings and errors of a compile; its error ends the
-// command with status 1. In text, what plug-ins printed goes to standard
-// output and all else to standard error.
-func (s *sayer) outcome(c *cobra.Command, out *compiler.Outcome) error {
+// outcome prints the warnings and errors of a compile, and returns errPrinted if it
+// failed. As text, the output of plug-ins goes to standard output and everything
+// else to standard error.
+func (p *printer) outcome(c *cobra.Command, out *compiler.Outcome) error {
 	doc := out.Document
-	if s.json() {
+	if p.json() {
 		if err := diag.NewReport(doc.Diagnostics, doc.Warnings, doc.Output).Write(c.OutOrStdout()); err != nil {
 			return err
 		}
@@ -72,15 +72,15 @@ func (s *sayer) outcome(c *cobra.Command, out *compiler.Outcome) error {
 		for _, line := range doc.Output {
 			fmt.Fprintln(c.OutOrStdout(), line)
 		}
-		s.text(c.ErrOrStderr(), doc.Warnings, doc.Diagnostics)
+		p.text(c.ErrOrStderr(), doc.Warnings, doc.Diagnostics)
 	}
 	if !doc.Success {
-		return errSaid
+		return errPrinted
 	}
 	return nil
 }
 
-func (s *sayer) text(w io.Writer, warnings, errors []diag.Diagnostic) {
+func (p *printer) text(w io.Writer, warnings, errors []diag.Diagnostic) {
 	style := diag.Style{Colour: colourful(w)}
 	fmt.Fprint(w, style.RenderAll(diag.Unique(warnings)))
 	if len(warnings) > 0 && len(errors) > 0 {
@@ -92,7 +92,7 @@ func (s *sayer) text(w io.Writer, warnings, errors []diag.Diagnostic) {
 	}
 }
 
-// colourful tells terminals whose owner did not ask for plain text.
+// colourful reports whether w is a terminal whose user did not ask for plain text.
 func colourful(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
@@ -102,7 +102,7 @@ func colourful(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// exitError is an error with an exit code of its own.
+// exitError is an error with its own exit code.
 type exitError struct {
 	code int
 	text string

@@ -12,19 +12,20 @@ import (
 func newOverride() *cobra.Command {
 	r := &remote{}
 	var all bool
-	list := command("list ENVIRONMENT", "List overrides that last", func(c *cobra.Command, args []string) error {
-		var rows, shown []row
-		if err := r.in(c, args[0], get, "/api/v2/override", nil, &rows); err != nil {
-			return err
-		}
-		for _, one := range rows {
-			if all || one["lasts"] == true {
-				shown = append(shown, one)
+	list := command("list ENVIRONMENT", "List the overrides that are in force",
+		func(c *cobra.Command, args []string) error {
+			var rows, shown []row
+			if err := r.in(c, args[0], get, "/api/v2/override", nil, &rows); err != nil {
+				return err
 			}
-		}
-		return r.show(c, shown, "id", "created", "until", "by", "reason", "agents", "ended", "ended_by")
-	})
-	list.Flags().BoolVar(&all, "all", false, "also those that are over")
+			for _, one := range rows {
+				if all || one["lasts"] == true {
+					shown = append(shown, one)
+				}
+			}
+			return r.show(c, shown, "id", "created", "until", "by", "reason", "agents", "ended", "ended_by")
+		})
+	list.Flags().BoolVar(&all, "all", false, "also those that have ended")
 	return r.group(
 		"override",
 		"Let changes through maintenance windows and freezes",
@@ -33,7 +34,7 @@ func newOverride() *cobra.Command {
 		command("end ENVIRONMENT ID", "End an override before its time", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], remove, "/api/v2/override/"+escape(args[1])+"?by="+escape(userName()), nil, nil)
 		}),
-		command("history ENVIRONMENT", "Who halted, paused and let through, newest first",
+		command("history ENVIRONMENT", "List who halted, paused or overrode what, newest first",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/interventions", nil, &rows); err != nil {
@@ -82,7 +83,8 @@ func newOverrideStart(r *remote) *cobra.Command {
 	)
 	who.add(c, "why changes cannot wait; kept")
 	c.Flags().
-		StringVar(&agents, "agents", "", "names of agents, or patterns such as web*, with commas between; all when left out")
+		StringVar(&agents, "agents", "",
+			"names of agents, or patterns such as web*, separated by commas (default: all agents)")
 	c.Flags().DurationVar(&lasts, "for", time.Hour, "how long, such as 30m or 4h")
 	return c
 }

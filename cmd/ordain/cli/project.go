@@ -10,15 +10,18 @@ import (
 
 func newProject() *cobra.Command {
 	r := &remote{}
-	return r.group("project", "Install what a project's folder needs; groups of environments on a server",
+	return r.group("project", "Install what a project's folder needs; manage groups of environments on a server",
 		newProjectInstall("install", "Install what a project needs",
-			"Installs into .env in the project's folder, which is made when it is not there, what the model needs:\n"+
-				"the packages of requirements.txt and of the modules, and std. Modules that are imported and are no package\n"+
-				"are cloned from the Git repositories of project.yml into its downloadpath. What is there and fits is kept.", false),
+			"Installs what the model needs into .env in the project's folder, and makes .env if it does not exist:\n"+
+				"the packages of requirements.txt and of the modules, and std. Imported modules that are not "+
+				"packages are\n"+
+				"cloned from the Git repositories of project.yml into its downloadpath. What is there and fits "+
+				"is kept.", false),
 		newProjectInstall(
 			"update",
 			"Take the newest versions that the constraints allow",
-			"Installs as `ordain project install` does, and brings packages and cloned modules to the newest versions that all\n"+
+			"Installs as `ordain project install` does, and brings packages and cloned modules to the newest "+
+				"versions that all\n"+
 				"constraints allow. A cloned module with changes of yours is never touched.",
 			true,
 		),
@@ -52,13 +55,13 @@ func newProject() *cobra.Command {
 	)
 }
 
-// readSecret reads a secret from standard input, without the line break that ends it.
+// readSecret reads a secret from standard input, without the line break at its end.
 func readSecret(c *cobra.Command) (string, error) {
 	value, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 64<<10))
 	return strings.TrimRight(string(value), "\r\n"), err
 }
 
-// inProject calls a path below a project, which is named by name or id.
+// inProject sends a request to a path below the project with this name or id.
 func (r *remote) inProject(c *cobra.Command, name, method, path string, body, into any) error {
 	var projects []row
 	if err := r.call(c, get, "/api/v2/project", nil, &projects); err != nil {
@@ -75,7 +78,8 @@ func (r *remote) inProject(c *cobra.Command, name, method, path string, body, in
 func newProjectSecret(r *remote) *cobra.Command {
 	return command(
 		"secret NAME SECRET",
-		"Set a secret for all environments of a project, read from standard input: webhook, git-username, git-password, git-ssh-key, git-ssh-passphrase, or git-proxy; empty removes it",
+		"Set a secret for all environments of a project, read from standard input: webhook, git-username, "+
+			"git-password, git-ssh-key, git-ssh-passphrase, or git-proxy; empty removes it",
 		func(c *cobra.Command, args []string) error {
 			value, err := readSecret(c)
 			if err != nil {
@@ -91,10 +95,10 @@ func newKnownHosts(r *remote) *cobra.Command {
 	var add, replace bool
 	c := command(
 		"known-hosts NAME",
-		"Show the keys of SSH servers that a project knows; with --add or --replace, change them",
+		"Show the SSH servers' keys that a project knows; with --add or --replace, change them",
 		func(c *cobra.Command, args []string) error {
 			if add && replace {
-				return usageError{fmt.Errorf("--add and --replace exclude each other")}
+				return usageError{fmt.Errorf("--add and --replace cannot be combined")}
 			}
 			var now string
 			if err := r.inProject(c, args[0], get, "/known_hosts", nil, &now); err != nil {
@@ -115,7 +119,7 @@ func newKnownHosts(r *remote) *cobra.Command {
 			return r.inProject(c, args[0], put, "/known_hosts", row{"lines": lines}, nil)
 		},
 	)
-	c.Flags().BoolVar(&add, "add", false, "add the lines on standard input")
-	c.Flags().BoolVar(&replace, "replace", false, "replace all by the lines on standard input")
+	c.Flags().BoolVar(&add, "add", false, "add the lines from standard input")
+	c.Flags().BoolVar(&replace, "replace", false, "replace all keys by the lines from standard input")
 	return c
 }

@@ -14,9 +14,11 @@ func newPromote() *cobra.Command {
 	var who person
 	c := &cobra.Command{
 		Use:   "promote ENVIRONMENT COMMIT",
-		Short: "Promote the commit that waits to an environment now, in spite of its gates",
-		Long: "Promote the commit that is deployed in the environment that ENVIRONMENT follows, without waiting for the gates that its settings ask for.\n" +
-			"It is verified like any commit; one that was rolled back or is blocked cannot be promoted. `ordain git promotions` says what waits, and for what.",
+		Short: "Promote the waiting commit to an environment now, without waiting for its gates",
+		Long: "Promote the commit that is deployed in the environment that ENVIRONMENT follows, without waiting " +
+			"for the gates\n" +
+			"of its settings. It is verified like any commit, and one that was rolled back or is blocked cannot be\n" +
+			"promoted. `ordain git promotions` shows which commit waits, and for what.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError{errors.New("usage: ordain promote ENVIRONMENT COMMIT --reason WHY")}
@@ -24,7 +26,7 @@ func newPromote() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			done, err := r.aboutCommit(c, &who, args, "/api/v2/promote")
+			done, err := r.postDecision(c, &who, args, "/api/v2/promote")
 			if err != nil || r.format == "json" {
 				return err
 			}
@@ -38,8 +40,9 @@ func newPromote() *cobra.Command {
 	return c
 }
 
-// aboutCommit posts what a person says of a commit, and prints the answer as JSON where that was asked for.
-func (r *remote) aboutCommit(c *cobra.Command, who *person, args []string, path string) (done row, err error) {
+// postDecision sends a person's decision, about a commit if args names one. With
+// -o json, it prints the answer.
+func (r *remote) postDecision(c *cobra.Command, who *person, args []string, path string) (done row, err error) {
 	body, err := who.body()
 	if err != nil {
 		return nil, err
@@ -58,10 +61,10 @@ func (r *remote) aboutCommit(c *cobra.Command, who *person, args []string, path 
 
 // newGitPromotions makes the commands of `ordain git` about promotions.
 func newGitPromotions(r *remote) []*cobra.Command {
-	said := func(use, short, why, path string) *cobra.Command {
+	decision := func(use, short, why, path string) *cobra.Command {
 		var who person
 		c := command(use, short, func(c *cobra.Command, args []string) error {
-			done, err := r.aboutCommit(c, &who, args, path)
+			done, err := r.postDecision(c, &who, args, path)
 			if err != nil || r.format == "json" {
 				return err
 			}
@@ -72,7 +75,7 @@ func newGitPromotions(r *remote) []*cobra.Command {
 	}
 	list := command(
 		"promotions ENVIRONMENT",
-		"Say what an environment follows, what waits to be promoted and for what, and what was",
+		"Show what an environment follows, which commit waits for which gates, and past promotions",
 		func(c *cobra.Command, args []string) error {
 			var following row
 			if err := r.in(c, args[0], get, "/api/v2/git/promotions", nil, &following); err != nil {
@@ -90,15 +93,15 @@ func newGitPromotions(r *remote) []*cobra.Command {
 	)
 	return []*cobra.Command{
 		list,
-		said("approve ENVIRONMENT COMMIT", "Approve the commit that waits to be promoted, and no other",
+		decision("approve ENVIRONMENT COMMIT", "Approve the waiting commit, and no other",
 			"why it may be deployed; kept", "/api/v2/git/promotions/approve"),
-		said("pause ENVIRONMENT", "Promote nothing until it is resumed", "why nothing is promoted; kept",
+		decision("pause ENVIRONMENT", "Promote nothing until promotions are resumed", "why nothing is promoted; kept",
 			"/api/v2/git/promotions/pause"),
-		said("resume ENVIRONMENT", "Promote again", "why it goes on; kept", "/api/v2/git/promotions/resume"),
+		decision("resume ENVIRONMENT", "Resume promotions", "why it goes on; kept", "/api/v2/git/promotions/resume"),
 	}
 }
 
-// rowsOf reads a list within an answer.
+// rowsOf returns the objects of a list in an answer.
 func rowsOf(list any) (rows []row) {
 	items, _ := list.([]any)
 	for _, item := range items {
@@ -109,7 +112,7 @@ func rowsOf(list any) (rows []row) {
 	return rows
 }
 
-// showFollowing says what an environment follows and what waits.
+// showFollowing prints what an environment follows, and the commit that waits.
 func showFollowing(c *cobra.Command, f row) error {
 	out := c.OutOrStdout()
 	if names := printable(namesOf(f["followers"])); names != "" {

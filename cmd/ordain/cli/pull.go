@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os/user"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -24,18 +23,17 @@ func newPull() *cobra.Command {
 	var by string
 	approve := command(
 		"approve ENVIRONMENT NUMBER COMMIT",
-		"Let the code of exactly this commit run for a preview",
+		"Allow the code of exactly this commit to run for a preview",
 		func(c *cobra.Command, args []string) error {
 			path, err := number(args[1])
 			if err != nil {
 				return err
 			}
 			if by == "" {
-				me, err := user.Current()
-				if err != nil {
-					return usageError{errors.New("say who you are with --by")}
-				}
-				by = me.Username
+				by = userName()
+			}
+			if by == "" {
+				return usageError{errors.New("say who you are with --by")}
 			}
 			var done row
 			if err := r.in(c, args[0], post, path+"/approve", row{"commit": args[2], "by": by}, &done); err != nil {
@@ -48,9 +46,11 @@ func newPull() *cobra.Command {
 			return nil
 		},
 	)
-	approve.Long = "Let the code of exactly this commit of a pull request run for a preview. Its model, plug-ins and handlers run on the server, " +
-		"as those of the environment's own commits do: look at what it changes first. Commits that are pushed later need another approval."
-	approve.Flags().StringVar(&by, "by", "", "who approves; your user name when left out")
+	approve.Long = "Allow the code of exactly this commit of a pull request to run for a preview. Its model, " +
+		"plug-ins and\n" +
+		"handlers run on the server, as those of the environment's own commits do, so review the changes first.\n" +
+		"Commits that are pushed later need another approval."
+	approve.Flags().StringVar(&by, "by", "", "who approves (default: your user name)")
 	return r.group(
 		"pull",
 		"Pull and merge requests, and what they would change",
@@ -61,7 +61,7 @@ func newPull() *cobra.Command {
 			}
 			return r.show(c, rows, "number", "state", "preview", "author", "head", "title")
 		}),
-		command("show ENVIRONMENT NUMBER", "Show what one would change, as its comment does",
+		command("show ENVIRONMENT NUMBER", "Show what a pull request would change, as its comment does",
 			func(c *cobra.Command, args []string) error {
 				path, err := number(args[1])
 				if err != nil {
@@ -82,7 +82,7 @@ func newPull() *cobra.Command {
 				return nil
 			},
 		),
-		command("preview ENVIRONMENT NUMBER", "Compute its preview, again or for the first time",
+		command("preview ENVIRONMENT NUMBER", "Compute the preview of a pull request, even if it has one",
 			func(c *cobra.Command, args []string) error {
 				path, err := number(args[1])
 				if err != nil {
@@ -100,8 +100,8 @@ func newForge() *cobra.Command {
 	r := &remote{}
 	return r.group(
 		"forge",
-		"What the forge of an environment is told",
-		command("outbox ENVIRONMENT", "List what waits for the forge, what was sent, and what is dead",
+		"What the server sends to the forge of an environment",
+		command("outbox ENVIRONMENT", "List what waits to be sent, what was sent, and what failed for good",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/forge/outbox", nil, &rows); err != nil {
@@ -110,7 +110,7 @@ func newForge() *cobra.Command {
 				return r.show(c, rows, "id", "state", "topic", "attempts", "next", "problem")
 			},
 		),
-		command("retry ENVIRONMENT ID", "Give what is dead another chance",
+		command("retry ENVIRONMENT ID", "Send something again that failed for good",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], post, "/api/v2/forge/outbox/"+escape(args[1])+"/retry", nil, nil)
 			},

@@ -22,13 +22,13 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// remote is what the commands that speak with a server share.
+// remote holds the flags of the commands that talk to a server, and sends their requests.
 type remote struct {
 	address string
 	format  string
 }
 
-// row is one object of an answer.
+// row is a JSON object of an answer.
 type row = map[string]any
 
 func (r *remote) add(c *cobra.Command) {
@@ -37,7 +37,7 @@ func (r *remote) add(c *cobra.Command) {
 	c.PersistentFlags().StringVarP(&r.format, "output", "o", "table", "table or json")
 }
 
-// call sends a request that concerns no environment.
+// call sends a request that is not about an environment.
 func (r *remote) call(c *cobra.Command, method, path string, body, out any) error {
 	server, err := client.New(r.address)
 	if err != nil {
@@ -46,7 +46,8 @@ func (r *remote) call(c *cobra.Command, method, path string, body, out any) erro
 	return server.Call(c.Context(), method, path, "", body, out)
 }
 
-// in sends a request about an environment, by its name; %s in the path becomes its id.
+// in sends a request about the environment with this name. It replaces %s in the
+// path by the environment's id.
 func (r *remote) in(c *cobra.Command, env, method, path string, body, out any) error {
 	server, err := client.New(r.address)
 	if err != nil {
@@ -59,8 +60,8 @@ func (r *remote) in(c *cobra.Command, env, method, path string, body, out any) e
 	return server.Call(c.Context(), method, strings.ReplaceAll(path, "%s", e.ID), e.ID, body, out)
 }
 
-// show prints rows as a table with these columns, or as JSON. A column a.b
-// is a field of a field.
+// show prints rows as a table with these columns, or as JSON. The column a.b is
+// the field b of the object in the field a.
 func (r *remote) show(c *cobra.Command, rows []row, columns ...string) error {
 	if r.format == "json" {
 		return r.showJSON(c, rows)
@@ -92,8 +93,7 @@ func (r *remote) showJSON(c *cobra.Command, v any) error {
 	return e.Encode(v)
 }
 
-// cell gives one field as a line of text: control characters are the
-// terminal's business, not a resource's.
+// cell returns a field as one line of text without control characters.
 func cell(one row, column string) string {
 	var v any = one
 	for name := range strings.SplitSeq(column, ".") {
@@ -109,7 +109,7 @@ func cell(one row, column string) string {
 	case string:
 		return printable(v)
 	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64) // people read digits, not exponents
+		return strconv.FormatFloat(v, 'f', -1, 64) // without an exponent, for people
 	case bool:
 		return strconv.FormatBool(v)
 	}
@@ -120,10 +120,10 @@ func cell(one row, column string) string {
 	return printable(strings.TrimSpace(b.String()))
 }
 
-// printable keeps what is not ours on one line.
+// printable makes text from elsewhere safe to print on one line of a terminal.
 func printable(s string) string { return diag.PlainLine(s) }
 
-// group makes a command that only holds others.
+// group makes a command that only has other commands below it.
 func (r *remote) group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use:   use,
@@ -136,7 +136,7 @@ func (r *remote) group(use, short string, commands ...*cobra.Command) *cobra.Com
 	return c
 }
 
-// command makes one with a fixed number of arguments, which its use line names.
+// command makes a command with a fixed number of arguments, which its usage line names.
 func command(use, short string, do func(c *cobra.Command, args []string) error) *cobra.Command {
 	want := len(strings.Fields(use)) - 1
 	return &cobra.Command{
@@ -162,7 +162,7 @@ func escape(segment string) string { return url.PathEscape(segment) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// userName is who runs this program; empty when nobody can say.
+// userName returns the name of the user who runs this program, or an empty string.
 func userName() string {
 	me, err := user.Current()
 	if err != nil {
@@ -171,15 +171,15 @@ func userName() string {
 	return me.Username
 }
 
-// person is who does something, and why.
+// person holds the flags that say who does something, and why.
 type person struct{ by, reason string }
 
 func (p *person) add(c *cobra.Command, why string) {
 	c.Flags().StringVar(&p.reason, "reason", "", why)
-	c.Flags().StringVar(&p.by, "by", "", "who does it; your user name when left out")
+	c.Flags().StringVar(&p.by, "by", "", "who does it (default: your user name)")
 }
 
-// body is the beginning of a request.
+// body returns a request's body with the person and the reason. It fails if either is missing.
 func (p *person) body() (row, error) {
 	by := p.by
 	if by == "" {

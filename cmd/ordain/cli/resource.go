@@ -33,11 +33,12 @@ func newResource() *cobra.Command {
 			return r.show(c, rows, "resource_id", "status", "retry_at")
 		},
 	)
-	list.Flags().BoolVar(&parked, "parked", false, "only those that are left alone until somebody frees them")
+	list.Flags().BoolVar(&parked, "parked", false,
+		"only parked ones: they failed too often and are not retried until somebody frees them")
 	list.Flags().StringVar(&status, "status", "", "only in this state, such as failed")
-	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name holds this")
+	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name contains this")
 	var full bool
-	deploy := command("deploy ENVIRONMENT", "Try again what is not as intended",
+	deploy := command("deploy ENVIRONMENT", "Deploy the resources that are not as intended",
 		func(c *cobra.Command, args []string) error {
 			method := "push_incremental_deploy"
 			if full {
@@ -70,7 +71,8 @@ func newResource() *cobra.Command {
 		command("logs ENVIRONMENT ID", "Show the log of one resource, newest first",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
-				if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1])+"/logs?limit=100", nil, &rows); err != nil {
+				if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1])+"/logs?limit=100", nil,
+					&rows); err != nil {
 					return err
 				}
 				return r.show(c, rows, "timestamp", "level", "action", "msg")
@@ -108,11 +110,11 @@ func newWhy(r *remote) *cobra.Command {
 func newUnpark(r *remote) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "unpark ENVIRONMENT [ID...]", Short: "Free resources that are left alone, and try them again",
+		Use: "unpark ENVIRONMENT [ID...]", Short: "Free parked resources and deploy them again",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 1) {
-				return usageError{fmt.Errorf("name the resources to free, or say --all")}
+				return usageError{fmt.Errorf("name the resources to free, or use --all")}
 			}
 			body := row{}
 			if !all {
@@ -143,7 +145,7 @@ func newDrift() *cobra.Command {
 	r := &remote{}
 	var open bool
 	var resource string
-	list := command("list ENVIRONMENT", "List what was found to be other than the intent, newest first",
+	list := command("list ENVIRONMENT", "List the attributes that were found changed, newest first",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/drift?limit=1000"
 			if open {
@@ -164,9 +166,9 @@ func newDrift() *cobra.Command {
 			return r.show(c, rows, "since", "ending", "resource_id", "attribute", "desired", "found", "ended")
 		},
 	)
-	list.Flags().BoolVar(&open, "open", false, "only what still is otherwise")
-	list.Flags().StringVar(&resource, "resource", "", "only of resources whose id holds this")
-	return r.group("drift", "What was changed by others than the model", list)
+	list.Flags().BoolVar(&open, "open", false, "only what still differs from the intent")
+	list.Flags().StringVar(&resource, "resource", "", "only of resources whose id contains this")
+	return r.group("drift", "Drift: changes that the model did not make", list)
 }
 
 // newFact makes `ordain fact`.
@@ -194,8 +196,8 @@ func newFact() *cobra.Command {
 			return nil
 		},
 	}
-	refresh.Flags().BoolVar(&all, "all", false, "all that have facts which expire, or whose facts the model waits for")
-	return r.group("fact", "What resources told",
+	refresh.Flags().BoolVar(&all, "all", false, "all resources with facts that expire, or that the model waits for")
+	return r.group("fact", "Facts that resources reported",
 		command("list ENVIRONMENT", "List facts", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/facts?limit=1000", nil, &rows); err != nil {
@@ -211,7 +213,7 @@ func newFact() *cobra.Command {
 func newDiscovered() *cobra.Command {
 	r := &remote{}
 	var unmanaged bool
-	list := command("list ENVIRONMENT", "List what discovery resources found outside",
+	list := command("list ENVIRONMENT", "List what discovery resources found",
 		func(c *cobra.Command, args []string) error {
 			path := "/api/v2/discovered?limit=1000"
 			if unmanaged {
@@ -230,9 +232,9 @@ func newDiscovered() *cobra.Command {
 	list.Flags().BoolVar(&unmanaged, "unmanaged", false, "only what no resource manages")
 	return r.group(
 		"discovered",
-		"What was found that the model need not make",
+		"Resources that exist without the model",
 		list,
-		command("forget ENVIRONMENT ID", "Forget one; it comes back when it is found again",
+		command("forget ENVIRONMENT ID", "Forget a discovered resource until it is found again",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], remove, "/api/v2/discovered/"+escape(args[1]), nil, nil)
 			},

@@ -1,7 +1,10 @@
-// Package cli is the command line: it reads arguments, calls the part that
-// does the work, and prints what came of it for a person (or, with -o json,
-// for a program). Exit status: 0 done, 1 it failed and says why, 2 the command
-// was not understood.
+// Package cli is the command line. A command reads its arguments, calls the part
+// that does the work, and prints the result for people or, with -o json, for
+// programs. There is a file for each command, such as pull.go for `ordain pull`;
+// small related commands share one.
+//
+// Exit status: 0 the command succeeded, 1 it failed and printed why, 2 the command
+// line was not understood, 3 a dry run is incomplete.
 package cli
 
 import (
@@ -23,11 +26,11 @@ import (
 // Version is the version of this program.
 const Version = "0.1.0"
 
-// errSaid ends a command whose error has been printed already.
-var errSaid = errors.New("said")
+// errPrinted ends a command whose error has been printed already.
+var errPrinted = errors.New("the error has been printed")
 
-// Main runs a command and returns its exit status. A command whose output
-// could not be written, to a full disk say, has failed.
+// Main runs a command and returns its exit status. A command whose output cannot
+// be written, for example to a full disk, fails.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := &output{Writer: stdout}
 	status := execute(args, stdin, out, stderr)
@@ -42,8 +45,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
-	root := newRoot(args...)
+	context.AfterFunc(ctx, stop) // a second signal kills a command that ignores the first
+	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -52,7 +55,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errSaid):
+	case errors.Is(err, errPrinted):
 		return 1
 	}
 	var usage usageError
@@ -77,7 +80,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// wantsJSON looks for `-o json` on a command line that was not understood.
+// wantsJSON reports whether a command line that was not understood has `-o json`.
 func wantsJSON(args []string) bool {
 	for i, arg := range args {
 		switch arg {
@@ -94,7 +97,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// notUnderstood is the report of a command that was not understood.
+// notUnderstood returns the report for a command line that was not understood.
 func notUnderstood(err error) diag.Report {
 	return diag.NewReport([]diag.Diagnostic{{
 		Severity: diag.Error, Kind: "ordain.UsageError", Code: diag.Code("UsageError"),
@@ -102,10 +105,10 @@ func notUnderstood(err error) diag.Report {
 	}}, nil, nil)
 }
 
-// reports marks commands that tell programs of their errors in a report.
+// reports marks the commands that, with -o json, print their errors as a report.
 const reports = "reports"
 
-// failed is the report of a command that could not do its work.
+// failed returns the report for a command that failed.
 func failed(err error) diag.Report {
 	d := diag.Diagnostic{Severity: diag.Error, Kind: "ordain.Error", Code: diag.Code("Error"), Message: err.Error()}
 	var unknown unknownError
@@ -115,18 +118,14 @@ func failed(err error) diag.Report {
 	return diag.NewReport([]diag.Diagnostic{d}, nil, nil)
 }
 
-// unknownError says that there is nothing of a name.
+// unknownError means that nothing has the name that was asked for.
 type unknownError struct{ error }
 
-// usageError says that the command line was not understood.
+// usageError means that the command line was not understood.
 type usageError struct{ error }
 
-// quick are commands that may be over in some milliseconds, of which all other
-// commands with their flags would take one.
-var quick = map[string]func() *cobra.Command{"check": newCheck, "compile": newCompile, "format": newFormat}
-
-// newRoot makes the commands that a command line may ask for.
-func newRoot(args ...string) *cobra.Command {
+// newRoot makes the root command with all commands below it.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ordain",
 		Short:         "Keeps infrastructure equal to the intent committed in Git",
@@ -136,10 +135,6 @@ func newRoot(args ...string) *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	if len(args) > 0 && quick[args[0]] != nil {
-		root.AddCommand(quick[args[0]]())
-		return root
-	}
 	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
@@ -147,7 +142,7 @@ func newRoot(args ...string) *cobra.Command {
 	return root
 }
 
-// serverFlags are the options of commands that run a server.
+// serverFlags holds the flags of commands that run a server.
 type serverFlags struct {
 	file     string
 	stateDir string
@@ -165,16 +160,14 @@ func (f *serverFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for all logs")
 	flags.StringVar(&f.address, "bind-address", "", "loopback address to listen on")
 	flags.IntVar(&f.port, "port", -1, "TCP port; 0 for any free one")
-	flags.StringVar(&f.database, "database", "", "URL of a PostgreSQL of yours; without it, a private one is run")
+	flags.StringVar(&f.database, "database", "",
+		"URL of your own PostgreSQL; without it, the server runs a private one")
 	flags.StringVar(&f.python, "python", "", "Python interpreter for compilers and executors")
 }
 
-// load reads the configuration with the flags on top; more holds further overrides.
-func (f *serverFlags) load(more map[string]string) (config.Config, error) {
+// load reads the configuration; the flags override it.
+func (f *serverFlags) load() (config.Config, error) {
 	overrides := map[string]string{}
-	for name, value := range more {
-		overrides[name] = value
-	}
 	set := func(name, value string) {
 		if value != "" {
 			overrides[name] = value

@@ -13,24 +13,6 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// A command that is made alone is the one among all, by its name.
-func TestCommandsThatAreMadeAlone(t *testing.T) {
-	for name := range quick {
-		alone, _, err := newRoot(name).Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		among, _, err := newRoot().Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if alone.Name() != name || alone.Short != among.Short ||
-			alone.Flags().FlagUsages() != among.Flags().FlagUsages() {
-			t.Errorf("ordain %s is %q alone and %q among all", name, alone.Short, among.Short)
-		}
-	}
-}
-
 // A command line that is not understood ends with status 2: in words for
 // people, with a report for programs that asked for one.
 func TestCommandsThatAreNotUnderstood(t *testing.T) {
@@ -44,6 +26,10 @@ func TestCommandsThatAreNotUnderstood(t *testing.T) {
 		{[]string{"compile", "-o", "yaml"}, false},
 		{[]string{"compile", "--resources-json", "resources.json"}, false},
 		{[]string{"complie", "--", "-o", "json"}, false},
+		{[]string{"environment", "halt"}, false},
+		{[]string{"up", "--no-such-flag"}, false},
+		{[]string{"project", "list", "--server", "nowhere"}, false},
+		{[]string{"compile", "--compiler-option", "x"}, false},
 	} {
 		var stdout, stderr bytes.Buffer
 		if status := Main(c.args, nil, &stdout, &stderr); status != 2 {
@@ -70,10 +56,12 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for path, text := range map[string]string{
 		"good/project.yml": "name: p\n", "good/main.cf": "x = 1\n", "good/broken.cf": "x = = 1\n", "file": "",
-		"unreadable/project.yml": "name: [\n", "binary/project.yml": "\x00\xff", "folder/project.yml/x": "", "nomain/project.yml": "name: p\n",
+		"unreadable/project.yml": "name: [\n", "binary/project.yml": "\x00\xff", "folder/project.yml/x": "",
+		"nomain/project.yml": "name: p\n",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +84,8 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 		"format --diff good/broken.cf file": "E0001",
 	}
 	for project, code := range map[string]string{
-		"nowhere": "E0407", "file": "E0407", "file/below": "E0407", "unreadable": "E0406", "binary": "E0409", "folder": "E0403", "nomain": "E0408",
+		"nowhere": "E0407", "file": "E0407", "file/below": "E0407", "unreadable": "E0406", "binary": "E0409",
+		"folder": "E0403", "nomain": "E0408",
 	} {
 		for _, command := range []string{"compile", "check --no-plugins", "model explain x"} {
 			cases[command+" --no-std --project "+project] = code

@@ -19,7 +19,7 @@ func newUp() *cobra.Command {
 		Short: "Run the server with everything it needs on this machine",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			options, err := flags.load(nil)
+			options, err := flags.load()
 			if err != nil {
 				return err
 			}
@@ -52,8 +52,11 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole flow on a sample repository",
-		Long: "Starts a server in a temporary directory, makes a repository with a sample project, and shows a push becoming a\n" +
-			"deployment, a second one that deploys only what changed, damage that is repaired, and a broken model that changes nothing.",
+		Long: "Starts a server in a temporary directory, makes a repository with a sample project, and shows a " +
+			"push becoming a\n" +
+			"deployment, a second one that deploys only what changed, damage that is repaired, and a broken " +
+			"model that\n" +
+			"changes nothing.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c, &flags, exit) },
 	}
@@ -80,7 +83,7 @@ func runDemo(c *cobra.Command, flags *serverFlags, exit bool) error {
 	} else if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err
 	}
-	options, err := flags.load(nil)
+	options, err := flags.load()
 	if err != nil {
 		return err
 	}

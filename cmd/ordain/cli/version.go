@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os/user"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ func newVersions() *cobra.Command {
 	r := &remote{}
 	versions := r.group(
 		"version",
-		"Print the version of this program; list, release, confirm and compare versions of intent",
+		"Print the version of this program; list, release, confirm and compare versions of the intent",
 		command("list ENVIRONMENT", "List versions", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/desiredstate?limit=50", nil, &rows); err != nil {
@@ -35,7 +34,8 @@ func newVersions() *cobra.Command {
 		),
 		command("diff ENVIRONMENT FROM TO", "Compare two versions", func(c *cobra.Command, args []string) error {
 			var rows []row
-			if err := r.in(c, args[0], get, "/api/v2/desiredstate/diff/"+escape(args[1])+"/"+escape(args[2]), nil, &rows); err != nil {
+			if err := r.in(c, args[0], get, "/api/v2/desiredstate/diff/"+escape(args[1])+"/"+escape(args[2]), nil,
+				&rows); err != nil {
 				return err
 			}
 			return r.show(c, rows, "resource_id", "status", "attributes")
@@ -53,7 +53,9 @@ func newVersionShow(r *remote) *cobra.Command {
 	return command("show ENVIRONMENT VERSION", "Show one version and, when it is held, what it would take away",
 		func(c *cobra.Command, args []string) error {
 			var rows []row
-			if err := r.in(c, args[0], get, "/api/v2/desiredstate?limit=1&filter.version=ge:"+escape(args[1])+"&filter.version=le:"+escape(args[1]), nil, &rows); err != nil {
+			number := escape(args[1])
+			only := "/api/v2/desiredstate?limit=1&filter.version=ge:" + number + "&filter.version=le:" + number
+			if err := r.in(c, args[0], get, only, nil, &rows); err != nil {
 				return err
 			}
 			if len(rows) == 0 {
@@ -62,7 +64,7 @@ func newVersionShow(r *remote) *cobra.Command {
 			one := rows[0]
 			if one["hold"] != nil {
 				var hold row
-				if err := r.in(c, args[0], get, "/api/v2/desiredstate/"+escape(args[1])+"/hold", nil, &hold); err != nil {
+				if err := r.in(c, args[0], get, "/api/v2/desiredstate/"+number+"/hold", nil, &hold); err != nil {
 					return err
 				}
 				one["hold"] = hold
@@ -81,7 +83,7 @@ func newVersionShow(r *remote) *cobra.Command {
 	)
 }
 
-// showHold prints why a version is held, and what goes.
+// showHold prints why a version is held, and what it would take away.
 func (r *remote) showHold(c *cobra.Command, hold row) error {
 	out := c.OutOrStdout()
 	if confirmed, ok := hold["confirmed"].(row); ok {
@@ -117,23 +119,17 @@ func (r *remote) showHold(c *cobra.Command, hold row) error {
 
 // newVersionConfirm makes `ordain version confirm`.
 func newVersionConfirm(r *remote) *cobra.Command {
-	var by, reason string
-	c := command(
-		"confirm ENVIRONMENT VERSION",
-		"Release a version that is held; what it takes away is shown by `ordain version show`",
+	var who person
+	c := command("confirm ENVIRONMENT VERSION",
+		"Release a version that is held; `ordain version show` lists what it takes away",
 		func(c *cobra.Command, args []string) error {
-			if reason == "" {
-				return usageError{errors.New("say why with --reason; it is kept with the version")}
-			}
-			if by == "" {
-				me, err := user.Current()
-				if err != nil {
-					return usageError{errors.New("say who you are with --by")}
-				}
-				by = me.Username
+			body, err := who.body()
+			if err != nil {
+				return err
 			}
 			var done row
-			if err := r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/confirm", row{"by": by, "reason": reason}, &done); err != nil {
+			if err := r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/confirm", body,
+				&done); err != nil {
 				return err
 			}
 			if r.format == "json" {
@@ -143,8 +139,7 @@ func newVersionConfirm(r *remote) *cobra.Command {
 			return nil
 		},
 	)
-	c.Flags().StringVar(&reason, "reason", "", "why it is right that so much goes; kept with the version")
-	c.Flags().StringVar(&by, "by", "", "who confirms; your user name when left out")
+	who.add(c, "why so much may be taken away; kept with the version")
 	return c
 }
 
@@ -156,8 +151,10 @@ func newRollback() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback ENVIRONMENT [VERSION]",
 		Short: "Deploy an earlier version again, and block the commit that is deployed now",
-		Long: "Deploy the content of an earlier version again, as a new version; without VERSION, of the last one before that was deployed.\n" +
-			"The commit that was deployed is blocked: nothing deploys it again until `ordain git unblock`. A newer commit is deployed as usual.",
+		Long: "Deploy the content of an earlier version again, as a new version; without VERSION, that of the " +
+			"version that\n" +
+			"was deployed before. The commit that was deployed is blocked: nothing deploys it again until\n" +
+			"`ordain git unblock`. A newer commit is deployed as usual.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return usageError{errors.New("usage: ordain rollback ENVIRONMENT [VERSION]")}
@@ -172,7 +169,7 @@ func newRollback() *cobra.Command {
 			if len(args) > 1 {
 				n, err := strconv.Atoi(args[1])
 				if err != nil || n < 1 {
-					return usageError{fmt.Errorf("%s is no version", printable(args[1]))}
+					return usageError{fmt.Errorf("%s is not a version number", printable(args[1]))}
 				}
 				body["version"] = n
 			}
@@ -188,7 +185,7 @@ func newRollback() *cobra.Command {
 		},
 	}
 	who.add(c, "what is wrong with what is deployed; kept")
-	c.Flags().BoolVar(&revert, "revert", false, "also open a pull request at the forge that takes the commit back")
+	c.Flags().BoolVar(&revert, "revert", false, "also open a pull request at the forge that reverts the commit")
 	r.add(c)
 	return c
 }

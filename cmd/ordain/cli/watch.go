@@ -75,7 +75,7 @@ func (w *watcher) recompile(ctx context.Context, reason string) {
 	if out.Document.Success {
 		w.warm.Learn(w.options.Project, out.Recipe, os.Environ())
 	}
-	if err != nil && !errors.Is(err, errSaid) {
+	if err != nil && !errors.Is(err, errPrinted) {
 		fmt.Fprintln(w.out, "ordain: "+err.Error())
 	}
 	if ctx.Err() != nil {

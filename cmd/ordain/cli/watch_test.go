@@ -161,7 +161,8 @@ def say(n: "int") -> None:
 	s.wait(t, "compiled in ")
 	warm := false
 	for n := 1; n < 100 && !warm; n++ { // how soon depends on the machine
-		if err := os.WriteFile(filepath.Join(dir, "main.cf"), fmt.Appendf(nil, "import m\nm::say(%d)\n", n), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "main.cf"), fmt.Appendf(nil, "import m\nm::say(%d)\n", n),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		s.wait(t, fmt.Sprintf(" %d\n", n))

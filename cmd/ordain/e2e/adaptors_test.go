@@ -127,24 +127,26 @@ func TestPublishedAdaptors(t *testing.T) {
 	python := newPython(t)
 	w := ownWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, patience })
 	service := newCounter(t)
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	if err := os.Chmod(p.site, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	model := func(text string, purged bool) map[string]string {
 		return map[string]string{
-			"main.cf": strings.NewReplacer("SITE", p.site, "TEXT", text, "URL", service.URL, "PURGED", fmt.Sprint(purged)).
+			"main.cf": strings.NewReplacer("SITE", p.site, "TEXT", text, "URL", service.URL, "PURGED",
+				fmt.Sprint(purged)).
 				Replace(adaptorsModel),
 		}
 	}
-	p.push("a site", merge(siteModule, model("welcome", false), map[string]string{
+	p.push("a site", mergeFiles(siteModule, model("welcome", false), map[string]string{
 		"git_ops/active/greetings/hello@v1.yaml": "place: " + p.site + "/hello\ntext: hello from a slice\n",
 	}))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	whole := func(text string) map[string]string {
 		return map[string]string{
-			"conf": "drwxr-x---", "conf/motd": "-rw-r----- " + text, "link": "-> " + p.site + "/conf/motd", "old": "-rw------- fs: " + text,
+			"conf": "drwxr-x---", "conf/motd": "-rw-r----- " + text, "link": "-> " + p.site + "/conf/motd",
+			"old": "-rw------- fs: " + text,
 			"ran": "-rw-r--r-- once\n", "hello": "-rw------- hello from a slice",
 		}
 	}
@@ -173,7 +175,8 @@ func TestPublishedAdaptors(t *testing.T) {
 	damage := func() {
 		t.Helper()
 		for _, err := range []error{
-			os.WriteFile(filepath.Join(p.site, "conf/motd"), []byte("graffiti"), 0o640), os.Chmod(filepath.Join(p.site, "old"), 0o644),
+			os.WriteFile(filepath.Join(p.site, "conf/motd"), []byte("graffiti"),
+				0o640), os.Chmod(filepath.Join(p.site, "old"), 0o644),
 			os.Remove(filepath.Join(p.site, "link")), os.Remove(filepath.Join(p.site, "hello")),
 		} {
 			if err != nil {
@@ -184,7 +187,8 @@ func TestPublishedAdaptors(t *testing.T) {
 	damage()
 	diffs := p.dryRun()
 	for name, want := range map[string]string{
-		"/conf/motd": "content: graffiti -> welcome", "/old": "permissions: 644 -> 600", "/link": "purged: true -> false", "/hello": "purged: true -> false",
+		"/conf/motd": "content: graffiti -> welcome", "/old": "permissions: 644 -> 600",
+		"/link": "purged: true -> false", "/hello": "purged: true -> false",
 	} {
 		if got := diffs[name]; got != want {
 			t.Errorf("the dry run says of %s %q, want %q", name, got, want)
@@ -220,7 +224,9 @@ func TestPublishedAdaptors(t *testing.T) {
 	p.compiledWell()
 	p.allDeployed()
 	p.onDisk(map[string]string{"ran": "-rw-r--r-- once\n"}) // what a command did, nobody undoes
-	for kind, part := range map[string]string{"files::Symlink": "/link", "fs::File": "/old", "files::TextFile": "/hello"} {
+	for kind, part := range map[string]string{
+		"files::Symlink": "/link", "fs::File": "/old", "files::TextFile": "/hello",
+	} {
 		if purged := p.action(kind, part); purged.Change != intent.Purged {
 			t.Errorf("%s was %s: %s", part, purged.Change, logText(purged))
 		}
@@ -360,7 +366,8 @@ func (p *place) logsOnDisk(a intent.Action) {
 			p.t.Errorf("line %d is %q, the record says %s %s", i, lines[i], m.Level, m.Message)
 		}
 	}
-	if out, err := exec.Command("grep", "-c", "executor", p.server.Layout().AgentLog(p.env)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("grep", "-c", "executor",
+		p.server.Layout().AgentLog(p.env)).CombinedOutput(); err != nil {
 		p.t.Errorf("the agent log says nothing of executors: %s %v", out, err)
 	}
 }

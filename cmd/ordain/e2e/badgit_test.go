@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -20,39 +17,17 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// deployed is a place where one note runs already, so that a failure has
-// something that it must not touch.
-func deployed(t *testing.T, w *world) *place {
-	t.Helper()
-	p := w.unbound(t)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
-	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	p.compiledWell()
-	p.settled()
-	return p
-}
-
-// recompile asks for a compile as a person does.
-func (p *place) recompile() {
-	p.t.Helper()
-	_, _, err := p.control.RequestCompile(p.t.Context(), p.env,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api", Message: "a test"}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // The repository is moved away while a note runs: the fetch says that it is
 // gone and where it was looked for, and the note stays. When the repository is
 // back, all goes on.
 func TestRepositoryGone(t *testing.T) {
 	t.Parallel()
-	p := deployed(t, sharedWorld(t))
+	p := newDeployedPlace(t, sharedWorld(t))
 	if err := os.Rename(p.bare, p.bare+".away"); err != nil {
 		t.Fatal(err)
 	}
 	p.recompile()
-	mentions(t, p.failed(intent.StageFetch), "repo.git", "no")
+	mentions(t, p.failsIn(intent.StageFetch), "repo.git", "no")
 	if err := os.Rename(p.bare+".away", p.bare); err != nil {
 		t.Fatal(err)
 	}
@@ -60,40 +35,14 @@ func TestRepositoryGone(t *testing.T) {
 	p.compiledWell()
 }
 
-// A repository that never was.
-func TestRepositoryThatNeverWas(t *testing.T) {
-	t.Parallel()
-	p := sharedWorld(t).unbound(t)
-	p.bind(intent.Source{URL: "file://" + p.bare + ".none", Branch: "main"}, nil)
-	p.recompile()
-	mentions(t, p.failed(intent.StageClone), "repo.git.none")
-}
-
-// The branch that the environment follows is not there: the message names it
-// and the branches that are.
-func TestBranchMissing(t *testing.T) {
-	t.Parallel()
-	p := deployed(t, sharedWorld(t))
-	e, err := p.store.Environment(t.Context(), p.env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Source.Branch = "release"
-	if _, err := p.control.UpdateEnvironment(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-	p.recompile()
-	mentions(t, p.failed(intent.StageFetch), "release", "main")
-}
-
 // An empty repository: nothing to compile yet, said so; the first push helps.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
+	p := sharedWorld(t).newPlace(t)
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.recompile()
-	mentions(t, p.failed(intent.StageClone), "empty")
-	p.push("the first commit", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	mentions(t, p.failsIn(intent.StageClone), "empty")
+	p.push("the first commit", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.compiledWell()
 	p.settled()
 	if p.note("a") != "one" {
@@ -105,13 +54,14 @@ func TestEmptyRepository(t *testing.T) {
 // moves, until a person accepts it.
 func TestForcePush(t *testing.T) {
 	t.Parallel()
-	p := deployed(t, sharedWorld(t))
+	p := newDeployedPlace(t, sharedWorld(t))
 	p.git("checkout", "-q", "--orphan", "again")
 	p.commit("another history", p.model([3]string{"a", "rewritten", "calm"}))
 	p.git("push", "-q", "--force", "origin", "again:main")
-	mentions(t, p.failed(intent.StageVerify), "does not descend from", "ordain git accept")
+	mentions(t, p.failsIn(intent.StageVerify), "does not descend from", "ordain git accept")
 	commit := strings.TrimSpace(p.git("rev-parse", "again"))
-	if _, err := p.control.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), p.env, commit); err != nil {
+	if _, err := p.control.AcceptCommit(control.As(t.Context(), "ida", "a secret had to go"), p.env,
+		commit); err != nil {
 		t.Fatal(err)
 	}
 	p.compiledWell()
@@ -128,9 +78,9 @@ func TestCredentialsOverHTTP(t *testing.T) {
 	t.Parallel()
 	const user, password = "deploy", "s3cret-Pass/word"
 	w := sharedWorld(t)
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	url := gitOverHTTP(t, filepath.Dir(p.bare), user, password) + "/repo.git"
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.bind(intent.Source{URL: url, Branch: "main"},
 		map[string]string{source.SecretGitUser: user, source.SecretGitPassword: password})
 	p.compiledWell()
@@ -142,7 +92,7 @@ func TestCredentialsOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.recompile()
-	said := p.failed(intent.StageFetch)
+	said := p.failsIn(intent.StageFetch)
 	mentions(t, said, "credentials")
 	if strings.Contains(p.story(), password) {
 		t.Error("the password is in a report:\n" + p.story())
@@ -181,42 +131,30 @@ func gitOverHTTP(t *testing.T, dir, user, password string) string {
 	return s.URL
 }
 
-// A host that refuses connections is told apart from a repository that is gone.
-func TestHostDown(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := fmt.Sprintf("http://%s/repo.git", l.Addr())
-	_ = l.Close()
-	p := sharedWorld(t).unbound(t)
-	p.bind(intent.Source{URL: url, Branch: "main"}, nil)
-	p.recompile()
-	mentions(t, p.failed(intent.StageClone), "refuses connections")
-}
-
 // Only what an allowed signer signed is deployed, and the version says who did.
 func TestOnlySignedCommits(t *testing.T) {
 	t.Parallel()
 	tool.Need(t, "ssh-keygen")
-	p := deployed(t, sharedWorld(t))
+	p := newDeployedPlace(t, sharedWorld(t))
 	key := filepath.Join(t.TempDir(), "key")
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key).CombinedOutput(); err != nil {
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f",
+		key).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	public, err := os.ReadFile(key + ".pub")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]any{"git_verify": "all", "git_allowed_signers": "ada@example.com " + string(public)} {
+	for name, value := range map[string]any{
+		"git_verify": "all", "git_allowed_signers": "ada@example.com " + string(public),
+	} {
 		if err := p.control.SetSetting(t.Context(), p.env, name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
 	base := strings.TrimSpace(p.git("rev-parse", "HEAD"))
 	p.push("unsigned", p.model([3]string{"a", "slipped in", "calm"}))
-	mentions(t, p.failed(intent.StageVerify), "not signed", "git_allowed_signers")
+	mentions(t, p.failsIn(intent.StageVerify), "not signed", "git_allowed_signers")
 	if p.note("a") == "slipped in" {
 		t.Error("an unsigned commit was deployed")
 	}
@@ -242,7 +180,7 @@ func TestOnlySignedCommits(t *testing.T) {
 // as any push is.
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	p := deployed(t, sharedWorld(t))
+	p := newDeployedPlace(t, sharedWorld(t))
 	e, err := p.store.Environment(t.Context(), p.env)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +204,7 @@ func TestRollback(t *testing.T) {
 	mentions(t, p.must(t, "git", "status", e.Name), "blocked", bad, "the note is wrong", "git unblock")
 	mentions(t, p.must(t, "git", "blocks", e.Name), bad, "ida")
 	p.recompile()
-	mentions(t, p.failed(intent.StageVerify), "is blocked", "the note is wrong")
+	mentions(t, p.failsIn(intent.StageVerify), "is blocked", "the note is wrong")
 	p.push("fix", p.model([3]string{"a", "fixed", "calm"}))
 	p.compiledWell()
 	p.settled()
@@ -282,7 +220,7 @@ func TestRollback(t *testing.T) {
 // told, and the note that runs stays as it is; the next good push is deployed.
 func TestCommitsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	p := deployed(t, sharedWorld(t))
+	p := newDeployedPlace(t, sharedWorld(t))
 	if err := p.control.SetSetting(t.Context(), p.env, "git_max_file", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +239,10 @@ func TestCommitsThatAreRefused(t *testing.T) {
 		do    func()
 		words []string
 	}{
-		"project.yml is a link to outside":  {link("project.yml", "../../../etc/passwd"), []string{`"project.yml" leads to`, "outside of the repository"}},
-		"the modules are a link to outside": {link("libs", "/usr/lib"), []string{`"libs" leads to`, "outside of the repository"}},
+		"project.yml is a link to outside": {link("project.yml", "../../../etc/passwd"),
+			[]string{`"project.yml" leads to`, "outside of the repository"}},
+		"the modules are a link to outside": {link("libs", "/usr/lib"),
+			[]string{`"libs" leads to`, "outside of the repository"}},
 		"a huge file": {func() {
 			if err := os.WriteFile(filepath.Join(p.work, "huge"), make([]byte, 1<<20+1), 0o644); err != nil {
 				t.Fatal(err)
@@ -313,7 +253,7 @@ func TestCommitsThatAreRefused(t *testing.T) {
 			p.t = t
 			tt.do()
 			p.push(name, nil)
-			mentions(t, p.failed(intent.StageCheckout), tt.words...)
+			mentions(t, p.failsIn(intent.StageCheckout), tt.words...)
 			p.git("revert", "--no-edit", "HEAD")
 			p.git("push", "-q", "origin", "main")
 			p.compiledWell()
@@ -326,10 +266,10 @@ func TestCommitsThatAreRefused(t *testing.T) {
 	p.git("push", "-q", "origin", "main:other")
 	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/main")
 	p.recompile()
-	mentions(t, p.failed(intent.StageFetch), `"main"`, "other")
+	mentions(t, p.failsIn(intent.StageFetch), `"main"`, "other")
 	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/other")
 	p.recompile()
-	mentions(t, p.failed(intent.StageFetch), "empty")
+	mentions(t, p.failsIn(intent.StageFetch), "empty")
 	p.push("it is back", p.model([3]string{"a", "back", "calm"}))
 	p.compiledWell()
 	p.settled()
@@ -344,7 +284,7 @@ func TestCommitsThatAreRefused(t *testing.T) {
 func TestCommitsThatAreNoText(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p := deployed(t, w)
+	p := newDeployedPlace(t, w)
 	model := p.model([3]string{"a", "two", "calm"})
 	for name, text := range map[string]string{"main.cf": model["main.cf"], "caf\xe9": "x", "\x1b[2J": "x"} {
 		if err := os.WriteFile(filepath.Join(p.work, name), []byte(text), 0o644); err != nil {
@@ -369,23 +309,11 @@ func TestCommitsThatAreNoText(t *testing.T) {
 		"version list": w.must(t, "version", "list", e.Name),
 	}
 	for what, path := range map[string]string{
-		"page Git": "/e/" + p.env.String() + "/git", "page of the run": "/e/" + p.env.String() + "/runs/" + done.ID.String(),
-		"API": "/api/v2/compilereport/" + done.ID.String(),
+		"page Git":        "/e/" + p.env.String() + "/git",
+		"page of the run": "/e/" + p.env.String() + "/runs/" + done.ID.String(),
+		"API":             "/api/v2/compilereport/" + done.ID.String(),
 	} {
-		req, err := http.NewRequest(http.MethodGet, w.server.URL()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-Inmanta-tid", p.env.String())
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusOK || res.Body.Close() != nil {
-			t.Fatalf("%s: %s, %v", what, res.Status, err)
-		}
-		seen[what] = string(body)
+		seen[what] = p.fetch(path)
 	}
 	told := 0
 	for what, text := range seen {

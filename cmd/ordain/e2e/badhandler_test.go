@@ -10,12 +10,12 @@ import (
 )
 
 // Handlers misbehave in every way we know, each beside a calm note of the same
-// agent: the bad one is marked with what happened, in its own log; the calm one
-// is deployed all the same, by a worker that was started again where the old
-// one died; and when the note calms down, it is deployed.
+// agent. The bad note ends in the right state, and its log says what happened. The
+// calm one is deployed all the same, by a new worker if the old one died. When the
+// bad note calms down, it is deployed too.
 func TestHandlersThatMisbehave(t *testing.T) {
 	t.Parallel()
-	w := sharedWorld(t)
+	p := newDeployedPlace(t, sharedWorld(t))
 	for _, c := range []struct {
 		mood   string
 		status intent.Status
@@ -28,11 +28,9 @@ func TestHandlersThatMisbehave(t *testing.T) {
 		{"babble", intent.StatusDeployed, []string{"xxxxxxxx"}},
 	} {
 		t.Run(c.mood, func(t *testing.T) {
-			t.Parallel()
-			p := w.unbound(t)
-			p.push("one bad note",
-				merge(labModule, p.model([3]string{"bad", "one", c.mood}, [3]string{"good", "two", "calm"})))
-			p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+			p.t = t
+			calm := [3]string{"good", "beside " + c.mood, "calm"}
+			p.push("one bad note", p.model([3]string{"bad", c.mood, c.mood}, calm))
 			p.compiledWell()
 			rows := p.settled()
 			if got := rows["bad"].State.Status(); got != c.status {
@@ -42,17 +40,17 @@ func TestHandlersThatMisbehave(t *testing.T) {
 			if size := len(p.logOf("bad")); size > 512<<10 {
 				t.Errorf("the log of the bad note has %d bytes", size)
 			}
-			if rows["good"].State.Status() != intent.StatusDeployed || p.note("good") != "two" {
-				t.Errorf("the calm note is %s and says %q\n%s", rows["good"].State.Status(), p.note("good"),
-					p.logOf("good"))
+			if got := rows["good"].State.Status(); got != intent.StatusDeployed || p.note("good") != calm[1] {
+				t.Errorf("the calm note is %s and says %q\n%s", got, p.note("good"), p.logOf("good"))
 			}
-			p.push("it calms down", p.model([3]string{"bad", "three", "calm"}, [3]string{"good", "two", "calm"}))
+			better := "better than " + c.mood
+			p.push("it calms down", p.model([3]string{"bad", better, "calm"}, calm))
 			p.compiledWell()
-			if rows := p.settled(); rows["bad"].State.Status() != intent.StatusDeployed || p.note("bad") != "three" {
-				t.Errorf("calm again it is %s and says %q\n%s", rows["bad"].State.Status(), p.note("bad"),
-					p.logOf("bad"))
+			if got := p.settled()["bad"].State.Status(); got != intent.StatusDeployed || p.note("bad") != better {
+				t.Errorf("calm again, it is %s and says %q\n%s", got, p.note("bad"), p.logOf("bad"))
 			}
 		})
+		p.t = t
 	}
 }
 
@@ -61,9 +59,9 @@ func TestHandlersThatMisbehave(t *testing.T) {
 func TestHandlerThatHangs(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, func(c *config.Config) { c.HandlerTimeout = 2 * time.Second })
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	p.push("one note hangs",
-		merge(labModule, p.model([3]string{"bad", "one", "hang"}, [3]string{"good", "two", "calm"})))
+		mergeFiles(labModule, p.model([3]string{"bad", "one", "hang"}, [3]string{"good", "two", "calm"})))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	rows := p.settled()

@@ -8,36 +8,64 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Each of these commits is broken in its own way, on top of a note that runs.
-// The report fails in the right stage and says what is wrong and where; the
-// note stays as it was; and mending the commit brings the environment back.
+// Somebody pushes broken commits, each broken in its own way, on top of a note
+// that is deployed. Each report fails in the right stage and says what is wrong
+// and where, the note stays as it was, and a commit that mends the project brings
+// the environment back.
 func TestBrokenCommits(t *testing.T) {
 	t.Parallel()
+	p := newDeployedPlace(t, sharedWorld(t))
 	for _, c := range []struct {
 		name  string
-		files map[string]string
+		file  string
+		text  string
 		stage string
 		words []string
-		at    string // place of the first diagnostic, when there is one
+		at    string // the place of the first diagnostic, if there is one
 	}{
-		{"project.yml missing", map[string]string{"project.yml": ""}, intent.StageInstall, []string{"project.yml"}, ""},
-		{"project.yml malformed", map[string]string{"project.yml": "name: [lab\nmodulepath: libs\n"}, intent.StageInstall, []string{"project.yml"}, ""},
-		{"module that does not exist", map[string]string{"main.cf": "import lab\nimport nowhere\n"}, intent.StageInstall, []string{"module nowhere", "imported at main.cf:2"}, ""},
-		{"requirement that does not resolve", map[string]string{"requirements.txt": "inmanta-module-std<8\nno-such-package-at-all==9.9\n"}, intent.StageInstall, []string{"no-such-package-at-all"}, ""},
-		{"syntax error", map[string]string{"main.cf": "import lab\nx = = 3\n"}, intent.StageCompile, []string{"syntax"}, "main.cf:2:5"},
-		{"plug-in raises", map[string]string{"main.cf": "import lab\nx = lab::shout(\"quiet\")\n"}, intent.StageCompile, []string{"cannot shout quietly"}, "main.cf:2"},
-		{"plug-in file does not import", map[string]string{"libs/lab/plugins/broken.py": "import no_such_python_module\n"}, intent.StageCompile, []string{"no_such_python_module"}, ""},
-		{"value of the wrong type", map[string]string{"main.cf": "import lab\nlab::Note(path=\"/x\", text=3)\n"}, intent.StageCompile, []string{"text"}, "main.cf:2"},
+		{
+			name: "project.yml missing", file: "project.yml",
+			stage: intent.StageInstall, words: []string{"project.yml"},
+		},
+		{
+			name: "project.yml malformed", file: "project.yml", text: "name: [lab\nmodulepath: libs\n",
+			stage: intent.StageInstall, words: []string{"project.yml"},
+		},
+		{
+			name: "module that does not exist", file: "main.cf", text: "import lab\nimport nowhere\n",
+			stage: intent.StageInstall, words: []string{"module nowhere", "imported at main.cf:2"},
+		},
+		{
+			name: "requirement that does not resolve", file: "requirements.txt",
+			text:  "inmanta-module-std<8\nno-such-package-at-all==9.9\n",
+			stage: intent.StageInstall, words: []string{"no-such-package-at-all"},
+		},
+		{
+			name: "syntax error", file: "main.cf", text: "import lab\nx = = 3\n",
+			stage: intent.StageCompile, words: []string{"syntax"}, at: "main.cf:2:5",
+		},
+		{
+			name: "plug-in raises", file: "main.cf", text: "import lab\nx = lab::shout(\"quiet\")\n",
+			stage: intent.StageCompile, words: []string{"cannot shout quietly"}, at: "main.cf:2",
+		},
+		{
+			name: "plug-in file does not import", file: "libs/lab/plugins/broken.py", text: "import " +
+				"no_such_python_module\n",
+			stage: intent.StageCompile, words: []string{"no_such_python_module"},
+		},
+		{
+			name: "value of the wrong type", file: "main.cf", text: "import lab\nlab::Note(path=\"/x\", text=3)\n",
+			stage: intent.StageCompile, words: []string{"text"}, at: "main.cf:2",
+		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := deployed(t, sharedWorld(t))
-			files := c.files
-			if text, gone := files["project.yml"]; gone && text == "" {
-				p.git("rm", "-q", "project.yml")
-				files = nil
+		ok := t.Run(c.name, func(t *testing.T) {
+			p.t = t
+			if c.text == "" {
+				p.git("rm", "-q", c.file)
+				p.push("broken: "+c.name, nil)
+			} else {
+				p.push("broken: "+c.name, map[string]string{c.file: c.text})
 			}
-			p.push("broken: "+c.name, files)
 			before := p.deployedState()
 			compile, stages := p.compiled()
 			last := stages[len(stages)-1]
@@ -64,16 +92,18 @@ func TestBrokenCommits(t *testing.T) {
 			if after := p.deployedState(); after != before {
 				t.Errorf("a failed compile changed what is deployed:\n%s\nbecame\n%s", before, after)
 			}
-			p.push(
-				"mended",
-				merge(labModule, p.model([3]string{"a", "two", "calm"}),
-					map[string]string{"libs/lab/plugins/broken.py": ""}),
-			)
+			mended := "mended after " + c.name
+			p.push(mended, mergeFiles(labModule, p.model([3]string{"a", mended, "calm"}),
+				map[string]string{"libs/lab/plugins/broken.py": ""}))
 			p.compiledWell()
 			p.settled()
-			if p.note("a") != "two" {
-				t.Errorf("after mending a is %q", p.note("a"))
+			if p.note("a") != mended {
+				t.Errorf("after mending, a is %q", p.note("a"))
 			}
 		})
+		p.t = t
+		if !ok {
+			return
+		}
 	}
 }

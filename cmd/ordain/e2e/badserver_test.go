@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -63,7 +62,8 @@ func TestPortInUse(t *testing.T) {
 	}
 	mentions(t, err.Error(), strconv.Itoa(port), "in use", "--port")
 	var out, errs bytes.Buffer
-	if code := cli.Main([]string{"up", "--state-dir", filepath.Join(dir, "state"), "--port", strconv.Itoa(port)}, strings.NewReader(""), &out, &errs); code != 1 {
+	if code := cli.Main([]string{"up", "--state-dir", filepath.Join(dir, "state"), "--port", strconv.Itoa(port)},
+		strings.NewReader(""), &out, &errs); code != 1 {
 		t.Errorf("ordain up ends with %d", code)
 	}
 	mentions(t, errs.String(), "in use", "--port")
@@ -95,19 +95,13 @@ func TestPythonMissing(t *testing.T) {
 func TestPostgresStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, nil)
-	p := deployed(t, w)
+	p := newDeployedPlace(t, w)
 	pid := postmaster(t, w)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	p.push("while the database is away", p.model([3]string{"a", "two", "calm"}))
-	deadline := time.Now().Add(patience)
-	for p.note("a") != "two" {
-		if time.Now().After(deadline) {
-			t.Fatalf("the push was never deployed\n%s", p.story())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	waitFor(t, func() bool { return p.note("a") == "two" }, p.story)
 	if again := postmaster(t, w); again == pid {
 		t.Error("it is the same process as before")
 	}
@@ -156,12 +150,12 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.server.Stop)
-	p := deployed(t, w)
+	p := newDeployedPlace(t, w)
 	ballast := filepath.Join(state, "ballast")
 	fill(t, ballast)
 	p.push(
 		"no space for this",
-		merge(p.model([3]string{"a", "two", "calm"}),
+		mergeFiles(p.model([3]string{"a", "two", "calm"}),
 			map[string]string{"big.bin": strings.Repeat("0123456789abcdef", 1<<16)}),
 	)
 	c, stages := p.compiled()
@@ -212,14 +206,14 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := startChild(t, dir)
-	r := (&world{dir: dir}).unbound(t)
-	r.push("the first", merge(labModule, r.model([3]string{"a", "0", "calm"}, [3]string{"b", "0", "calm"})))
+	r := (&world{dir: dir}).newPlace(t)
+	r.push("the first", mergeFiles(labModule, r.model([3]string{"a", "0", "calm"}, [3]string{"b", "0", "calm"})))
 	env := u.bind(r.bare)
 	u.waitDeployed(env, 2)
 	for round, delay := range []time.Duration{5, 40, 120, 250, 500, 900} {
 		text := fmt.Sprint(round + 1)
 		r.push("round "+text, r.model([3]string{"a", text, "calm"}, [3]string{"b", "0", "calm"}))
-		<-time.After(delay * time.Millisecond)
+		<-time.After(delay * time.Millisecond) // the moments are spread over the push on purpose
 		u.kill()
 		u = startChild(t, dir)
 		waitFor(t, func() bool { return r.note("a") == text },
@@ -231,17 +225,4 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		t.Errorf("killed servers left %v, %v", left, err)
 	}
 	u.kill()
-}
-
-func waitFor(t *testing.T, done func() bool, story func() string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			t.Fatal("waited in vain: ", story())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

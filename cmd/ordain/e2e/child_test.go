@@ -90,7 +90,8 @@ func (c *child) bind(repo string) string {
 		ID string `json:"id"`
 	}
 	ctx := c.t.Context()
-	if err := c.client.Call(ctx, http.MethodPut, "/api/v2/project", "", map[string]any{"name": "p"}, &project); err != nil {
+	if err := c.client.Call(ctx, http.MethodPut, "/api/v2/project", "", map[string]any{"name": "p"},
+		&project); err != nil {
 		c.t.Fatal(err)
 	}
 	body := map[string]any{"project_id": project.ID, "name": "e", "repository": repo, "branch": "main"}

@@ -20,8 +20,8 @@ import (
 func TestCleanUpTable(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, nil)
-	p := w.unbound(t)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p := w.newPlace(t)
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	p.settled()
@@ -69,7 +69,7 @@ func TestCleanUpTable(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p.without(row.path, row.state)
+			p.removeWhile(row.path, row.state)
 			if row.before {
 				p.until(name+" to come back by itself", func() bool { _, err := os.Stat(row.path); return err == nil })
 			}
@@ -94,9 +94,9 @@ func TestCleanUpTable(t *testing.T) {
 	for _, state := range []string{"running", "down"} { // when no commit is looked at
 		ok := t.Run("preview "+state, func(t *testing.T) {
 			p.t = t
-			p.looksAtACommit(env.Preview().Dir())
-			p.without(env.Preview().Dir(), state)
-			p.looksAtACommit(env.Preview().Dir())
+			p.dryRunHead(env.Preview().Dir())
+			p.removeWhile(env.Preview().Dir(), state)
+			p.dryRunHead(env.Preview().Dir())
 			laidOut(t, p)
 		})
 		if !ok {
@@ -117,14 +117,14 @@ func TestCleanUpTable(t *testing.T) {
 		*p.world = *again
 		p.until("the unused preview to go by itself",
 			func() bool { _, err := os.Stat(env.Preview().Dir()); return errors.Is(err, fs.ErrNotExist) })
-		p.looksAtACommit(env.Preview().Dir())
+		p.dryRunHead(env.Preview().Dir())
 	})
 	p.t = t
 	t.Run("cleared and deleted", func(t *testing.T) { p.clearedAndDeleted(t, env.Dir()) })
 }
 
 // looksAtACommit makes a dry run of the newest commit, by the beginning of its hash, and finds its checkout.
-func (p *place) looksAtACommit(dir string) {
+func (p *place) dryRunHead(dir string) {
 	p.t.Helper()
 	run, by := p.dryRunOf(control.DryRunRequest{Commit: p.head()[:8]})
 	if run.Ending != intent.DryRunDone || by["a"].Kind != intent.DiffUnmodified {
@@ -136,7 +136,7 @@ func (p *place) looksAtACommit(dir string) {
 }
 
 // without removes a path in a state, and goes on.
-func (p *place) without(path, state string) {
+func (p *place) removeWhile(path, state string) {
 	p.t.Helper()
 	ctx := p.t.Context()
 	switch state {

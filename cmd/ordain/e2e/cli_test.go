@@ -37,8 +37,8 @@ func (w *world) must(t *testing.T, args ...string) string {
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p := w.unbound(t)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p := w.newPlace(t)
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	mentions(
 		t,
 		w.must(t, "environment", "create", "cli-lab", "--project", "cli", "--repo", "file://"+p.bare, "--branch",
@@ -137,7 +137,7 @@ func TestTheCommandLine(t *testing.T) {
 func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p := deployed(t, w)
+	p := newDeployedPlace(t, w)
 	e, err := w.store.Environment(t.Context(), p.env)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,9 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 		"1",
 		40,
 	) + `","project":{"git_http_url":"file://` + p.bare + `"},"repository":{"git_http_url":"file://` + p.bare + `"}}`
-	for token, want := range map[string]int{secret: http.StatusAccepted, "another": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+	for token, want := range map[string]int{
+		secret: http.StatusAccepted, "another": http.StatusUnauthorized, "": http.StatusUnauthorized,
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL()+"/hooks/gitlab",
 			strings.NewReader(body))
 		if err != nil {
@@ -175,16 +177,5 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 		w.must(t, "environment", "list", "-o", "json")+w.must(t, "settings", "list", e.Name, "-o", "json"),
 		secret) {
 		t.Error("the secret can be read back")
-	}
-}
-
-// What the command line does not understand, it says, and ends with 2.
-func TestCommandsThatAreNotUnderstood(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"deploy-all"}, {"environment", "halt"}, {"up", "--no-such-flag"}, {"project", "list", "--server", "nowhere"}, {"compile", "--compiler-option", "x"}} {
-		var out, errs bytes.Buffer
-		if code := cli.Main(args, strings.NewReader(""), &out, &errs); code != 2 {
-			t.Errorf("ordain %s ends with %d\n%s", strings.Join(args, " "), code, errs.String())
-		}
 	}
 }

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -22,8 +20,8 @@ import (
 func TestWhoDecidedThisValue(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p := w.unbound(t)
-	p.push("notes and shelves", merge(labModule, map[string]string{
+	p := w.newPlace(t)
+	p.push("notes and shelves", mergeFiles(labModule, map[string]string{
 		"main.cf":               "import shelf\n",
 		"libs/shelf/module.yml": "name: shelf\nversion: 1.0.0\nlicense: Apache 2.0\n",
 		"libs/shelf/model/_init.cf": `import std
@@ -67,7 +65,8 @@ end
 	id := "lab::Note[desk,path=" + filepath.Join(p.site, "a") + "]"
 
 	var told provenance.Explanation
-	if err := json.Unmarshal([]byte(w.must(t, "model", "explain", id+".text", "--environment", env, "-o", "json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(w.must(t, "model", "explain", id+".text", "--environment", env, "-o", "json")),
+		&told); err != nil {
 		t.Fatal(err)
 	}
 	if told.Commit != noor || len(told.Attributes) != 1 || string(told.Attributes[0].Value) != `"shelf of guests"` ||
@@ -98,7 +97,7 @@ end
 		"notes and shelves", "in implementation shelf::noted of", "in implementation shelf::furnished of",
 		"made at main.cf:3", noor[:10]+" Noor <noor@example.org>", "a room for guests")
 
-	page := w.page(t, "/e/"+env+"/resource?id="+url.QueryEscape(id))
+	page := p.fetch("/e/" + env + "/resource?id=" + url.QueryEscape(id))
 	row := regexp.MustCompile(`(?s)<tr[^>]*><th scope="row" class="mono">text</th>.*?</tr>`).
 		FindString(strings.ReplaceAll(page, "<wbr>", ""))
 	mentions(t, row, "shelf of guests", "libs/shelf/model/_init.cf:21", eve[:7], "Eve", "shelf::noted",
@@ -106,23 +105,4 @@ end
 	if !strings.Contains(page, "Decided") {
 		t.Error("the page has no column that says who decided")
 	}
-}
-
-// page is a page of the console.
-func (w *world) page(t *testing.T, path string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server.URL()+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	page, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s answers with %s %v", path, answer.Status, err)
-	}
-	return string(page)
 }

@@ -16,14 +16,14 @@ import (
 func TestDriftAndParkedOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p, env := w.unbound(t), t.Name()
+	p, env := w.newPlace(t), t.Name()
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	w.must(t, "settings", "set", env, "max_attempts", "2")
 	code, _, errs := w.ordain(t, "", "settings", "set", env, "drift_policy", "ignore")
 	if code == 0 || !strings.Contains(errs, "heal, report") {
 		t.Errorf("%d %s", code, errs)
 	}
-	p.push("two notes", merge(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "raise"})))
+	p.push("two notes", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "raise"})))
 	p.compiledWell()
 	p.until("the note to be written", func() bool { return p.settled()["a"].State.Status() == intent.StatusDeployed })
 	if err := os.WriteFile(filepath.Join(p.site, "a"), []byte("graffiti"), 0o644); err != nil {

@@ -1,13 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/api/client"
 	"ordain.dev/ordain/internal/intent"
@@ -15,7 +15,7 @@ import (
 )
 
 // factual lets the handler of notes tell how long its note is.
-func factual() map[string]string {
+func labModuleWithFacts() map[string]string {
 	files := map[string]string{}
 	for name, text := range labModule {
 		files[name] = text
@@ -55,10 +55,10 @@ func (p *place) dryRunOf(q control.DryRunRequest) (intent.DryRun, map[string]int
 // apart. Nothing is deployed, and main's next push is not disturbed.
 func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
+	p := sharedWorld(t).newPlace(t)
 	p.push(
 		"main",
-		merge(
+		mergeFiles(
 			labModule,
 			p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "one", "calm"},
 				[3]string{"left", "one", "calm"}),
@@ -102,7 +102,8 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	if after := p.deployedState(); after != before {
 		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
 	}
-	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1, Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(
+	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1,
+		Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(
 		by,
 	) != 1 ||
 		!run.Complete() {
@@ -114,8 +115,8 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 // asked, the model is compiled again with what it told, and the rest is deployed.
 func TestAMissingFactIsAskedFor(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
-	p.push("two notes", merge(factual(), map[string]string{"main.cf": `import lab
+	p := sharedWorld(t).newPlace(t)
+	p.push("two notes", mergeFiles(labModuleWithFacts(), map[string]string{"main.cf": `import lab
 a = lab::Note(path="` + p.site + `/a", text="four")
 lab::Note(path="` + p.site + `/b", text=std::getfact(a, "length"))
 `}))
@@ -144,7 +145,7 @@ func TestADryRunOutlivesAKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := (&world{dir: dir}).unbound(t)
+	p := (&world{dir: dir}).newPlace(t)
 	files := map[string]string{}
 	for name, text := range labModule {
 		files[name] = strings.ReplaceAll(
@@ -166,7 +167,7 @@ func TestADryRunOutlivesAKilledServer(t *testing.T) {
 		}
 		notes = append(notes, [3]string{"n" + strconv.Itoa(i), "one", mood})
 	}
-	p.push("notes", merge(files, p.model(notes...)))
+	p.push("notes", mergeFiles(files, p.model(notes...)))
 	c := startChild(t, dir)
 	env := c.bind("file://" + p.bare)
 	c.waitDeployed(env, len(notes))
@@ -183,21 +184,18 @@ func TestADryRunOutlivesAKilledServer(t *testing.T) {
 			Status string
 		}
 	}
-	look := func(server *client.Client, done func(report) bool) report {
+	wait := func(server *client.Client, done func(report) bool) report {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			var r report
-			if err := server.Call(t.Context(), http.MethodGet, "/api/v2/dryrun-report/"+id, env, nil, &r); err == nil &&
-				done(r) {
-				return r
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("waited in vain: %+v", r)
-			}
-		}
+		var r report
+		waitFor(t, func() bool {
+			r = report{}
+			err := server.Call(t.Context(), http.MethodGet, "/api/v2/dryrun-report/"+id, env, nil, &r)
+			return err == nil && done(r)
+		}, func() string { return fmt.Sprintf("%+v", r) })
+		return r
 	}
 	at := filepath.Join(p.site, "n4")
-	look(c.client, func(r report) bool {
+	wait(c.client, func(r report) bool {
 		_, err := os.Stat(at + ".waits")
 		return err == nil && r.Summary.Todo < len(notes)
 	})
@@ -206,7 +204,7 @@ func TestADryRunOutlivesAKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = startChild(t, dir)
-	r := look(c.client, func(r report) bool { return r.Summary.State == "done" })
+	r := wait(c.client, func(r report) bool { return r.Summary.State == "done" })
 	if r.Summary.Todo != 0 || len(r.Diff) != len(notes) {
 		t.Errorf("%+v", r)
 	}

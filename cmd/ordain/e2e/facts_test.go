@@ -14,8 +14,8 @@ import (
 // value is written too by a compile that begins with a warm worker.
 func TestFactsReachTheModel(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
-	p.push("two notes", merge(labModule, map[string]string{"main.cf": `import lab
+	p := sharedWorld(t).newPlace(t)
+	p.push("two notes", mergeFiles(labModule, map[string]string{"main.cf": `import lab
 a = lab::Note(path="` + p.site + `/a", text="one")
 lab::Note(path="` + p.site + `/b", text=std::getfact(a, "serial"))
 lab::Note(path="` + p.site + `/c", text=std::environment_name())
@@ -30,7 +30,8 @@ lab::Note(path="` + p.site + `/c", text=std::environment_name())
 	set := func(value string) {
 		t.Helper()
 		a := intent.ResourceID{Type: "lab::Note", Agent: "desk", Attribute: "path", Value: filepath.Join(p.site, "a")}
-		if err := p.control.SetParameter(t.Context(), p.env, intent.Parameter{Name: "serial", Value: value, Source: "fact", Resource: a}); err != nil {
+		if err := p.control.SetParameter(t.Context(), p.env,
+			intent.Parameter{Name: "serial", Value: value, Source: "fact", Resource: a}); err != nil {
 			t.Fatal(err)
 		}
 		p.recompile()

@@ -14,7 +14,7 @@ import (
 )
 
 // has waits until something is so at the forge.
-func (p *place) has(h *host, what string, done func() bool) {
+func (p *place) waitForge(h *host, what string, done func() bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
@@ -35,7 +35,7 @@ func (p *place) has(h *host, what string, done func() bool) {
 }
 
 // comment waits until the only comment on a pull request holds all words.
-func (p *place) comment(h *host, number int, words ...string) forgetest.Comment {
+func (p *place) waitComment(h *host, number int, words ...string) forgetest.Comment {
 	p.t.Helper()
 	var last forgetest.Comment
 	defer func() {
@@ -43,7 +43,7 @@ func (p *place) comment(h *host, number int, words ...string) forgetest.Comment 
 			p.t.Logf("the comment on %d:\n%s", number, last.Body)
 		}
 	}()
-	p.has(h, "a comment with "+strings.Join(words, ", "), func() bool {
+	p.waitForge(h, "a comment with "+strings.Join(words, ", "), func() bool {
 		all := h.Comments(number)
 		if len(all) == 0 {
 			return false
@@ -63,10 +63,10 @@ func (p *place) comment(h *host, number int, words ...string) forgetest.Comment 
 }
 
 // told waits until a context says something of a commit, and gives all that it said, in order.
-func (p *place) told(h *host, commit, what, state string) string {
+func (p *place) waitStatus(h *host, commit, what, state string) string {
 	p.t.Helper()
 	name := "ordain/" + strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name()) + "/" + what
-	p.has(h, what+" of "+commit+" "+state, func() bool { return h.Status(commit, name).State == state })
+	p.waitForge(h, what+" of "+commit+" "+state, func() bool { return h.Status(commit, name).State == state })
 	var all []string
 	for _, s := range h.Statuses() {
 		if s.Commit == commit && s.Context == name {
@@ -77,7 +77,7 @@ func (p *place) told(h *host, commit, what, state string) string {
 }
 
 // paused pauses the only agent, or lets it go on.
-func (p *place) paused(paused bool) {
+func (p *place) pauseAgent(paused bool) {
 	p.t.Helper()
 	if err := p.control.PauseAgent(p.t.Context(), p.env, "desk", paused); err != nil {
 		p.t.Fatal(err)
@@ -85,7 +85,7 @@ func (p *place) paused(paused bool) {
 }
 
 // words are the states of commits as the forge has them.
-func (h *host) words() (pending, failure string) {
+func (h *host) stateNames() (pending, failure string) {
 	if h.Kind == "gitlab" {
 		return "running", "failed"
 	}
@@ -103,7 +103,7 @@ func (p *place) previewOf(number int) intent.PullRequest {
 }
 
 // untouched fails unless what is deployed, and the versions that were released, are as before.
-func (p *place) untouched(before string) {
+func (p *place) wantUntouched(before string) {
 	p.t.Helper()
 	if after := p.deployedState() + p.released(); after != before {
 		p.t.Errorf("previews changed\n%s\nto\n%s", before, after)
@@ -141,9 +141,9 @@ func TestFromThePushToTheComment(t *testing.T) {
 				t.Errorf("a push started a compile by %+v", c.Trigger)
 			}
 			p.settled()
-			pending, failure := h.words()
+			pending, failure := h.stateNames()
 			for _, what := range []string{"compile", "deploy"} {
-				if said := p.told(h, base, what, "success"); !strings.HasSuffix(said, "success") {
+				if said := p.waitStatus(h, base, what, "success"); !strings.HasSuffix(said, "success") {
 					t.Errorf("%s: the forge was told %q", what, said)
 				}
 			}
@@ -152,7 +152,7 @@ func TestFromThePushToTheComment(t *testing.T) {
 			head := p.branch("origin", "feature", "main",
 				p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"}))
 			h.opens(7, "ida", hostRepo, "feature")
-			first := p.comment(h, 7, "#### Changed", "- text: one", "+ text: two",
+			first := p.waitComment(h, 7, "#### Changed", "- text: one", "+ text: two",
 				"| 0 | 1 | 0 | 0 | 1 | 0 | 0 |", head[:7])
 			dropped := p.previewOf(7)
 			// The author thinks again; one of the notes lies where nobody answers.
@@ -163,45 +163,45 @@ func TestFromThePushToTheComment(t *testing.T) {
 				p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "three", "calm"},
 					[3]string{"far", "x", "away"}),
 			)
-			second := p.comment(h, 7, "+ text: three", "#### Unknown", "far", "no route to desk",
+			second := p.waitComment(h, 7, "+ text: three", "#### Unknown", "far", "no route to desk",
 				"| 0 | 1 | 0 | 0 | 1 | 1 | 0 |", head[:7])
 			if second.ID != first.ID || second.Edits == 0 || strings.Contains(second.Body, "two") {
 				t.Errorf("the comment was not brought up to date: %+v", second)
 			}
-			p.gone(dropped)
-			p.untouched(before)
+			p.waitPreviewRemoved(dropped)
+			p.wantUntouched(before)
 
 			// What it would go onto moves: its preview is computed again. The deployment is
 			// pending as long as it cannot go on.
-			p.paused(true)
+			p.pauseAgent(true)
 			p.push("kept moves", p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"}))
 			base = p.head()
 			p.compiledWell()
-			p.told(h, base, "deploy", pending)
-			p.paused(false)
+			p.waitStatus(h, base, "deploy", pending)
+			p.pauseAgent(false)
 			p.settled()
-			p.told(h, base, "deploy", "success")
-			p.comment(h, 7, "No preview", "main.cf", head[:7]) // the same lines
+			p.waitStatus(h, base, "deploy", "success")
+			p.waitComment(h, 7, "No preview", "main.cf", head[:7]) // the same lines
 			p.branch("origin", "feature", "main",
 				p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "three", "calm"}))
-			p.comment(h, 7, "+ text: three", "| 0 | 1 | 0 | 0 | 1 | 0 | 0 |")
+			p.waitComment(h, 7, "+ text: three", "| 0 | 1 | 0 | 0 | 1 | 0 | 0 |")
 			p.push("beside", map[string]string{"README": "hello\n"})
 			base = p.head()
 			again := p.compiledWell()
-			p.comment(h, 7, "+ text: three", fmt.Sprintf("where version %d is deployed", *again.Version))
-			p.told(h, base, "compile", "success")
+			p.waitComment(h, 7, "+ text: three", fmt.Sprintf("where version %d is deployed", *again.Version))
+			p.waitStatus(h, base, "compile", "success")
 
 			if kind == "github" {
-				p.stranger(h)
-				p.guest(h)
+				p.previewFromFork(h)
+				p.previewByNonWriter(h)
 			}
-			p.told(h, base, "deploy", "success")
+			p.waitStatus(h, base, "deploy", "success")
 			before = p.deployedState() + p.released()
-			p.untouched(before)
+			p.wantUntouched(before)
 			last := p.previewOf(7)
 			h.closes(7, kind == "github")
-			p.comment(h, 7, map[bool]string{true: "merged", false: "closed"}[kind == "github"], "removed")
-			p.gone(last)
+			p.waitComment(h, 7, map[bool]string{true: "merged", false: "closed"}[kind == "github"], "removed")
+			p.waitPreviewRemoved(last)
 			if kind == "github" { // and its merge is a push
 				p.compiledWell()
 				p.settled()
@@ -209,27 +209,27 @@ func TestFromThePushToTheComment(t *testing.T) {
 					t.Errorf("the merge deployed %q", p.note("changed"))
 				}
 			} else {
-				p.untouched(before)
+				p.wantUntouched(before)
 			}
 
 			// What cannot be compiled, and what cannot be deployed, is told of its commit.
 			p.git("pull", "-q", "origin", "main")
 			p.push("broken", map[string]string{"main.cf": "import lab\nlab::Nothing(path=3)\n"})
-			p.failed("Recompiling configuration model")
-			if said := p.told(h, p.head(), "compile", failure); !strings.HasSuffix(said, failure) {
+			p.failsIn("Recompiling configuration model")
+			if said := p.waitStatus(h, p.head(), "compile", failure); !strings.HasSuffix(said, failure) {
 				t.Errorf("the forge was told %q", said)
 			}
 			p.push("sore", p.model([3]string{"kept", "five", "calm"}, [3]string{"sore", "x", "raise"}))
 			p.compiledWell()
 			p.settled()
-			p.told(h, p.head(), "compile", "success")
-			p.told(h, p.head(), "deploy", failure)
+			p.waitStatus(h, p.head(), "compile", "success")
+			p.waitStatus(h, p.head(), "deploy", failure)
 		})
 	}
 }
 
 // gone waits until a preview and its version are removed.
-func (p *place) gone(q intent.PullRequest) {
+func (p *place) waitPreviewRemoved(q intent.PullRequest) {
 	p.t.Helper()
 	if q.Preview == nil || q.Preview.Version == 0 {
 		p.t.Errorf("there was no preview: %+v", q)
@@ -243,7 +243,7 @@ func (p *place) gone(q intent.PullRequest) {
 
 // stranger proposes from a fork: nothing of it runs before a person approves
 // exactly that commit, from the command line, and what is pushed later waits again.
-func (p *place) stranger(h *host) {
+func (p *place) previewFromFork(h *host) {
 	t := p.t
 	h.create("mallory/shop")
 	fork := h.url("mallory", "mallory/shop")
@@ -255,7 +255,7 @@ func (p *place) stranger(h *host) {
 	head := p.branch(fork, "gift", "main", evil)
 	h.opens(8, "mallory", "mallory/shop", "gift")
 	env := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
-	p.comment(h, 8, "Needs approval", "fork", "ordain pull approve "+env+" 8 "+head)
+	p.waitComment(h, 8, "Needs approval", "fork", "ordain pull approve "+env+" 8 "+head)
 	for want, args := range map[string][]string{
 		"somebody approves": {"pull", "preview", env, "8"},
 		"was pushed to":     {"pull", "approve", env, "8", nowhere},
@@ -268,7 +268,7 @@ func (p *place) stranger(h *host) {
 		[3]string{"gift", "one", "calm"})
 	notes["libs/lab/plugins/__init__.py"] = labModule["libs/lab/plugins/__init__.py"]
 	harmless := p.branch(fork, "gift", "main", notes)
-	p.comment(h, 8, "Needs approval", harmless)
+	p.waitComment(h, 8, "Needs approval", harmless)
 	if code, _, errs := p.ordain(t, "", "pull", "approve", env, "8", head); code == 0 ||
 		!strings.Contains(errs, harmless) {
 		t.Errorf("a commit that was replaced was approved: %d %s", code, errs)
@@ -277,17 +277,17 @@ func (p *place) stranger(h *host) {
 		t.Errorf("without approval: %+v", q)
 	}
 	mentions(t, p.must(t, "pull", "approve", env, "8", harmless, "--by", "ida"), "approved")
-	p.comment(h, 8, "#### Created", "gift", "approved by `ida`", harmless[:7])
+	p.waitComment(h, 8, "#### Created", "gift", "approved by `ida`", harmless[:7])
 	notes = p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"},
 		[3]string{"gift", "two", "calm"})
 	later := p.branch(fork, "gift", "main", notes)
-	p.comment(h, 8, "Needs approval", later)
+	p.waitComment(h, 8, "Needs approval", later)
 	mentions(t, p.must(t, "pull", "show", env, "8"), "Needs approval", later)
 	if _, err := os.Stat(stolen); err == nil {
 		t.Error("the code of a stranger ran")
 	}
 	h.closes(8, false)
-	p.comment(h, 8, "closed")
+	p.waitComment(h, 8, "closed")
 	if code, _, errs := p.ordain(t, "", "pull", "approve", env, "8", later); code == 0 ||
 		!strings.Contains(errs, "closed") {
 		t.Errorf("a closed one was approved: %d %s", code, errs)
@@ -296,15 +296,15 @@ func (p *place) stranger(h *host) {
 
 // guest may not write to the repository, but somebody pushed the guest's branch to
 // it: that waits as well, until the guest becomes a writer.
-func (p *place) guest(h *host) {
+func (p *place) previewByNonWriter(h *host) {
 	p.branch("origin", "by-a-guest", "main", map[string]string{"README": "a guest was here\n"})
 	h.opens(9, "guest", hostRepo, "by-a-guest")
-	p.comment(h, 9, "Needs approval", "may not write")
+	p.waitComment(h, 9, "Needs approval", "may not write")
 	h.Writer("guest")
 	p.branch("origin", "by-a-guest", "main", map[string]string{"README": "a writer was here\n"})
-	p.comment(h, 9, "It would change nothing")
+	p.waitComment(h, 9, "It would change nothing")
 	h.closes(9, false)
-	p.comment(h, 9, "closed")
+	p.waitComment(h, 9, "closed")
 }
 
 // A pull request whose model is wrong, one that does not merge and one that
@@ -319,7 +319,7 @@ func TestWhatAPreviewCannotShow(t *testing.T) {
 	for i := range 12 {
 		notes = append(notes, [3]string{fmt.Sprintf("n%d", i), "one", "calm"})
 	}
-	p.push("notes, and a file of mine", merge(p.model(notes...), map[string]string{"README": "mine\n"}))
+	p.push("notes, and a file of mine", mergeFiles(p.model(notes...), map[string]string{"README": "mine\n"}))
 	p.compiledWell()
 	p.settled()
 	before := p.deployedState() + p.released()
@@ -329,10 +329,10 @@ func TestWhatAPreviewCannotShow(t *testing.T) {
 	h.opens(1, "ida", hostRepo, "wrong")
 	h.opens(2, "ida", hostRepo, "clash")
 	h.opens(3, "ida", hostRepo, "fewer")
-	p.comment(h, 1, "No preview", "main.cf:3")
-	p.comment(h, 2, "No preview", "README (the same lines changed on both sides)")
-	p.comment(h, 3, "This would be held", "No longer managed", "n11")
-	p.untouched(before)
+	p.waitComment(h, 1, "No preview", "main.cf:3")
+	p.waitComment(h, 2, "No preview", "README (the same lines changed on both sides)")
+	p.waitComment(h, 3, "This would be held", "No longer managed", "n11")
+	p.wantUntouched(before)
 	page, err := p.control.OpenRevert(t.Context(), p.env, p.head(), "it was wrong")
 	if err != nil || !strings.HasPrefix(page, h.URL) {
 		t.Errorf("%q, %v", page, err)
@@ -380,7 +380,7 @@ def gate(path: "string") -> "string":
 	reached()
 	head := p.branch("origin", "quick", "main", note("three", ""))
 	h.opens(1, "ida", hostRepo, "quick")
-	p.comment(h, 1, "- text: one", "+ text: three", head[:7]) // with the first note, which is deployed still
+	p.waitComment(h, 1, "- text: one", "+ text: three", head[:7]) // with the first note, which is deployed still
 	if p.note("kept") != "one" {
 		t.Errorf("deployed: %q", p.note("kept"))
 	}
@@ -390,7 +390,7 @@ def gate(path: "string") -> "string":
 	if p.note("kept") != "two" {
 		t.Errorf("deployed: %q", p.note("kept"))
 	}
-	p.comment(h, 1, "- text: two", "+ text: three") // what it is compared with moved
+	p.waitComment(h, 1, "- text: two", "+ text: three") // what it is compared with moved
 
 	line, reached, open = gate("preview")
 	head = p.branch("origin", "slow", "main", note("four", line))
@@ -405,7 +405,7 @@ def gate(path: "string") -> "string":
 	if q := p.previewOf(2); q.PreviewState() != intent.PreviewRunning {
 		t.Errorf("the preview is %s", q.PreviewState())
 	}
-	p.comment(h, 2, "Computing", head[:7])
+	p.waitComment(h, 2, "Computing", head[:7])
 	open()
-	p.comment(h, 2, "No preview", "main.cf") // its base moved on, on the same lines
+	p.waitComment(h, 2, "No preview", "main.cf") // its base moved on, on the same lines
 }

@@ -17,9 +17,10 @@ import (
 func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	p, env := w.unbound(t), t.Name()
+	p, env := w.newPlace(t), t.Name()
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	if code, _, errs := w.ordain(t, "", "settings", "set", env, "maintenance_windows", `{"quiet": {"cron": "0 25 * * *", "duration": 60}}`); code == 0 ||
+	if code, _, errs := w.ordain(t, "", "settings", "set", env, "maintenance_windows",
+		`{"quiet": {"cron": "0 25 * * *", "duration": 60}}`); code == 0 ||
 		!strings.Contains(errs, "quiet") {
 		t.Errorf("a window that never comes: %d %s", code, errs)
 	}
@@ -32,7 +33,7 @@ func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 		fmt.Sprintf(`{"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}`,
 			time.Now().UTC().Hour()),
 	)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.compiledWell()
 	id := "lab::Note[desk,path=" + filepath.Join(p.site, "a") + "]"
 	p.until("the resource to be known", func() bool { return strings.Contains(w.must(t, "resource", "list", env), id) })
@@ -57,7 +58,8 @@ func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 		t.Fatalf("%q was deployed in a freeze", n)
 	}
 	var made struct{ ID string }
-	if err := json.Unmarshal([]byte(w.must(t, "override", "start", env, "--by", "ida", "--reason", "the router is down", "--agents", "de*, web", "--for", "30m", "-o", "json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(w.must(t, "override", "start", env, "--by", "ida", "--reason",
+		"the router is down", "--agents", "de*, web", "--for", "30m", "-o", "json")), &made); err != nil {
 		t.Fatal(err)
 	}
 	p.until("the note to be written", func() bool { return p.note("a") == "one" })

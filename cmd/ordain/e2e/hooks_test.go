@@ -55,9 +55,9 @@ func (p *place) deliveries(n int) (out []intent.Delivery) {
 // one can be read with what came of it, also from the command line.
 func TestAPushIsToldByAWebhook(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
+	p := sharedWorld(t).newPlace(t)
 	files := map[string]string{}
-	for name, text := range merge(labModule, p.model([3]string{"a", "one", "calm"})) {
+	for name, text := range mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})) {
 		files["shop/"+name] = text
 	}
 	p.push("a project in a folder", files)
@@ -111,7 +111,7 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 }
 
 // told sends the webhook of a push to main, as GitHub would, and gives the status of the answer.
-func told(t *testing.T, server, repository, head, secret, id string) int {
+func sendPushHook(t *testing.T, server, repository, head, secret, id string) int {
 	t.Helper()
 	body := []byte(fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"clone_url":%q}}`, head, repository))
 	req, err := http.NewRequest(http.MethodPost, server+"/hooks/github", bytes.NewReader(body))
@@ -143,12 +143,13 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := (&world{dir: dir}).unbound(t)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p := (&world{dir: dir}).newPlace(t)
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	c := startChild(t, dir)
 	env := c.bind("file://" + p.bare)
 	const secret = "the-hook's-secret"
-	if err := c.client.Call(t.Context(), http.MethodPut, "/api/v2/environment/"+env+"/secret/webhook", env, map[string]any{"value": secret}, nil); err != nil {
+	if err := c.client.Call(t.Context(), http.MethodPut, "/api/v2/environment/"+env+"/secret/webhook", env,
+		map[string]any{"value": secret}, nil); err != nil {
 		t.Fatal(err)
 	}
 	const n = 60
@@ -156,7 +157,7 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 	answered := make(chan int, n)
 	for i := range n {
 		wg.Go(func() {
-			answered <- told(t, c.url, "file://"+p.bare, p.head(), secret, fmt.Sprint("burst-", i))
+			answered <- sendPushHook(t, c.url, "file://"+p.bare, p.head(), secret, fmt.Sprint("burst-", i))
 		})
 	}
 	wg.Wait()
@@ -197,13 +198,13 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, nil)
-	p := w.unbound(t)
-	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
+	p := w.newPlace(t)
+	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	const secret, n, connections = "the-hook's-secret", 300, 8
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, map[string]string{"webhook": secret})
 	p.compiledWell()
 	head, url := p.head(), w.server.URL()
-	send := func(i int) int { return told(t, url, "file://"+p.bare, head, secret, fmt.Sprint("burst-", i)) }
+	send := func(i int) int { return sendPushHook(t, url, "file://"+p.bare, head, secret, fmt.Sprint("burst-", i)) }
 
 	answers, next, answered := make([]int, n), atomic.Int64{}, atomic.Int64{}
 	var wg sync.WaitGroup

@@ -77,8 +77,8 @@ func newHost(t *testing.T, kind string) *host {
 
 // create makes a bare repository, to which everybody with the password may push.
 func (h *host) create(name string) {
-	h.run("", "init", "-q", "--bare", "-b", "main", filepath.Join(h.root, name+".git"))
-	h.run(name, "config", "http.receivepack", "true")
+	h.git("", "init", "-q", "--bare", "-b", "main", filepath.Join(h.root, name+".git"))
+	h.git(name, "config", "http.receivepack", "true")
 }
 
 // url is where somebody clones a repository from.
@@ -92,16 +92,16 @@ func (h *host) url(user, name string) string {
 }
 
 // run runs git in a repository of the host.
-func (h *host) run(repo string, args ...string) string {
+func (h *host) git(repo string, args ...string) string {
 	h.t.Helper()
-	out, err := h.try(repo, args...)
+	out, err := h.tryGit(repo, args...)
 	if err != nil {
 		h.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return out
 }
 
-func (h *host) try(repo string, args ...string) (string, error) {
+func (h *host) tryGit(repo string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	if cmd.Dir = h.root; repo != "" {
 		cmd.Dir = filepath.Join(h.root, repo+".git")
@@ -116,7 +116,8 @@ func (h *host) try(repo string, args ...string) (string, error) {
 // refs gives the branches and tags of a repository.
 func (h *host) refs(repo string) map[string]string {
 	out := map[string]string{}
-	for line := range strings.Lines(h.run(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")) {
+	for line := range strings.Lines(h.git(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads",
+		"refs/tags")) {
 		name, commit, _ := strings.Cut(strings.TrimSpace(line), " ")
 		out[name] = commit
 	}
@@ -136,7 +137,8 @@ func (h *host) serveGit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
-		"GIT_PROJECT_ROOT=" + h.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_PROJECT_ROOT=" +
+			h.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 	}}
 	repo, service, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	if service != "git-receive-pack" {
@@ -159,7 +161,7 @@ func (h *host) pushed(repo, user string, before map[string]string) {
 			continue
 		}
 		if repo == hostRepo {
-			h.tellPush(ref, user, old, now)
+			h.sendPush(ref, user, old, now)
 		}
 		for _, n := range slices.Sorted(maps.Keys(h.requests)) {
 			q := h.requests[n]
@@ -170,7 +172,7 @@ func (h *host) pushed(repo, user string, before map[string]string) {
 				was := q.Head
 				q.Head = now
 				h.refresh(q)
-				h.tellPull(q, "synchronize", was)
+				h.sendPull(q, "synchronize", was)
 			} else if repo == hostRepo && "refs/heads/"+q.Base == ref {
 				h.refresh(q)
 			}
@@ -190,15 +192,15 @@ func (h *host) refresh(q *request) {
 	if h.Kind == "gitlab" {
 		at = fmt.Sprintf("refs/merge-requests/%d/", q.Number)
 	}
-	h.run(hostRepo, "fetch", "-q", filepath.Join(h.root, q.repo+".git"), "+refs/heads/"+q.branch+":"+at+"head")
-	if tree, err := h.try(hostRepo, "merge-tree", "--write-tree", "refs/heads/"+q.Base, q.Head); err != nil {
+	h.git(hostRepo, "fetch", "-q", filepath.Join(h.root, q.repo+".git"), "+refs/heads/"+q.branch+":"+at+"head")
+	if tree, err := h.tryGit(hostRepo, "merge-tree", "--write-tree", "refs/heads/"+q.Base, q.Head); err != nil {
 		q.Unmergeable = true
-		h.run(hostRepo, "update-ref", "-d", at+"merge")
+		h.git(hostRepo, "update-ref", "-d", at+"merge")
 	} else {
 		q.Unmergeable = false
-		merge := h.run(hostRepo, "commit-tree", tree, "-p", "refs/heads/"+q.Base, "-p", q.Head, "-m", "Merge")
+		merge := h.git(hostRepo, "commit-tree", tree, "-p", "refs/heads/"+q.Base, "-p", q.Head, "-m", "Merge")
 		if h.Kind != "gitea" { // which has none that can be fetched
-			h.run(hostRepo, "update-ref", at+"merge", merge)
+			h.git(hostRepo, "update-ref", at+"merge", merge)
 		}
 	}
 	h.Put(q.Pull)
@@ -209,7 +211,7 @@ func (h *host) opens(number int, author, repo, branch string) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	head := h.run(repo, "rev-parse", "refs/heads/"+branch)
+	head := h.git(repo, "rev-parse", "refs/heads/"+branch)
 	q := &request{
 		forgetest.Pull{
 			Number: number,
@@ -225,7 +227,7 @@ func (h *host) opens(number int, author, repo, branch string) {
 	}
 	h.requests[number] = q
 	h.refresh(q)
-	h.tellPull(q, "opened", "")
+	h.sendPull(q, "opened", "")
 }
 
 // closes closes a pull request; merged puts its merge on its base first.
@@ -237,14 +239,14 @@ func (h *host) closes(number int, merged bool) {
 	q.State = "closed"
 	if merged {
 		before := h.refs(hostRepo)
-		tree := h.run(hostRepo, "merge-tree", "--write-tree", "refs/heads/"+q.Base, q.Head)
-		merge := h.run(hostRepo, "commit-tree", tree, "-p", "refs/heads/"+q.Base, "-p", q.Head, "-m", "Merge a change")
-		h.run(hostRepo, "update-ref", "refs/heads/"+q.Base, merge)
+		tree := h.git(hostRepo, "merge-tree", "--write-tree", "refs/heads/"+q.Base, q.Head)
+		merge := h.git(hostRepo, "commit-tree", tree, "-p", "refs/heads/"+q.Base, "-p", q.Head, "-m", "Merge a change")
+		h.git(hostRepo, "update-ref", "refs/heads/"+q.Base, merge)
 		h.pushed(hostRepo, q.Author, before)
 		q.State = "merged"
 	}
 	h.Put(q.Pull)
-	h.tellPull(q, "closed", "")
+	h.sendPull(q, "closed", "")
 }
 
 // payload reads what the forge sends, as it was recorded or published.
@@ -300,7 +302,7 @@ func (h *host) project(payload map[string]any, at, repo string) {
 	h.set(payload, at+".default_branch", "main")
 }
 
-func (h *host) tellPush(ref, user, before, after string) {
+func (h *host) sendPush(ref, user, before, after string) {
 	p := h.payload(h.Kind + "-push.json")
 	if before == "" {
 		before = nowhere
@@ -330,7 +332,7 @@ func (h *host) tellPush(ref, user, before, after string) {
 	h.send("push", p)
 }
 
-func (h *host) tellPull(q *request, action, before string) {
+func (h *host) sendPull(q *request, action, before string) {
 	name := "github-pull-" + action + ".json"
 	switch h.Kind {
 	case "gitea":
@@ -339,7 +341,7 @@ func (h *host) tellPull(q *request, action, before string) {
 			action = "synchronized"
 		}
 	case "gitlab":
-		h.tellMerge(q, action, before)
+		h.sendMerge(q, action, before)
 		return
 	}
 	p := h.payload(name)
@@ -359,7 +361,7 @@ func (h *host) tellPull(q *request, action, before string) {
 	h.send("pull_request", p)
 }
 
-func (h *host) tellMerge(q *request, action, before string) {
+func (h *host) sendMerge(q *request, action, before string) {
 	p := h.payload("gitlab-merge.json")
 	attributes := p["object_attributes"].(map[string]any)
 	h.set(p, "object_attributes.action",
@@ -448,11 +450,11 @@ func (h *host) send(event string, payload map[string]any) {
 // this module and a note, kept, and is deployed. Only webhooks tell it of anything.
 func (w *world) hosted(t *testing.T, kind string, module map[string]string) (*place, *host) {
 	t.Helper()
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	h := newHost(t, kind)
 	h.Writer("ida")
 	p.git("remote", "set-url", "origin", h.url("ida", hostRepo))
-	p.push("the first", merge(module, p.model([3]string{"kept", "one", "calm"})))
+	p.push("the first", mergeFiles(module, p.model([3]string{"kept", "one", "calm"})))
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
 	project, err := p.control.CreateProject(t.Context(), intent.Project{Name: name})
 	if err != nil {

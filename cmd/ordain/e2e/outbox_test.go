@@ -24,7 +24,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	}
 	head := p.branch("origin", "feature", "main", p.model([3]string{"kept", "two", "calm"}))
 	h.opens(7, "ida", hostRepo, "feature")
-	first := p.comment(h, 7, "+ text: two")
+	first := p.waitComment(h, 7, "+ text: two")
 	mentions(t, p.must(t, "pull", "list", env), "7", "open", "done", "ida", head, "A change")
 	mentions(t, p.must(t, "pull", "show", env, "7"), "#7 A change", "open, by ida", "- text: one", "+ text: two")
 	for want, args := range map[string][]string{
@@ -47,7 +47,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 		q := p.previewOf(7)
 		return q.Preview.ID != before && q.PreviewState() == intent.PreviewDone
 	})
-	if last := p.comment(h, 7, "+ text: two"); last.ID != first.ID {
+	if last := p.waitComment(h, 7, "+ text: two"); last.ID != first.ID {
 		t.Errorf("another comment: %+v", last)
 	}
 
@@ -62,10 +62,11 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	p.until("the failure to be listed",
 		func() bool { return strings.Contains(p.must(t, "forge", "outbox", env), "502") })
 	h.Answer(nil)
-	p.told(h, p.head(), "deploy", "success")
+	p.waitStatus(h, p.head(), "deploy", "success")
 
 	// Somebody sets a wrong token.
-	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env, source.SecretForgeToken); code != 0 {
+	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env,
+		source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	p.push("with a wrong token", p.model([3]string{"kept", "four", "calm"}))
@@ -90,14 +91,15 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 		t.Errorf("a token is told:\n%s", out)
 	}
 	mentions(t, p.must(t, "forge", "outbox", env, "-o", "json"), "token is wrong")
-	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env, source.SecretForgeToken); code != 0 {
+	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env,
+		source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	for id := range dead {
 		p.must(t, "forge", "retry", env, strconv.FormatInt(id, 10))
 	}
-	p.told(h, p.head(), "compile", "success")
-	p.told(h, p.head(), "deploy", "success")
+	p.waitStatus(h, p.head(), "compile", "success")
+	p.waitStatus(h, p.head(), "deploy", "success")
 	out = p.must(t, "forge", "outbox", env)
 	for id := range dead {
 		if !strings.Contains(out, strconv.FormatInt(id, 10)) {

@@ -17,7 +17,7 @@ import (
 func TestAProjectWithModulesElsewhere(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	module := w.unbound(t)
+	module := w.newPlace(t)
 	files := map[string]string{}
 	for name, text := range labModule {
 		if rest, ok := strings.CutPrefix(name, "libs/lab/"); ok {
@@ -37,7 +37,7 @@ func TestAProjectWithModulesElsewhere(t *testing.T) {
 		) + repo + "\"]\n" +
 			"environment_settings: {available_versions_to_keep: 7}\n"
 	}
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	p.push("a shop", map[string]string{
 		"requirements.txt": labModule["requirements.txt"],
 		"project.yml":      projectYML("/none/{}.git"),
@@ -53,7 +53,7 @@ end
 `,
 	})
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	mentions(t, p.failed(intent.StageInstall), "the module lab, imported at main.cf:1, cannot be found",
+	mentions(t, p.failsIn(intent.StageInstall), "the module lab, imported at main.cf:1, cannot be found",
 		"/none/lab.git: ")
 
 	// A module may have no larger files than the project.
@@ -68,7 +68,7 @@ end
 		t.Fatal(err)
 	}
 	p.push("a module with a large file", map[string]string{"project.yml": projectYML("/{}.git")})
-	mentions(t, p.failed(intent.StageInstall), "lab.git", `"large" has 2 MiB`, "git_max_file")
+	mentions(t, p.failsIn(intent.StageInstall), "lab.git", `"large" has 2 MiB`, "git_max_file")
 	if err := p.control.SetSetting(t.Context(), p.env, "git_max_file", 2); err != nil {
 		t.Fatal(err)
 	}

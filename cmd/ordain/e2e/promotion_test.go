@@ -25,7 +25,7 @@ func (p *place) named(notes ...[3]string) map[string]string {
 }
 
 // promoting waits until what an environment follows is as it should be.
-func (p *place) promoting(what string, is func(control.Following) bool) control.Following {
+func (p *place) waitPromotion(what string, is func(control.Following) bool) control.Following {
 	p.t.Helper()
 	var f control.Following
 	p.until(what, func() bool {
@@ -38,9 +38,9 @@ func (p *place) promoting(what string, is func(control.Following) bool) control.
 	return f
 }
 
-func (p *place) held(commit, why string) {
+func (p *place) waitHeld(commit, why string) {
 	p.t.Helper()
-	p.promoting(commit[:7]+" to wait for "+why, func(f control.Following) bool {
+	p.waitPromotion(commit[:7]+" to wait for "+why, func(f control.Following) bool {
 		w := f.Waiting()
 		return w != nil && w.Commit == commit && strings.Contains(w.Waits(), why)
 	})
@@ -52,8 +52,8 @@ func (p *place) held(commit, why string) {
 func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
-	staging := w.unbound(t)
-	staging.push("a note", merge(labModule, staging.named([3]string{"a", "one", "calm"})))
+	staging := w.newPlace(t)
+	staging.push("a note", mergeFiles(labModule, staging.named([3]string{"a", "one", "calm"})))
 	source := intent.Source{URL: "file://" + staging.bare, Branch: "main"}
 	staging.bind(source, nil)
 	first := staging.compiledWell()
@@ -87,9 +87,11 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	staging.push("it breaks", staging.named([3]string{"a", "two", "raise"}))
 	staging.compiledWell()
 	bad := staging.head()
-	production.held(bad, "1 resource is not compliant: lab::Note[desk,path="+filepath.Join(staging.site, e.Name)+"-a]")
+	production.waitHeld(bad, "1 resource is not compliant: lab::Note[desk,path="+filepath.Join(staging.site,
+		e.Name)+"-a]")
 	mentions(t, w.must(t, "git", "approve", name, bad[:12], "--reason", "in a hurry"), "in a hurry", "not compliant")
-	if code, _, errs := w.ordain(t, "", "git", "approve", name, first.Revision.Commit, "--reason", "that one"); code == 0 ||
+	if code, _, errs := w.ordain(t, "", "git", "approve", name, first.Revision.Commit, "--reason",
+		"that one"); code == 0 ||
 		!strings.Contains(errs, bad) {
 		t.Errorf("approving what does not wait: %d %s", code, errs)
 	}
@@ -97,22 +99,22 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	staging.push("mend it", staging.named([3]string{"a", "three", "calm"}))
 	staging.compiledWell()
 	good := staging.head()
-	production.held(good, "approval of this commit")
+	production.waitHeld(good, "approval of this commit")
 	w.must(t, "settings", "set", e.Name, "drift_policy", "report")
 	if err := os.WriteFile(filepath.Join(staging.site, e.Name+"-a"), []byte("graffiti"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	staging.settled()
 	w.must(t, "settings", "set", e.Name, "autostart_agent_repair_interval", "1")
-	production.held(good, "record of drift is open")
+	production.waitHeld(good, "record of drift is open")
 	w.must(t, "git", "approve", name, good, "--reason", "it looks well", "--by", "ida")
-	production.held(good, "record of drift is open")
+	production.waitHeld(good, "record of drift is open")
 	if v, err := w.store.ActiveVersion(t.Context(), production.env); err != nil ||
 		v != nil && v.Provenance.Commit == good {
 		t.Errorf("promoted while staging drifts: %+v, %v", v, err)
 	}
 	w.must(t, "settings", "set", e.Name, "drift_policy", "heal")
-	f := production.promoting("the promotion",
+	f := production.waitPromotion("the promotion",
 		func(f control.Following) bool { return len(f.Promotions) > 0 && f.Promotions[0].Made > 0 })
 	v, err := w.store.ActiveVersion(t.Context(), production.env)
 	if err != nil || v == nil || v.Provenance.Commit != good || v.Provenance.Trigger.Type != "promotion" ||
@@ -133,9 +135,9 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	staging.push("a bad idea", staging.named([3]string{"a", "four", "calm"}))
 	staging.compiledWell()
 	idea := staging.head()
-	production.held(idea, "ida paused promotions: the fair")
+	production.waitHeld(idea, "ida paused promotions: the fair")
 	w.must(t, "rollback", e.Name, "--reason", "a bad idea")
-	production.promoting("the end of the bad idea", func(f control.Following) bool {
+	production.waitPromotion("the end of the bad idea", func(f control.Following) bool {
 		return f.Waiting() == nil && strings.Contains(f.Idle, "was rolled back")
 	})
 	if code, _, errs := w.ordain(t, "", "promote", name, idea, "--reason", "all the same"); code == 0 {
@@ -146,9 +148,9 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	staging.push("a better idea", staging.named([3]string{"a", "five", "calm"}))
 	staging.compiledWell()
 	better := staging.head()
-	production.held(better, "approval")
+	production.waitHeld(better, "approval")
 	mentions(t, w.must(t, "promote", name, better, "--reason", "customers wait", "--by", "ida"), better[:7], "promoted")
-	production.promoting("the better idea",
+	production.waitPromotion("the better idea",
 		func(f control.Following) bool { return f.Promotions[0].Made > 0 && f.Promotions[0].Commit == better })
 	mentions(t, w.must(t, "override", "history", name), "customers wait", "the fair is over", "approval of this commit")
 	page, err := w.store.Compiles(t.Context(), production.env, intent.ListQuery{})
@@ -174,8 +176,8 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := (&world{dir: dir}).unbound(t)
-	p.push("a note", merge(labModule, p.named([3]string{"a", "one", "calm"})))
+	p := (&world{dir: dir}).newPlace(t)
+	p.push("a note", mergeFiles(labModule, p.named([3]string{"a", "one", "calm"})))
 	c := startChild(t, dir)
 	staging := c.bind("file://" + p.bare)
 	c.waitDeployed(staging, 1)
@@ -200,7 +202,7 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 		map[string]any{"value": false}, nil)
 	call(http.MethodPost, "/api/v2/environment/"+production, "",
 		map[string]any{"name": "production", "repository": "file://" + p.bare, "branch": "main"}, nil)
-	const soak = 20
+	const soak = 10 // seconds
 	for name, value := range map[string]any{"follow_soak": soak, "follow": "e"} {
 		call(http.MethodPost, "/api/v2/environment_settings/"+name, production, map[string]any{"value": value}, nil)
 	}
@@ -214,17 +216,12 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 	}
 	wait := func(what string, is func(following) bool) (f following) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; {
+		waitFor(t, func() bool {
 			f = following{}
 			err := c.client.Call(t.Context(), http.MethodGet, "/api/v2/git/promotions", production, nil, &f)
-			if err == nil && is(f) {
-				return f
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("waited in vain for %s: %+v, %v\n%s", what, f, err, c.log())
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			return err == nil && is(f)
+		}, func() string { return fmt.Sprintf("want %s, have %+v\n%s", what, f, c.log()) })
+		return f
 	}
 	before := wait("the soak", func(f following) bool {
 		return len(f.Promotions) > 0 && strings.Contains(f.Promotions[0].Text, "soak until")

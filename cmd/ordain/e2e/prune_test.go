@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -100,7 +98,7 @@ class LeafHandler(ItemHandler):
 // its own folder.
 func TestAShelfIsEmptied(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
+	p := sharedWorld(t).newPlace(t)
 	shelf := filepath.Join(p.site, "shelf")
 	write := func(name, text string) {
 		t.Helper()
@@ -127,7 +125,7 @@ func TestAShelfIsEmptied(t *testing.T) {
 		entries, _ := os.ReadDir(shelf)
 		return len(entries)
 	}
-	p.push("a shelf", merge(shelfModule, model(false)))
+	p.push("a shelf", mergeFiles(shelfModule, model(false)))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	p.settled()
@@ -220,7 +218,7 @@ func TestAShelfIsEmptied(t *testing.T) {
 // protection it goes.
 func TestWhatIsProtectedIsNotPurged(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
+	p := sharedWorld(t).newPlace(t)
 	if err := os.WriteFile(filepath.Join(p.site, "journal"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +228,7 @@ folder = shelf::Folder(agent="desk", path=%q, purged=%t)
 shelf::Leaf(agent="desk", path=%q, purged=%t, requires=[folder])
 `, filepath.Join(p.site, "shelf"), purged, filepath.Join(p.site, "shelf", "leaf"), purged)}
 	}
-	p.push("a shelf", merge(shelfModule, model(false)))
+	p.push("a shelf", mergeFiles(shelfModule, model(false)))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	p.settled()
@@ -268,7 +266,7 @@ shelf::Leaf(agent="desk", path=%q, purged=%t, requires=[folder])
 // large fails its compile in words that name it, and nothing changes.
 func TestAVeryLargeNote(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
+	p := sharedWorld(t).newPlace(t)
 	model := func(size int) map[string]string {
 		return map[string]string{
 			"main.cf": fmt.Sprintf("import lab\nimport pad\nlab::Note(path=%q, text=pad::fill(%d))\n",
@@ -276,12 +274,13 @@ func TestAVeryLargeNote(t *testing.T) {
 		}
 	}
 	padding := map[string]string{
-		"libs/pad/module.yml":          "name: pad\nversion: 1.0.0\nlicense: Apache 2.0\n",
-		"libs/pad/model/_init.cf":      "",
-		"libs/pad/plugins/__init__.py": "from inmanta.plugins import plugin\n\n\n@plugin\ndef fill(size: \"int\") -> \"string\":\n    return \"0123456789abcde\\n\" * (size // 16)\n",
+		"libs/pad/module.yml":     "name: pad\nversion: 1.0.0\nlicense: Apache 2.0\n",
+		"libs/pad/model/_init.cf": "",
+		"libs/pad/plugins/__init__.py": "from inmanta.plugins import plugin\n\n\n@plugin\ndef fill(size: " +
+			"\"int\") -> \"string\":\n    return \"0123456789abcde\\n\" * (size // 16)\n",
 	}
 	const size = 10 << 20
-	p.push("a very large note", merge(labModule, padding, model(size)))
+	p.push("a very large note", mergeFiles(labModule, padding, model(size)))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	if rows := p.settled(); rows["a"].State.Status() != intent.StatusDeployed || len(p.note("a")) != size {
@@ -297,29 +296,9 @@ func TestAVeryLargeNote(t *testing.T) {
 	}
 	before := p.deployedState()
 	p.push("too large a note", model(17<<20))
-	text := p.failed(intent.StageExport)
+	text := p.failsIn(intent.StageExport)
 	mentions(t, text, "lab::Note[desk", "more than 16 MiB")
 	if after := p.deployedState(); after != before {
 		t.Errorf("something changed: %s, before %s", after, before)
 	}
-}
-
-// fetch gives an answer of the server's door.
-func (p *place) fetch(path string) string {
-	p.t.Helper()
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.server.URL()+path, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	req.Header.Set("X-Inmanta-tid", p.env.String())
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		p.t.Fatalf("%s: %s, %v", path, answer.Status, err)
-	}
-	return string(body)
 }

@@ -41,7 +41,7 @@ func TestFoldersGoAfterTheirFiles(t *testing.T) {
 	t.Parallel()
 	python := newPython(t)
 	w := ownWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, patience })
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	if err := os.Chmod(p.site, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,10 @@ func TestFoldersGoAfterTheirFiles(t *testing.T) {
 		}
 	}
 	whole := map[string]string{
-		"plain": "drwxr-xr-x", "plain/text": "-rw------- a", "fs": "drwxr-xr-x", "fs/inner": "drwxr-xr-x", "fs/inner/file": "-rw------- b",
-		"said": "drwxr-xr-x", "said/text": "-rw------- c", "said/inner": "drwxr-xr-x", "said/inner/file": "-rw------- d",
+		"plain": "drwxr-xr-x", "plain/text": "-rw------- a", "fs": "drwxr-xr-x", "fs/inner": "drwxr-xr-x",
+		"fs/inner/file": "-rw------- b",
+		"said":          "drwxr-xr-x", "said/text": "-rw------- c", "said/inner": "drwxr-xr-x",
+		"said/inner/file": "-rw------- d",
 	}
 	p.push("folders", model(false))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
@@ -66,7 +68,10 @@ func TestFoldersGoAfterTheirFiles(t *testing.T) {
 		p.compiledWell()
 		p.allDeployed()
 		p.onDisk(map[string]string{})
-		for part, kind := range map[string]string{"/plain": "fs::Directory", "/fs": "fs::Directory", "/fs/inner": "fs::Directory", "/said": "files::Directory", "/said/inner": "files::Directory"} {
+		for part, kind := range map[string]string{
+			"/plain": "fs::Directory", "/fs": "fs::Directory", "/fs/inner": "fs::Directory",
+			"/said": "files::Directory", "/said/inner": "files::Directory",
+		} {
 			if gone := p.action(kind, part); gone.Change != intent.Purged {
 				t.Errorf("%s %s was %s: %s", kind, part, gone.Change, logText(gone))
 			}

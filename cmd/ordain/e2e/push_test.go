@@ -14,8 +14,8 @@ import (
 // orphan; and each version says which commit it came from.
 func TestPushDeploysWhatChanged(t *testing.T) {
 	t.Parallel()
-	p := sharedWorld(t).unbound(t)
-	p.push("two notes", merge(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "calm"})))
+	p := sharedWorld(t).newPlace(t)
+	p.push("two notes", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"}, [3]string{"b", "two", "calm"})))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	first := p.compiledWell()
 	rows := p.settled()
@@ -68,7 +68,8 @@ func laidOut(t *testing.T, p *place) {
 		filepath.Join(state, "server", id, "compiler", ".env", "bin", "python"),
 		filepath.Join(state, "server", id, "scheduler.cfg"),
 		filepath.Join(logs, "server.log"), filepath.Join(logs, "resource-actions-"+id+".log"),
-		filepath.Join(logs, "agent-"+id+".log"), filepath.Join(logs, "agent-"+id+".out"), filepath.Join(logs, "agent-"+id+".err"),
+		filepath.Join(logs, "agent-"+id+".log"), filepath.Join(logs, "agent-"+id+".out"), filepath.Join(logs,
+			"agent-"+id+".err"),
 	} {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("the layout lacks %v", err)
@@ -84,20 +85,12 @@ func laidOut(t *testing.T, p *place) {
 			t.Errorf("executors/%s holds %v, %v; want one folder named by a hash", kind, entries, err)
 		}
 	}
-	for name, size := range map[string]bool{"resource-actions-" + id + ".log": true, "agent-" + id + ".out": false, "agent-" + id + ".err": false} {
+	for name, size := range map[string]bool{
+		"resource-actions-" + id + ".log": true, "agent-" + id + ".out": false, "agent-" + id + ".err": false,
+	} {
 		info, err := os.Stat(filepath.Join(logs, name))
 		if err == nil && (info.Size() > 0) != size {
 			t.Errorf("%s has %d bytes", name, info.Size())
 		}
 	}
-}
-
-func merge(all ...map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, m := range all {
-		for k, v := range m {
-			out[k] = v
-		}
-	}
-	return out
 }

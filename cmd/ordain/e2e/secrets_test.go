@@ -2,10 +2,7 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,8 +103,8 @@ func TestSecretsStayInTheExecutor(t *testing.T) {
 	python := newPython(t)
 	url := storetest.URL(t)
 	w := ownWorld(t, func(o *config.Config) { o.Python, o.DatabaseURL = python, url })
-	p := w.unbound(t)
-	p.push("nothing", merge(spyModule, map[string]string{"main.cf": "import spy\n"}))
+	p := w.newPlace(t)
+	p.push("nothing", mergeFiles(spyModule, map[string]string{"main.cf": "import spy\n"}))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	if err := p.control.SetSecret(t.Context(), p.env, "variable:SPY_TOKEN", secret); err != nil {
@@ -131,8 +128,10 @@ spy::Watch(folder="` + p.site + `")
 		t.Fatal(err)
 	}
 	p.until("the discovery",
-		func() bool { return strings.Contains(p.discovered(), `"managed_resource_uri":"/api/v2/resource/spy`) })
-	if found := p.discovered(); !strings.Contains(found, `"values":{"name":"secret"}`) ||
+		func() bool {
+			return strings.Contains(p.fetch("/api/v2/discovered"), `"managed_resource_uri":"/api/v2/resource/spy`)
+		})
+	if found := p.fetch("/api/v2/discovered"); !strings.Contains(found, `"values":{"name":"secret"}`) ||
 		strings.Contains(found, "nonsense") {
 		t.Errorf("discovered is %s", found)
 	}
@@ -146,26 +145,6 @@ spy::Watch(folder="` + p.site + `")
 		places) < 2 { // the search finds what is there, in the record and in a log
 		t.Errorf("what is masked is in %q only", places)
 	}
-}
-
-// discovered is what the API lists.
-func (p *place) discovered() string {
-	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.server.URL()+"/api/v2/discovered", nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	r.Header.Set("X-Inmanta-tid", p.env.String())
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(body) {
-		p.t.Fatalf("%d %s %v", answer.StatusCode, body, err)
-	}
-	return string(body)
 }
 
 // search looks for a text in every column of every table and in every log; it
@@ -193,7 +172,8 @@ func (p *place) search(url, text string) []string {
 	defer conn.Close(ctx)
 	rows, err := conn.Query(
 		ctx,
-		"SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
+		"SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type "+
+			"= 'BASE TABLE'",
 	)
 	if err != nil {
 		p.t.Fatal(err)
@@ -206,7 +186,8 @@ func (p *place) search(url, text string) []string {
 		var found int
 		name := pgx.Identifier{table}.Sanitize()
 		// Bytes are shown in hexadecimal: the text is looked for in that form too.
-		query := "SELECT count(*) FROM " + name + " AS x WHERE position($1 in x::text) > 0 OR position(encode($1::text::bytea, 'hex') in x::text) > 0"
+		query := "SELECT count(*) FROM " + name +
+			" AS x WHERE position($1 in x::text) > 0 OR position(encode($1::text::bytea, 'hex') in x::text) > 0"
 		if err := conn.QueryRow(ctx, query, text).Scan(&found); err != nil {
 			p.t.Fatal(table, err)
 		}

@@ -25,7 +25,7 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	t.Parallel()
 	const n = 12
 	w := ownWorld(t, nil)
-	p := w.unbound(t)
+	p := w.newPlace(t)
 	behind, err := url.Parse(gitOverHTTP(t, filepath.Dir(p.bare), "", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,8 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	all := make([]place, n)
 	for i := range all {
 		env, err := p.control.CreateEnvironment(ctx, control.NewEnvironment{Environment: intent.Environment{
-			ProjectID: project.ID, Name: fmt.Sprint("e", i), Source: intent.Source{URL: front.URL + "/repo.git", Branch: "main"},
+			ProjectID: project.ID, Name: fmt.Sprint("e", i),
+			Source: intent.Source{URL: front.URL + "/repo.git", Branch: "main"},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +71,8 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	fetched.Store(0)
 	asked.Store(0)
 	p.push("second", map[string]string{"main.cf": "x = 2\n"})
-	if status := told(t, p.server.URL(), front.URL+"/repo.git", p.head(), "the-hook's-secret", "1"); status != http.StatusAccepted {
+	if status := sendPushHook(t, p.server.URL(), front.URL+"/repo.git", p.head(), "the-hook's-secret",
+		"1"); status != http.StatusAccepted {
 		t.Fatal(status)
 	}
 	for i := range all {

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -155,8 +156,7 @@ func bare(v any, names bool) any {
 				v[key] = "-" // a response must have one
 			case key == "value", key == "default", key == "enum":
 			default:
-				v[key] = bare(inner,
-					key == "properties" || key == "schemas" || key == "examples" || key == "parameters" || key == "responses" || key == "headers")
+				v[key] = bare(inner, slices.Contains(named, key))
 			}
 		}
 	}
