@@ -29,6 +29,11 @@ func TestWhatAForgeLacks(t *testing.T) {
 	says("no token of the forge is set", "is off")
 	must(t, r.Control.SetSecret(ctx, r.Staging.ID, source.SecretForgeToken, "x"))
 	says("One that is opened appears here by itself", "no token")
+	settings := get(t, h, "/e/"+r.Staging.ID.String()+"/settings").Body.String()
+	if !strings.Contains(settings, `id="secret-forge-token"`) ||
+		!strings.Contains(settings, "Set for this environment.") {
+		t.Error("the settings, to which the page leads, have no form for the token")
+	}
 
 	env := "/e/" + r.Production.ID.String()
 	for _, want := range []string{
