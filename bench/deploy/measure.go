@@ -16,14 +16,14 @@ type site struct {
 	*peer.Server
 	repo *peer.Repository
 	env  string
-	all  int // resources that get deployed
+	all  int // resources that can be deployed
 }
 
 // newSite makes an environment whose versions wait for their release, and
 // deploys the first one, so that executors are there.
 func (b *bench) newSite(ctx context.Context, s *peer.Server, m peer.Model) (*site, error) {
-	b.places++
-	repo, err := peer.NewRepository(ctx, b.folder(fmt.Sprintf("repo-%d", b.places)), m)
+	b.sites++
+	repo, err := peer.NewRepository(ctx, b.Folder(fmt.Sprintf("repo-%d", b.sites)), m)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,8 @@ func (b *bench) newSite(ctx context.Context, s *peer.Server, m peer.Model) (*sit
 	return at, err
 }
 
-// compile asks for a compile when the server does not notice by itself, and waits for the version.
+// compile waits for the version of the last push. It asks the reference to
+// compile, because that does not watch repositories.
 func (s *site) compile(ctx context.Context, after int) (int, error) {
 	if s.Name != "ordain" {
 		if err := s.Trigger(ctx, s.env); err != nil {
@@ -60,8 +61,8 @@ func (s *site) release(ctx context.Context, version int) (time.Duration, error) 
 	if err := s.WaitDeployedCount(ctx, s.env, s.all); err != nil {
 		return 0, err
 	}
-	// A count may still be that of the version before: what some of them
-	// say, spread over all, is asked too.
+	// The count may still be that of the version before, so ask for some
+	// resources as well, spread over all of them.
 	last := time.Now()
 	for i := 0; i < s.all; i += max(1, s.all/40) {
 		at, err := s.WaitDeployed(ctx, s.env, s.repo.ID(i), s.repo.Value(i), began, 20*time.Millisecond)
@@ -82,8 +83,8 @@ func (s *site) release(ctx context.Context, version int) (time.Duration, error) 
 func (b *bench) deploySize(ctx context.Context, n int) error {
 	r := row{name: fmt.Sprintf("%d resources, from release to all deployed", n), seconds: true}
 	m := row{name: fmt.Sprintf("memory while deploying %d, all processes but the database", n)}
-	for _, s := range b.servers {
-		step, cancel := limit(ctx)
+	for _, s := range b.Servers {
+		step, cancel := withLimit(ctx)
 		times, peak, err := b.deployments(step, s, peer.Model{Items: n, Agents: 4})
 		cancel()
 		if err != nil {
@@ -97,8 +98,8 @@ func (b *bench) deploySize(ctx context.Context, n int) error {
 	return nil
 }
 
-// deployments changes everything again and again, and gives the times and the
-// most memory that was seen meanwhile.
+// deployments changes every resource several times. It returns how long each
+// deployment took, and the most memory that was seen meanwhile.
 func (b *bench) deployments(ctx context.Context, s *peer.Server, m peer.Model) ([]time.Duration, int64, error) {
 	at, err := b.newSite(ctx, s, m)
 	if err != nil {
@@ -122,10 +123,10 @@ func (b *bench) deployments(ctx context.Context, s *peer.Server, m peer.Model) (
 		if err != nil {
 			return nil, 0, err
 		}
-		watch := watchMemory(s)
+		stopWatching := watchMemory(s)
 		took, err := at.release(ctx, version)
-		peak = max(peak, watch())
-		tellCPU(s, before)
+		peak = max(peak, stopWatching())
+		printCPU(s, before)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -134,8 +135,8 @@ func (b *bench) deployments(ctx context.Context, s *peer.Server, m peer.Model) (
 	return times, peak, nil
 }
 
-// tellCPU says what processor time went where since before.
-func tellCPU(s *peer.Server, before map[string]time.Duration) {
+// printCPU prints how much processor time each program used since before.
+func printCPU(s *peer.Server, before map[string]time.Duration) {
 	after, err := s.CPU()
 	if err != nil {
 		return
@@ -149,7 +150,8 @@ func tellCPU(s *peer.Server, before map[string]time.Duration) {
 	fmt.Fprintln(os.Stderr)
 }
 
-// watchMemory samples a server's memory until the function that it gives is called.
+// watchMemory samples a server's memory until the function that it returns is
+// called, which returns the largest sample.
 func watchMemory(s *peer.Server) func() int64 {
 	stop, peak := make(chan struct{}), make(chan int64)
 	go func() {
@@ -171,28 +173,28 @@ func watchMemory(s *peer.Server) func() int64 {
 	return func() int64 { close(stop); return <-peak }
 }
 
-// comparePushes times a push that changes one resource; and of ours, in a model
-// that is larger, with none that fail and with many.
+// comparePushes times a push that changes one resource. For Ordain it also times
+// one in a larger model, once without failing resources and once with many.
 func (b *bench) comparePushes(ctx context.Context) error {
 	n := b.sizes[0]
 	all := n + b.failing
-	calm := row{
+	changed := row{
 		name:    fmt.Sprintf("one changed of %d, from the trigger to deployed, compile included", n),
 		seconds: true,
 	}
-	for _, s := range b.servers {
+	for _, s := range b.Servers {
 		times, err := b.pushTimes(ctx, s, peer.Model{Items: n, Agents: 4})
 		if err != nil {
 			return err
 		}
-		calm.values = append(calm.values, seconds(times))
+		changed.values = append(changed.values, seconds(times))
 	}
-	b.rows = append(b.rows, calm)
+	b.rows = append(b.rows, changed)
 	if b.failing == 0 {
 		return nil
 	}
 	for _, m := range []peer.Model{{Items: all, Agents: 4}, {Items: n, Agents: 4, Failing: b.failing}} {
-		times, err := b.pushTimes(ctx, b.servers[0], m)
+		times, err := b.pushTimes(ctx, b.Servers[0], m)
 		if err != nil {
 			return err
 		}
@@ -203,7 +205,7 @@ func (b *bench) comparePushes(ctx context.Context) error {
 }
 
 func (b *bench) pushTimes(ctx context.Context, s *peer.Server, m peer.Model) ([]time.Duration, error) {
-	ctx, cancel := limit(ctx)
+	ctx, cancel := withLimit(ctx)
 	defer cancel()
 	at, err := b.newSite(ctx, s, m)
 	if err != nil {
@@ -213,7 +215,7 @@ func (b *bench) pushTimes(ctx context.Context, s *peer.Server, m peer.Model) ([]
 	if err := s.Set(ctx, at.env, "auto_deploy", true); err != nil {
 		return nil, err
 	}
-	if m.Failing > 0 { // they are tried all the time
+	if m.Failing > 0 { // retry them all the time
 		if err := s.Set(ctx, at.env, "autostart_agent_repair_interval", "1"); err != nil {
 			return nil, err
 		}
@@ -239,7 +241,7 @@ func (b *bench) pushTimes(ctx context.Context, s *peer.Server, m peer.Model) ([]
 			times = append(times, ended.Sub(began))
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%s: pushes beside %d that fail: %v\n", s.Name, m.Failing, times)
+	fmt.Fprintf(os.Stderr, "%s: pushes beside %d failing resources: %v\n", s.Name, m.Failing, times)
 	return times, nil
 }
 
@@ -247,8 +249,8 @@ func (b *bench) pushTimes(ctx context.Context, s *peer.Server, m peer.Model) ([]
 func (b *bench) compareAgents(ctx context.Context) error {
 	for _, agents := range []int{4, 100} {
 		r := row{name: fmt.Sprintf("memory while deploying 1000 on %d agents, all processes but the database", agents)}
-		for _, s := range b.servers {
-			step, cancel := limit(ctx)
+		for _, s := range b.Servers {
+			step, cancel := withLimit(ctx)
 			_, peak, err := b.deployments(step, s, peer.Model{Items: 1000, Agents: agents})
 			cancel()
 			if err != nil {

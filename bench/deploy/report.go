@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// row is one line of the table: what each server took, sorted, in seconds or bytes.
+// row is one line of the table: the sorted measurements of each server, in seconds or bytes.
 type row struct {
 	name    string
 	seconds bool
@@ -11,17 +11,17 @@ type row struct {
 
 func (b *bench) report() {
 	fmt.Print("| measured |")
-	for _, s := range b.servers {
+	for _, s := range b.Servers {
 		fmt.Printf(" %s |", s.Name)
 	}
 	fmt.Print(" ratio |\n| --- |")
-	for range b.servers {
+	for range b.Servers {
 		fmt.Print(" --- |")
 	}
 	fmt.Println(" --- |")
 	for _, r := range b.rows {
 		fmt.Printf("| %s |", r.name)
-		for i := range b.servers {
+		for i := range b.Servers {
 			if i >= len(r.values) {
 				fmt.Print(" |")
 				continue

@@ -59,8 +59,7 @@ func run(commits, files, pushes, depth int, profile string) error {
 	}
 	defer server.Close()
 	syncer, err := gitsync.New(
-		gitsync.Config{Mirrors: filepath.Join(dir, "mirrors"), Logger: slog.New(slog.DiscardHandler)},
-	)
+		gitsync.Config{Mirrors: filepath.Join(dir, "mirrors"), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -108,13 +107,8 @@ func run(commits, files, pushes, depth int, profile string) error {
 		}
 		whole = append(whole, time.Since(start))
 	}
-	fmt.Printf(
-		"push to checkout, warm: median %v (%v to %v), of which the fetch %v\n",
-		median(whole),
-		slices.Min(whole),
-		slices.Max(whole),
-		median(fetching),
-	)
+	fmt.Printf("push to checkout, warm: median %v (%v to %v), of which the fetch %v\n", median(whole),
+		slices.Min(whole), slices.Max(whole), median(fetching))
 	fmt.Printf("CPU of this process, per push: %v\n", ((cpu() - busy) / time.Duration(pushes)).Round(time.Millisecond))
 	if err := push(bare, commits+pushes, files); err != nil {
 		return err
@@ -136,11 +130,8 @@ func run(commits, files, pushes, depth int, profile string) error {
 		return err
 	default:
 	}
-	fmt.Printf(
-		"50 environments at once: %d transfers of objects in %v\n",
-		fetches.Load(),
-		time.Since(start).Round(time.Millisecond),
-	)
+	fmt.Printf("50 environments at once: %d transfers of objects in %v\n", fetches.Load(),
+		time.Since(start).Round(time.Millisecond))
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
@@ -198,13 +189,8 @@ func push(bare string, n, files int) error {
 
 func commit(w *bufio.Writer, n int) {
 	message := fmt.Sprintf("change %d", n)
-	fmt.Fprintf(
-		w,
-		"commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n",
-		1_700_000_000+n,
-		len(message),
-		message,
-	)
+	fmt.Fprintf(w, "commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n",
+		1_700_000_000+n, len(message), message)
 }
 
 func change(w *bufio.Writer, file, n int) {

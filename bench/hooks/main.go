@@ -54,22 +54,19 @@ const (
 	items  = 10 // resources of the model
 )
 
-// storm is a server with one environment.
-type storm struct {
+// target is the server that gets the webhooks, with its one environment.
+type target struct {
 	*peer.Server
 	url, env, bare string
 	client         *http.Client
 }
 
 func run(ctx context.Context, o options) error {
-	dir, err := os.MkdirTemp("", "ordain-bench-")
+	dir, err := peer.Directory()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o711); err != nil { // the database runs as another user
-		return err
-	}
 	if o.binary == "" {
 		if o.binary, err = peer.Build(ctx, dir); err != nil {
 			return err
@@ -87,7 +84,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	s := &storm{Server: server, url: server.URL(), bare: repo.Bare, client: &http.Client{}}
+	s := &target{Server: server, url: server.URL(), bare: repo.Bare, client: &http.Client{}}
 	if s.env, err = server.Bind(ctx, repo.Bare, "main"); err != nil {
 		return err
 	}
@@ -134,16 +131,8 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		slices.Sort(times)
-		fmt.Printf(
-			"| %d | %s | %s | %s | %s | %d | %s |\n",
-			round+1,
-			ms(all),
-			ms(times[len(times)/2]),
-			ms(times[len(times)*99/100]),
-			ms(times[len(times)-1]),
-			after-version,
-			spent(before, busy, o.hooks),
-		)
+		fmt.Printf("| %d | %s | %s | %s | %s | %d | %s |\n", round+1, ms(all), ms(times[len(times)/2]),
+			ms(times[len(times)*99/100]), ms(times[len(times)-1]), after-version, spent(before, busy, o.hooks))
 		version = after
 	}
 	return nil
@@ -162,8 +151,8 @@ func spent(before, after map[string]time.Duration, hooks int) string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
 
-// burst sends all webhooks as fast as the connections allow and times each answer.
-func (s *storm) burst(ctx context.Context, o options, round int) ([]time.Duration, error) {
+// burst sends all webhooks as fast as the connections allow and returns how long each answer took.
+func (s *target) burst(ctx context.Context, o options, round int) ([]time.Duration, error) {
 	body, err := json.Marshal(map[string]any{
 		"ref": "refs/heads/main", "after": strings.Repeat("1", 40), "padding": strings.Repeat("x", o.bytes),
 		"repository": map[string]any{"full_name": "bench", "clone_url": "file://" + s.bare},
@@ -262,7 +251,7 @@ func (s *sender) send(delivery string) error {
 }
 
 // settled waits until the server has acted on every webhook and compiles nothing. It returns the newest version.
-func (s *storm) settled(ctx context.Context, above int) (int, error) {
+func (s *target) settled(ctx context.Context, above int) (int, error) {
 	version, err := s.WaitVersion(ctx, s.env, above)
 	if err != nil {
 		return 0, err
@@ -296,7 +285,7 @@ func (s *storm) settled(ctx context.Context, above int) (int, error) {
 	return version, nil
 }
 
-func (s *storm) newest(ctx context.Context) (int, error) {
+func (s *target) newest(ctx context.Context) (int, error) {
 	var versions []struct{ Version int }
 	if err := s.get(ctx, "/api/v2/desiredstate?limit=1&sort=version.desc", &versions); err != nil ||
 		len(versions) == 0 {
@@ -305,7 +294,7 @@ func (s *storm) newest(ctx context.Context) (int, error) {
 	return versions[0].Version, nil
 }
 
-func (s *storm) get(ctx context.Context, path string, into any) error {
+func (s *target) get(ctx context.Context, path string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
 	if err != nil {
 		return err

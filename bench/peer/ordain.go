@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Build builds the binary into dir and gives its path.
+// Build builds the binary into dir and returns its path.
 func Build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "ordain")
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "ordain.dev/ordain/cmd/ordain").CombinedOutput()
@@ -20,7 +20,8 @@ func Build(ctx context.Context, dir string) (string, error) {
 }
 
 // StartOrdain starts `ordain up` with its private database. All state is below
-// dir, also that of a server before it; env is added to the environment.
+// dir, so a server that is started there again continues from it; env is added
+// to the environment.
 func StartOrdain(ctx context.Context, binary, dir, python string, env ...string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
@@ -28,13 +29,8 @@ func StartOrdain(ctx context.Context, binary, dir, python string, env ...string)
 	}
 	s := &Server{Name: "ordain"}
 	args := []string{
-		"up",
-		"--state-dir",
-		filepath.Join(dir, "state"),
-		"--log-dir",
-		filepath.Join(dir, "log"),
-		"--port",
-		strconv.Itoa(port),
+		"up", "--state-dir", filepath.Join(dir, "state"), "--log-dir", filepath.Join(dir, "log"),
+		"--port", strconv.Itoa(port),
 	}
 	if python != "" {
 		args = append(args, "--python", python)
@@ -42,7 +38,7 @@ func StartOrdain(ctx context.Context, binary, dir, python string, env ...string)
 	if err := s.start(dir, append(os.Environ(), env...), binary, args...); err != nil {
 		return nil, err
 	}
-	if err := s.answers(ctx, port); err != nil {
+	if err := s.waitReady(ctx, port); err != nil {
 		s.Stop()
 		return nil, err
 	}

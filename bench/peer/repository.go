@@ -18,7 +18,7 @@ type Repository struct {
 	values []int
 }
 
-// Model is what a repository holds.
+// Model says what a repository holds.
 type Model struct {
 	Items   int
 	Agents  int    // targets that the items are spread over
@@ -29,10 +29,19 @@ type Model struct {
 const pluginsFile = "libs/bench/plugins/__init__.py"
 
 var projectFiles = map[string]string{
-	"project.yml":               "name: bench\nmodulepath: libs\npip:\n  use_system_config: true\n",
-	"requirements.txt":          "inmanta-module-std; python_version >= \"3.12\"\ninmanta-module-std<8; python_version < \"3.12\"\n",
-	"libs/bench/module.yml":     "name: bench\nversion: 1.0.0\nlicense: Apache 2.0\n",
-	"libs/bench/model/_init.cf": "entity Item extends std::PurgeableResource:\n    string agent\n    string name\n    string value\nend\nindex Item(agent, name)\nimplement Item using std::none\n",
+	"project.yml": "name: bench\nmodulepath: libs\npip:\n  use_system_config: true\n",
+	"requirements.txt": `inmanta-module-std; python_version >= "3.12"
+inmanta-module-std<8; python_version < "3.12"
+`,
+	"libs/bench/module.yml": "name: bench\nversion: 1.0.0\nlicense: Apache 2.0\n",
+	"libs/bench/model/_init.cf": `entity Item extends std::PurgeableResource:
+    string agent
+    string name
+    string value
+end
+index Item(agent, name)
+implement Item using std::none
+`,
 	pluginsFile: `from inmanta.agent.handler import CRUDHandler, provider
 from inmanta.resources import PurgeableResource, resource
 
@@ -52,7 +61,7 @@ class Nothing(CRUDHandler[Item]):
 `,
 }
 
-// NewRepository makes a repository with a model below dir.
+// NewRepository makes a repository below dir and pushes the model's first commit.
 func NewRepository(ctx context.Context, dir string, m Model) (*Repository, error) {
 	r := &Repository{
 		Bare:   filepath.Join(dir, "repo.git"),
@@ -90,15 +99,15 @@ func NewRepository(ctx context.Context, dir string, m Model) (*Repository, error
 	return r, r.Push(ctx)
 }
 
-// ID is the resource id of item i.
+// ID returns the resource id of item i.
 func (r *Repository) ID(i int) string {
 	return fmt.Sprintf("bench::Item[a%d,name=item%d]", i%r.model.Agents, i)
 }
 
-// Value is the value of item i as last written.
+// Value returns the value that item i was last given.
 func (r *Repository) Value(i int) string { return fmt.Sprint(r.values[i]) }
 
-// Change gives item i another value, in a commit that is not pushed yet.
+// Change commits another value for item i. It does not push.
 func (r *Repository) Change(ctx context.Context, i int) error {
 	r.values[i]++
 	if err := r.write(); err != nil {
@@ -107,24 +116,25 @@ func (r *Repository) Change(ctx context.Context, i int) error {
 	return r.commit(ctx, fmt.Sprintf("item %d is %d", i, r.values[i]))
 }
 
-// ChangeSome gives these items another value and the module other Python code
-// (empty: the same), in a commit that is not pushed yet.
+// ChangeSome commits another value for each of these items and, unless plugins is
+// empty, other Python code for the module. It does not push.
 func (r *Repository) ChangeSome(ctx context.Context, items []int, plugins string) error {
 	for _, i := range items {
 		r.values[i]++
 	}
 	if plugins != "" {
-		if err := os.WriteFile(filepath.Join(r.work, filepath.FromSlash(pluginsFile)), []byte(plugins), 0o644); err != nil {
+		file := filepath.Join(r.work, filepath.FromSlash(pluginsFile))
+		if err := os.WriteFile(file, []byte(plugins), 0o644); err != nil {
 			return err
 		}
 	}
 	if err := r.write(); err != nil {
 		return err
 	}
-	return r.commit(ctx, fmt.Sprintf("%d items are others", len(items)))
+	return r.commit(ctx, fmt.Sprintf("%d items change", len(items)))
 }
 
-// ChangeAll gives every item another value, in a commit that is not pushed yet.
+// ChangeAll commits another value for every item. It does not push.
 func (r *Repository) ChangeAll(ctx context.Context) error {
 	for i := range r.values {
 		r.values[i]++
@@ -132,10 +142,10 @@ func (r *Repository) ChangeAll(ctx context.Context) error {
 	if err := r.write(); err != nil {
 		return err
 	}
-	return r.commit(ctx, "every item is another")
+	return r.commit(ctx, "every item changes")
 }
 
-// Push pushes what was committed.
+// Push pushes all commits.
 func (r *Repository) Push(ctx context.Context) error {
 	return git(ctx, "-C", r.work, "push", "-q", "origin", "main")
 }
@@ -156,19 +166,8 @@ func (r *Repository) commit(ctx context.Context, message string) error {
 	if err := git(ctx, "-C", r.work, "add", "-A"); err != nil {
 		return err
 	}
-	return git(
-		ctx,
-		"-C",
-		r.work,
-		"-c",
-		"user.name=Bench",
-		"-c",
-		"user.email=bench@example.org",
-		"commit",
-		"-q",
-		"-m",
-		message,
-	)
+	return git(ctx, "-C", r.work, "-c", "user.name=Bench", "-c", "user.email=bench@example.org",
+		"commit", "-q", "-m", message)
 }
 
 func git(ctx context.Context, args ...string) error {

@@ -1,14 +1,14 @@
-// Command push measures the whole path side by side: a pushed commit that
-// changes one resource in a model of many, until that resource is deployed;
-// the first deployment of all; the memory of an idle server. Both servers
-// run on this machine at the same time, the same pushes reach both in turn, and
-// the table that it prints is what docs/benchmarks.md holds.
+// Command push measures the whole path side by side with the reference: how long
+// it takes from pushing a commit that changes one resource of many until that
+// resource is deployed, how long the first deployment takes, and how much memory
+// an idle server uses. Both servers run on this machine and take turns. It prints
+// the table that docs/benchmarks.md holds.
 //
 //	go run ./bench/push -pushes 15
 //
-// Ordain is timed from the start of `git push`, and finds out by itself. The
-// reference is timed from the call that asks it to update and compile, after
-// the push: it does not watch repositories.
+// For Ordain, the time starts with `git push`, since it notices the push by
+// itself. For the reference, which does not watch repositories, it starts with the
+// call that asks it to update and compile, after the push.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,41 +24,25 @@ import (
 )
 
 type options struct {
+	peer.Comparison
 	resources, pushes int
-	python            string
-	reference         string
-	postgres          string
-	keep              bool
 }
 
 func main() {
 	var o options
+	o.AddFlags(flag.CommandLine)
 	flag.IntVar(&o.resources, "resources", 1000, "resources in the model")
 	flag.IntVar(&o.pushes, "pushes", 15, "counted pushes, after one to warm up")
-	flag.StringVar(&o.python, "python", "", "interpreter for Ordain; empty: its default")
-	flag.StringVar(
-		&o.reference,
-		"reference-python",
-		"python3.13",
-		"interpreter for the reference; empty: leave the reference out",
-	)
-	flag.StringVar(
-		&o.postgres,
-		"postgres-bin",
-		"",
-		"folder with PostgreSQL 16 or newer for the reference; empty: fetched",
-	)
-	flag.BoolVar(&o.keep, "keep", false, "keep the working directory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx, &o); err != nil {
 		fmt.Fprintln(os.Stderr, "push:", err)
 		os.Exit(1)
 	}
 }
 
-// contestant is a server with its environment and its own repository.
+// contestant is a server with its environment, its own repository, and its measurements.
 type contestant struct {
 	*peer.Server
 	version         string
@@ -67,27 +50,30 @@ type contestant struct {
 	env             string
 	times           []time.Duration
 	first           time.Duration
-	idle, idleAll   int64
-	bound, boundAll int64
+	idle, idleAll   int64 // memory before there is an environment: the server alone, and with its children
+	bound, boundAll int64 // memory after the pushes
 }
 
-func run(ctx context.Context, o options) error {
-	dir, remove, err := peer.Directory(o.keep)
-	if err != nil {
+func run(ctx context.Context, o *options) error {
+	defer o.Stop()
+	if err := o.Start(ctx); err != nil {
 		return err
 	}
-	defer remove()
-	servers, err := start(ctx, o, dir)
-	defer func() {
-		for _, s := range servers {
-			s.Stop()
+	pause(ctx, 5*time.Second)
+	var servers []*contestant
+	for _, s := range o.Servers {
+		c := &contestant{Server: s, version: "this checkout"}
+		if len(servers) > 0 {
+			c.version = o.Version
 		}
-	}()
-	if err != nil {
-		return err
+		var err error
+		if c.idle, c.idleAll, err = s.Memory(); err != nil {
+			return err
+		}
+		servers = append(servers, c)
 	}
 	for _, s := range servers {
-		if err := s.deployFirst(ctx, o, dir); err != nil {
+		if err := s.deployFirst(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -105,6 +91,7 @@ func run(ctx context.Context, o options) error {
 	}
 	pause(ctx, 5*time.Second)
 	for _, s := range servers {
+		var err error
 		if s.bound, s.boundAll, err = s.Memory(); err != nil {
 			return err
 		}
@@ -113,47 +100,10 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// start installs and starts the servers and measures them before they have work.
-func start(ctx context.Context, o options, dir string) (servers []*contestant, err error) {
-	binary, err := peer.Build(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	ordain, err := peer.StartOrdain(ctx, binary, subdir(dir, "state-ordain"), o.python)
-	if err != nil {
-		return nil, err
-	}
-	servers = append(servers, &contestant{Server: ordain, version: "this checkout"})
-	if o.reference != "" {
-		bin := o.postgres
-		if bin == "" {
-			if bin, err = peer.FetchPostgres(ctx, subdir(dir, "pg")); err != nil {
-				return servers, err
-			}
-		}
-		reference := peer.Reference{Python: o.reference, PostgresBin: bin, Dir: subdir(dir, "reference")}
-		version, err := reference.Install(ctx)
-		if err != nil {
-			return servers, err
-		}
-		s, err := reference.Start(ctx)
-		if err != nil {
-			return servers, err
-		}
-		servers = append(servers, &contestant{Server: s, version: version})
-	}
-	pause(ctx, 5*time.Second)
-	for _, s := range servers {
-		if s.idle, s.idleAll, err = s.Memory(); err != nil {
-			return servers, err
-		}
-	}
-	return servers, nil
-}
-
 // deployFirst binds the server to a repository and times the first deployment.
-func (s *contestant) deployFirst(ctx context.Context, o options, dir string) (err error) {
-	if s.repo, err = peer.NewRepository(ctx, subdir(dir, "repo-"+s.Name), peer.Model{Items: o.resources, Agents: 4}); err != nil {
+func (s *contestant) deployFirst(ctx context.Context, o *options) (err error) {
+	model := peer.Model{Items: o.resources, Agents: 4}
+	if s.repo, err = peer.NewRepository(ctx, o.Folder("repo-"+s.Name), model); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -167,7 +117,7 @@ func (s *contestant) deployFirst(ctx context.Context, o options, dir string) (er
 			return err
 		}
 	}
-	if err := s.WaitAll(ctx, s.env, min(o.resources, 1000)); err != nil {
+	if err := s.WaitDeployedCount(ctx, s.env, o.resources); err != nil {
 		return err
 	}
 	s.first = time.Since(began)
@@ -196,7 +146,7 @@ func (s *contestant) push(ctx context.Context, item int) (time.Duration, error) 
 	return at.Sub(began), err
 }
 
-func report(o options, servers []*contestant) {
+func report(o *options, servers []*contestant) {
 	row := func(name string, cell func(*contestant) string) {
 		fmt.Printf("| %s |", name)
 		for _, s := range servers {
@@ -206,50 +156,28 @@ func report(o options, servers []*contestant) {
 	}
 	row("measured", func(s *contestant) string { return s.Name + " (" + s.version + ")" })
 	row("---", func(*contestant) string { return "---" })
-	row(
-		fmt.Sprintf("push to deployed, one of %d changed: median of %d", o.resources, o.pushes),
-		func(s *contestant) string {
-			slices.Sort(s.times)
-			return fmt.Sprintf(
-				"%.3f s (%.3f to %.3f)",
-				quantile(s.times, 0.5).Seconds(),
-				s.times[0].Seconds(),
-				s.times[len(s.times)-1].Seconds(),
-			)
-		},
-	)
-	row(
-		"first deployment, clone and install included",
-		func(s *contestant) string { return fmt.Sprintf("%.1f s", s.first.Seconds()) },
-	)
+	pushed := fmt.Sprintf("push to deployed, one of %d changed: median of %d", o.resources, o.pushes)
+	row(pushed, func(s *contestant) string {
+		slices.Sort(s.times)
+		fastest, slowest := s.times[0], s.times[len(s.times)-1]
+		return fmt.Sprintf("%.3f s (%.3f to %.3f)", median(s.times).Seconds(), fastest.Seconds(), slowest.Seconds())
+	})
+	row("first deployment, clone and install included",
+		func(s *contestant) string { return fmt.Sprintf("%.1f s", s.first.Seconds()) })
 	row("idle, no environment: server process", func(s *contestant) string { return mib(s.idle) })
 	row("idle, no environment: all processes but the database", func(s *contestant) string { return mib(s.idleAll) })
 	row("after the pushes, one environment: server process", func(s *contestant) string { return mib(s.bound) })
-	row(
-		"after the pushes, one environment: all processes but the database",
-		func(s *contestant) string { return mib(s.boundAll) },
-	)
+	row("after the pushes, one environment: all processes but the database",
+		func(s *contestant) string { return mib(s.boundAll) })
 	if len(servers) == 2 {
-		fmt.Printf(
-			"\nratio of the medians: %.1f\n",
-			float64(quantile(servers[1].times, 0.5))/float64(quantile(servers[0].times, 0.5)),
-		)
+		fmt.Printf("\nratio of the medians: %.1f\n",
+			float64(median(servers[1].times))/float64(median(servers[0].times)))
 	}
 }
 
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[int(q*float64(len(sorted)-1)+0.5)]
-}
+func median(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] }
 
 func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
-
-func subdir(dir, name string) string {
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		panic(err)
-	}
-	return path
-}
 
 func pause(ctx context.Context, d time.Duration) {
 	select {

@@ -1,11 +1,19 @@
-// Command soak deploys 1,000 resources again and again while the server, its
-// executors and its database are killed at random points, and reports what was
-// lost or done twice. It ends with 1 when anything was.
+// Command soak deploys 1,000 resources again and again while it kills the server,
+// its executors and its database at random points. Then it checks that nothing
+// was lost, done twice or left behind, and exits with 1 if anything was.
 //
 //	go run ./bench/soak                        # 50 rounds
 //	go run ./bench/soak -rounds 5 -seed 7      # the same faults each time
 //
-// Everything is below a folder of its own, which is kept when something is wrong.
+// A round changes some of the resources and pushes. The handlers are real: each
+// writes a file, and a line into a journal before and after. The journal is also
+// the clock: a fault strikes when the journal has grown by a number of lines that
+// the seed determines, from none (during the push or the compile) to the last,
+// whatever the speed of the machine. What was killed is started again, as an init
+// system would do it. When everything is deployed, the files, the journal, the
+// database, the processes and the folders are compared with each other (check.go).
+//
+// All files are below one temporary folder, which is kept when something is wrong.
 package main
 
 import (
@@ -16,53 +24,49 @@ import (
 	"os/signal"
 	"time"
 
-	"ordain.dev/ordain/bench/ordeal"
 	"ordain.dev/ordain/bench/peer"
 )
 
 func main() {
-	c := ordeal.Config{Out: os.Stdout}
-	flag.IntVar(&c.Rounds, "rounds", 50, "rounds")
-	flag.Uint64Var(&c.Seed, "seed", 1, "of the faults; equal seeds strike at equal points")
-	flag.IntVar(&c.Resources, "resources", 1000, "resources")
-	flag.IntVar(&c.Agents, "agents", 4, "agents")
-	flag.StringVar(&c.Python, "python", "", "interpreter; empty: the server's default")
-	flag.DurationVar(&c.Patience, "patience", 3*time.Minute, "how long everything may take to be deployed again")
+	c := config{out: os.Stdout}
+	flag.IntVar(&c.rounds, "rounds", 50, "rounds")
+	flag.Uint64Var(&c.seed, "seed", 1, "seed of the faults; equal seeds strike at equal points")
+	flag.IntVar(&c.resources, "resources", 1000, "resources")
+	flag.IntVar(&c.agents, "agents", 4, "agents")
+	flag.StringVar(&c.python, "python", "", "interpreter; empty: the server's default")
+	flag.DurationVar(&c.patience, "patience", 3*time.Minute, "how long everything may take to be deployed again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	well, err := run(ctx, c)
+	passed, err := run(ctx, c)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 	}
-	if err != nil || !well {
+	if err != nil || !passed {
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, c ordeal.Config) (well bool, err error) {
-	dir, err := os.MkdirTemp("", "ordain-soak-")
+func run(ctx context.Context, c config) (passed bool, err error) {
+	dir, err := peer.Directory()
 	if err != nil {
 		return false, err
 	}
 	defer func() {
-		if well && err == nil {
+		if passed && err == nil {
 			_ = os.RemoveAll(dir)
 		} else {
-			fmt.Println("everything is kept in", dir)
+			fmt.Println("the files are kept in", dir)
 		}
 	}()
-	if err := os.Chmod(dir, 0o711); err != nil { // the database runs as another user
+	c.dir = dir
+	if c.binary, err = peer.Build(ctx, dir); err != nil {
 		return false, err
 	}
-	c.Dir = dir
-	if c.Binary, err = peer.Build(ctx, dir); err != nil {
-		return false, err
-	}
-	report, err := ordeal.Run(ctx, c)
-	for _, t := range report.Troubles {
+	report, err := runOrdeal(ctx, c)
+	for _, t := range report.troubles {
 		fmt.Println(t)
 	}
 	fmt.Println(report.String())
-	return len(report.Troubles) == 0, err
+	return len(report.troubles) == 0, err
 }

@@ -24,11 +24,8 @@ import (
 func main() {
 	n := flag.Int("n", 7, "further environments")
 	python := flag.String("python", "", "interpreter; empty: python3")
-	requirements := flag.String(
-		"requirements",
-		"inmanta-module-fs inmanta-module-std<8",
-		"what is installed, separated by blanks",
-	)
+	requirements := flag.String("requirements", "inmanta-module-fs inmanta-module-std<8",
+		"what is installed, separated by blanks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -54,10 +51,8 @@ func run(ctx context.Context, n int, python string, requirements []string) error
 	var times []time.Duration
 	for i := range n + 1 {
 		began := time.Now()
-		_, err := maker.Ensure(
-			ctx,
-			venv.Spec{Dir: filepath.Join(dir, "venvs", strconv.Itoa(i)), Requirements: requirements},
-		)
+		_, err := maker.Ensure(ctx,
+			venv.Spec{Dir: filepath.Join(dir, "venvs", strconv.Itoa(i)), Requirements: requirements})
 		if err != nil {
 			return err
 		}

@@ -45,10 +45,8 @@ func ParseAgentLimits(dict map[string]any) (AgentLimits, error) {
 		}
 		out = append(out, l)
 	}
-	slices.SortStableFunc(
-		out,
-		func(a, b AgentLimit) int { return cmp.Compare(specific(b.Pattern), specific(a.Pattern)) },
-	)
+	slices.SortStableFunc(out,
+		func(a, b AgentLimit) int { return cmp.Compare(specific(b.Pattern), specific(a.Pattern)) })
 	return out, nil
 }
 

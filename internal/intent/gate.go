@@ -144,11 +144,8 @@ func (o Override) Check() error {
 	case left <= 0:
 		return fmt.Errorf("its end, %s, is over already", o.Until.UTC().Format(time.RFC3339))
 	case left > LongestOverride:
-		return fmt.Errorf(
-			"it lasts %s, which is longer than %s; change maintenance_windows instead",
-			left.Round(time.Minute),
-			LongestOverride,
-		)
+		return fmt.Errorf("it lasts %s, which is longer than %s; change maintenance_windows instead",
+			left.Round(time.Minute), LongestOverride)
 	}
 	for _, p := range o.Agents {
 		if err := checkAgentPattern(p); err != nil {

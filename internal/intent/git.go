@@ -97,8 +97,7 @@ func (p GitPolicy) Asks() bool {
 func (e Environment) GitPolicy() GitPolicy {
 	p := GitPolicy{
 		Verify: e.Text(
-			"git_verify",
-		), Signers: e.Text("git_allowed_signers"), Rewrites: e.Text("git_rewrites") == "follow",
+			"git_verify"), Signers: e.Text("git_allowed_signers"), Rewrites: e.Text("git_rewrites") == "follow",
 	}
 	for _, pattern := range splitPatterns(e.Text("git_protected_refs")) {
 		if pattern = strings.TrimSpace(pattern); pattern != "" {

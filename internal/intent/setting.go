@@ -333,11 +333,8 @@ func (s Setting) convertDict(v any) (any, error) {
 			text = "{}"
 		}
 		if err := json.Unmarshal([]byte(text), &dict); err != nil || dict == nil {
-			return nil, fmt.Errorf(
-				"setting %s: it is a dict, written as JSON such as {\"name\": {…}}: %s",
-				s.Name,
-				jsonTrouble(text, err),
-			)
+			return nil, fmt.Errorf("setting %s: it is a dict, written as JSON such as {\"name\": {…}}: %s",
+				s.Name, jsonTrouble(text, err))
 		}
 		ok = true
 	}

@@ -78,10 +78,8 @@ func NewWindow(w Window) (Window, error) {
 	}
 	w.Cron = strings.TrimSpace(w.Cron)
 	if strings.Contains(w.Cron, "=") || strings.HasPrefix(w.Cron, "@every") {
-		return w, fmt.Errorf(
-			"cron %q: write five fields such as 0 2 * * 6; the time zone has a field of its own",
-			w.Cron,
-		)
+		return w, fmt.Errorf("cron %q: write five fields such as 0 2 * * 6; the time zone has a field of its own",
+			w.Cron)
 	}
 	if w.schedule, err = cron.ParseStandard("CRON_TZ=UTC " + w.Cron); err != nil {
 		return w, fmt.Errorf("cron %q: %w", w.Cron, err)

@@ -119,14 +119,10 @@ func TestGateForetells(t *testing.T) {
 		for i := range rapid.IntRange(1, 4).Draw(t, "windows") {
 			w, err := NewWindow(Window{
 				Name: fmt.Sprint(
-					i,
-				), Kind: rapid.SampledFrom([]WindowKind{WindowOpen, WindowFreeze}).Draw(t, "kind"),
+					i), Kind: rapid.SampledFrom([]WindowKind{WindowOpen, WindowFreeze}).Draw(t, "kind"),
 				Zone: "Europe/Brussels",
-				Cron: fmt.Sprintf(
-					"%d %d * * *",
-					rapid.IntRange(0, 59).Draw(t, "minute"),
-					rapid.IntRange(0, 23).Draw(t, "hour"),
-				),
+				Cron: fmt.Sprintf("%d %d * * *", rapid.IntRange(0, 59).Draw(t, "minute"),
+					rapid.IntRange(0, 23).Draw(t, "hour")),
 				Duration: time.Duration(rapid.IntRange(1, 1200).Draw(t, "minutes")) * time.Minute,
 				Agents:   rapid.SampledFrom([][]string{nil, {"web*"}, {"db*"}}).Draw(t, "agents"),
 			})

@@ -74,10 +74,8 @@ func (d *Desk) Call(
 	w := &answer{ResponseRecorder: httptest.NewRecorder()}
 	d.api().ServeHTTP(w, r)
 	if w.tooLarge {
-		return refused(
-			http.StatusRequestEntityTooLarge,
-			fmt.Sprintf("%s: the answer is larger than %d bytes; ask for less with limit", name, maxAnswer),
-		)
+		return refused(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("%s: the answer is larger than %d bytes; ask for less with limit", name, maxAnswer))
 	}
 	if content := w.Body.Bytes(); json.Valid(content) {
 		body = content

@@ -32,11 +32,8 @@ func TestTheLastWordWins(t *testing.T) {
 			"executor-retention-time=5\n[server]\nbind-port=1000\n",
 	)
 	write(filepath.Join(dir, "inmanta.d", "more.cfg"), "[agent]\nhandler_timeout = 7\n")
-	c, err := Load(
-		file,
-		[]string{"ORDAIN_AGENT_EXECUTOR_RETENTION_TIME=9", "ORDAIN_SERVER_BIND_PORT=2000"},
-		map[string]string{"server.bind-port": "3000"},
-	)
+	c, err := Load(file, []string{"ORDAIN_AGENT_EXECUTOR_RETENTION_TIME=9", "ORDAIN_SERVER_BIND_PORT=2000"},
+		map[string]string{"server.bind-port": "3000"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,8 @@ var options = []option{
 	{
 		name: "agent.executor-daemons",
 		def:  "end",
-		doc:  "what happens to programs that handlers left running on this machine when their executor ends: end or keep",
+		doc: "what happens to programs that handlers left running on this machine when their executor ends: " +
+			"end or keep",
 		set: func(c *Config, s string) error {
 			if s != "end" && s != "keep" {
 				return fmt.Errorf("%q is neither end nor keep", s)

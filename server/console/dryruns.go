@@ -90,7 +90,7 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 	case d.Ending == intent.DryRunCancelled:
 		row.State = state{"none", "cancelled"}
 	case d.Version == 0:
-		row.State = state{"running", "compiling"}
+		row.State = state{"deploying", "compiling"}
 	}
 	return row
 }
@@ -248,7 +248,7 @@ func blastSentence(diffs []intent.ResourceDiff, run intent.DryRun) string {
 		text = "It found nothing to change" + soFar + "."
 	}
 	if unknown > 0 {
-		text += " Of " + plural(unknown, "resource") + " it is not known."
+		text += " " + plural(unknown, "resource") + " could not be checked."
 	}
 	return text
 }

@@ -18,7 +18,7 @@ func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
 	ctx, env := t.Context(), "/e/"+r.Production.ID.String()+"/dryruns/"
 	page := get(t, h, env+r.DryRun.String()).Body.String()
 	for _, want := range []string{
-		"It would change 3 resources on 3 agents. Of 2 resources it is not known.", "incomplete",
+		"It would change 3 resources on 3 agents. 2 resources could not be checked.", "incomplete",
 		"unknown: not reached", "unknown: the handler failed", "no route to web09", "no such folder",
 		"would be created first", "No longer managed", "/srv/www/left.html",
 	} {

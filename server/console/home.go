@@ -203,10 +203,18 @@ func triggerWord(kind string) string {
 		return "the command line"
 	case "console":
 		return "the console"
-	case "recovery":
-		return "recovery after a restart"
+	case "param":
+		return "a parameter or fact that changed"
+	case "dryrun":
+		return "a dry run"
+	case intent.TriggerModule:
+		return "a module that changed"
+	case intent.TriggerPromotion:
+		return "a promotion"
 	case "rollback":
 		return "a rollback"
+	case "accept":
+		return "somebody who accepted a commit"
 	case "unblock":
 		return "somebody who unblocked a commit"
 	case "schedule":

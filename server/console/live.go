@@ -49,8 +49,8 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 			s.flush()
 			return
 		}
-		if page, ok := v.data.(interface{ ring() *bell }); ok && page.ring() != nil {
-			v.fragments = append(v.fragments, fragment{"bell", "bell", *page.ring()})
+		if page, ok := v.data.(interface{ pageBell() *bell }); ok && page.pageBell() != nil {
+			v.fragments = append(v.fragments, fragment{"bell", "bell", *page.pageBell()})
 		}
 		for _, f := range v.fragments {
 			html, err := c.renderFragment(v, f)

@@ -54,8 +54,7 @@ func brokenProjects() map[string]broken {
 		).tells("E0406"),
 		"a deep project file": settings("name: " + strings.Repeat("[", 20000) + "\n").tells("E0406"),
 		"settings that are no section": settings(
-			"name: x\nmodulepath: libs\nenvironment_settings: 3\n",
-		).tells("E0406"),
+			"name: x\nmodulepath: libs\nenvironment_settings: 3\n").tells("E0406"),
 		"a constraint that is none": broken{files: map[string]string{
 			"main.cf": "import a\n", "project.yml": "name: x\nmodulepath: libs\nrequires: ['a >>> 1']\n",
 			"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: none\n", "libs/a/model/_init.cf": "",
@@ -77,14 +76,10 @@ func brokenProjects() map[string]broken {
 		}}.tells("E0401"),
 		"a module that is a file": broken{
 			files: map[string]string{"main.cf": "import a\n", "libs/a": "x"},
-		}.tells(
-			"E0401",
-		),
+		}.tells("E0401"),
 		"a modulepath that is a file": broken{
 			files: map[string]string{"main.cf": "import a\n", "libs": "x"},
-		}.tells(
-			"E0401",
-		),
+		}.tells("E0401"),
 		"plug-ins without __init__": inModule(goes).spoiled(func(dir string) error {
 			return os.Rename(in(dir, "libs/m/plugins/__init__.py"), in(dir, "libs/m/plugins/other.py"))
 		}).tells("__init__.py"),
@@ -93,8 +88,7 @@ func brokenProjects() map[string]broken {
 			return os.Symlink("plugins", in(dir, "libs/m/plugins"))
 		}).tells("E0"),
 		"a model folder in itself": inModule(
-			goes,
-		).spoiled(func(dir string) error { return os.Symlink("..", in(dir, "libs/m/plugins/up")) }).
+			goes).spoiled(func(dir string) error { return os.Symlink("..", in(dir, "libs/m/plugins/up")) }).
 			compiles(),
 		"an entry file that is a loop": model("").spoiled(func(dir string) error {
 			os.Remove(in(dir, "main.cf"))
@@ -108,8 +102,7 @@ func brokenProjects() map[string]broken {
 			return os.WriteFile(in(dir, "libs/m/plugins/b\xff.py"), []byte("x = 1\n"), 0o644)
 		}).tells(""),
 		"a module file nobody may read": inModule(
-			goes,
-		).spoiled(func(dir string) error { return os.Chmod(in(dir, "libs/m/plugins/__init__.py"), 0) }).
+			goes).spoiled(func(dir string) error { return os.Chmod(in(dir, "libs/m/plugins/__init__.py"), 0) }).
 			tells("E0"),
 
 		"plug-ins that are empty":            inModule("").tells("E0"),
@@ -126,14 +119,11 @@ func brokenProjects() map[string]broken {
 			"libs/m/plugins/__init__.py": "from inmanta_plugins.m.a import x\n" + goes, "libs/m/plugins/a.py": "from inmanta_plugins.m import go as x\n",
 		}}.tells("E0410"),
 		"a plug-in that exits": inModule(
-			"import sys\n" + strings.Replace(goes, "pass", "sys.exit('enough')", 1),
-		).tells("E0303"),
+			"import sys\n" + strings.Replace(goes, "pass", "sys.exit('enough')", 1)).tells("E0303"),
 		"a plug-in that crashes": inModule(
-			"import ctypes\n" + strings.Replace(goes, "pass", "ctypes.string_at(0)", 1),
-		).tells("E0"),
+			"import ctypes\n" + strings.Replace(goes, "pass", "ctypes.string_at(0)", 1)).tells("E0"),
 		"a plug-in with a message of junk": inModule(
-			strings.Replace(goes, "pass", `raise Exception("\udcff\x00\x1b[31m" * 9)`, 1),
-		).tells("E0303"),
+			strings.Replace(goes, "pass", `raise Exception("\udcff\x00\x1b[31m" * 9)`, 1)).tells("E0303"),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -61,34 +60,18 @@ func newCompile() *cobra.Command {
 	projectFlags(c, &f.options)
 	flags.BoolVar(&f.options.Export, "export", false, "build the resources too")
 	flags.BoolVar(&f.options.Partial, "partial", false, "export only the resource sets that are present")
-	flags.StringArrayVar(
-		&f.options.DeleteSets,
-		"delete-resource-set",
-		nil,
-		"resource set to remove with a partial export",
-	)
-	flags.StringArrayVar(
-		&f.options.ExportFunctions,
-		"export-plugin",
-		nil,
-		"run this export function instead of those of the configuration",
-	)
+	flags.StringArrayVar(&f.options.DeleteSets, "delete-resource-set", nil,
+		"resource set to remove with a partial export")
+	flags.StringArrayVar(&f.options.ExportFunctions, "export-plugin", nil,
+		"run this export function instead of those of the configuration")
 	flags.StringVar(&f.modelJSON, "model-json", "", "write model and resources to this file")
-	flags.StringVar(
-		&f.resources,
-		"resources-json",
-		"",
-		"with --export: write the resources alone to this file, as inmanta export -j does",
-	)
+	flags.StringVar(&f.resources, "resources-json", "",
+		"with --export: write the resources alone to this file, as inmanta export -j does")
 	flags.StringVar(&f.exportJSON, "export-json", "", "write what a server stores to this file")
 	flags.StringArrayVar(&f.compiler, "compiler-option", nil, "option of the compiler, such as datatrace_enable")
 	flags.DurationVar(&f.options.PluginTimeout, "plugin-timeout", 0, "how long a plug-in may run (default 10m)")
-	flags.Uint64Var(
-		&f.memoryMiB,
-		"memory-max",
-		0,
-		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)",
-	)
+	flags.Uint64Var(&f.memoryMiB, "memory-max", 0,
+		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
 	flags.BoolVar(&f.again, "watch", false, "compile again whenever a file is saved, until it is interrupted")
 	f.say.flag(c)
@@ -252,20 +235,48 @@ func (f *compileFlags) write(out *compiler.Outcome) error {
 	return writeFile(f.modelJSON, model.Write)
 }
 
-// interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.
-func interpreterIn(project string) string {
-	python := filepath.Join(project, ".env", "bin", "python")
-	if _, err := os.Stat(python); err != nil {
-		return ""
+func newCheck() *cobra.Command {
+	var f struct {
+		options compiler.Options
+		say     sayer
 	}
-	absolute, err := filepath.Abs(python)
-	if err != nil {
-		return ""
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Look for errors in a project without running it",
+		Long: "Reads a project and its modules and looks for all errors that can be known without running the model:\n" +
+			"syntax, names, types, imports, constructors, indexes, defaults. Plug-ins are imported for what they\n" +
+			"take and give, and never called.\n" +
+			"Exit status: 0 nothing is wrong as far as can be seen, 1 something is.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.say.check(); err != nil {
+				return err
+			}
+			o := f.options
+			o.Check = true
+			if err := chooseCache(&o.CacheDir); err != nil {
+				return err
+			}
+			switch {
+			case o.Python != "":
+				o.SitePackages = compiler.PackagesOf(o.Python)
+			case !o.NoPlugins:
+				if err := chooseInterpreter(c.Context(), &o); err != nil {
+					o.NoPlugins = true
+					fmt.Fprintf(c.ErrOrStderr(), "ordain: plug-ins were not looked at: %v\n", err)
+				}
+			}
+			out := compiler.Run(c.Context(), o)
+			if err := f.say.outcome(c, out); err != nil || f.say.json() {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), "no errors")
+			return nil
+		},
 	}
-	return absolute
-}
-
-// minorOf gives the Python version that a folder of packages is for: 3.11 of …/lib/python3.11/site-packages.
-func minorOf(site string) string {
-	return strings.TrimPrefix(filepath.Base(filepath.Dir(site)), "python")
+	flags := c.Flags()
+	projectFlags(c, &f.options)
+	flags.BoolVar(&f.options.NoPlugins, "no-plugins", false, "leave Python alone: calls of plug-ins are not checked")
+	f.say.flag(c)
+	return c
 }

@@ -95,8 +95,7 @@ func TestCompileWithoutPython(t *testing.T) {
 		t.Errorf("--main other.cf gave %+v", r)
 	}
 	if r := ordainCompile(t, dir, "--no-std", "--main", filepath.Join(dir, "third.cf")); string(
-		r.Variables["__config__::z"],
-	) != "3" {
+		r.Variables["__config__::z"]) != "3" {
 		t.Errorf("--main with an absolute path gave %+v", r)
 	}
 }

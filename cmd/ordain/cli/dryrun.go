@@ -16,14 +16,6 @@ var errIncomplete = exitError{
 	text: "the dry run is incomplete: of some resources it is not known what would change",
 }
 
-// exitError is an error with an exit code of its own.
-type exitError struct {
-	code int
-	text string
-}
-
-func (e exitError) Error() string { return e.text }
-
 // choice is what a dry run is limited to.
 type choice struct {
 	commit                   string
@@ -42,12 +34,8 @@ func (f *choice) add(c *cobra.Command) {
 	)
 	flags.IntVar(&f.version, "version", 0, "a version, released or not")
 	flags.StringArrayVar(&f.agents, "agent", nil, "only of this agent; * and ? stand for other text; may be repeated")
-	flags.StringArrayVar(
-		&f.types,
-		"type",
-		nil,
-		"only resources of this type, such as fs::File; * and ? stand for other text; may be repeated",
-	)
+	flags.StringArrayVar(&f.types, "type", nil,
+		"only resources of this type, such as fs::File; * and ? stand for other text; may be repeated")
 	flags.StringArrayVar(&f.resources, "resource", nil, "only this resource; may be repeated")
 	flags.BoolVar(&f.noWait, "no-wait", false, "print the id of the dry run and do not wait for its end")
 }
@@ -76,9 +64,7 @@ func newDryRun() *cobra.Command {
 	group := r.group(
 		"dryrun",
 		"What a version or a commit would change",
-		command(
-			"start ENVIRONMENT VERSION",
-			"Start a dry run of a version and print its id",
+		command("start ENVIRONMENT VERSION", "Start a dry run of a version and print its id",
 			func(c *cobra.Command, args []string) error {
 				version, err := strconv.Atoi(args[1])
 				if err != nil {
@@ -238,18 +224,12 @@ func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []s
 	fmt.Fprintf(
 		out,
 		"%s: %s created, %s changed, %s purged, %s unchanged, %s unknown, %s undefined, %s no longer managed; %s of %s resources not looked at\n",
-		cell(
-			summary,
-			"state",
-		),
+		cell(summary, "state"),
 		cell(counts, "created"),
 		cell(counts, "changed"),
 		cell(counts, "purged"),
 		cell(counts, "unchanged"),
-		cell(
-			counts,
-			"unknown",
-		),
+		cell(counts, "unknown"),
 		cell(counts, "undefined"),
 		cell(counts, "no_longer_managed"),
 		cell(summary, "todo"),
@@ -280,42 +260,4 @@ func changesLine(attributes row) string {
 		line += fmt.Sprintf("%s: %s → %s", name, short(change["from_value"]), short(change["to_value"]))
 	}
 	return line
-}
-
-// newFact makes `ordain fact`.
-func newFact() *cobra.Command {
-	r := &remote{}
-	var all bool
-	refresh := &cobra.Command{
-		Use:   "refresh ENVIRONMENT [RESOURCE…]",
-		Short: "Ask resources for their facts",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 || (len(args) > 1) == all {
-				return usageError{errors.New("usage: ordain fact refresh ENVIRONMENT RESOURCE… | --all")}
-			}
-			body := map[string]any{}
-			if !all {
-				body["resource_ids"] = args[1:]
-			}
-			var asked []string
-			if err := r.in(c, args[0], post, "/api/v2/facts/refresh", body, &asked); err != nil {
-				return err
-			}
-			for _, id := range asked {
-				fmt.Fprintln(c.OutOrStdout(), printable(id))
-			}
-			return nil
-		},
-	}
-	refresh.Flags().BoolVar(&all, "all", false, "all that have facts which expire, or whose facts the model waits for")
-	return r.group("fact", "What resources told",
-		command("list ENVIRONMENT", "List facts", func(c *cobra.Command, args []string) error {
-			var rows []row
-			if err := r.in(c, args[0], get, "/api/v2/facts?limit=1000", nil, &rows); err != nil {
-				return err
-			}
-			return r.show(c, rows, "resource_id", "name", "value", "updated", "expires")
-		}),
-		refresh,
-	)
 }

@@ -12,9 +12,7 @@ func newGit() *cobra.Command {
 	c := r.group(
 		"git",
 		"Commits of an environment: what became of them, and which are refused",
-		command(
-			"status ENVIRONMENT",
-			"Say how it goes between an environment and its repository",
+		command("status ENVIRONMENT", "Say how it goes between an environment and its repository",
 			func(c *cobra.Command, args []string) error {
 				var git struct {
 					Repository string `json:"repository"`
@@ -41,32 +39,18 @@ func newGit() *cobra.Command {
 				return nil
 			},
 		),
-		command(
-			"commits ENVIRONMENT",
-			"List the newest commits, and what became of them",
+		command("commits ENVIRONMENT", "List the newest commits, and what became of them",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/git/commits", nil, &rows); err != nil {
 					return err
 				}
-				return r.show(
-					c,
-					rows,
-					"commit",
-					"author",
-					"subject",
-					"signer",
-					"requested",
-					"success",
-					"version",
-					"version_status",
-				)
+				return r.show(c, rows, "commit", "author", "subject", "signer", "requested", "success", "version",
+					"version_status")
 			},
 		),
 		newGitAccept(r),
-		command(
-			"blocks ENVIRONMENT",
-			"List the commits that were taken back",
+		command("blocks ENVIRONMENT", "List the commits that were taken back",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/git/blocks", nil, &rows); err != nil {
@@ -100,11 +84,8 @@ func newGitUnblock(r *remote) *cobra.Command {
 			if r.format == "json" {
 				return r.showJSON(c, freed)
 			}
-			fmt.Fprintf(
-				c.OutOrStdout(),
-				"%s is free; what the branch points to is being compiled\n",
-				cell(freed, "commit"),
-			)
+			fmt.Fprintf(c.OutOrStdout(), "%s is free; what the branch points to is being compiled\n",
+				cell(freed, "commit"))
 			return nil
 		},
 	)
@@ -115,9 +96,7 @@ func newGitUnblock(r *remote) *cobra.Command {
 // newGitAccept makes `ordain git accept`.
 func newGitAccept(r *remote) *cobra.Command {
 	var who person
-	c := command(
-		"accept ENVIRONMENT COMMIT",
-		"Let a commit through that rewrites history",
+	c := command("accept ENVIRONMENT COMMIT", "Let a commit through that rewrites history",
 		func(c *cobra.Command, args []string) error {
 			body, err := who.body()
 			if err != nil {

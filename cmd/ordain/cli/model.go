@@ -222,14 +222,8 @@ func (f *explainFlags) askServer(c *cobra.Command, q question) (provenance.Expla
 		}
 		version = strconv.Itoa(active[0].Version)
 	}
-	err := f.in(
-		c,
-		f.environment,
-		http.MethodGet,
-		"/api/v2/desiredstate/"+version+"/resource/"+escape(q.subject)+"/provenance",
-		nil,
-		&e,
-	)
+	err := f.in(c, f.environment, http.MethodGet,
+		"/api/v2/desiredstate/"+version+"/resource/"+escape(q.subject)+"/provenance", nil, &e)
 	if fault.Is(err, fault.NotFound) {
 		if near := f.near(c, version, q.subject); len(near) > 0 && near[0] != q.subject {
 			return e, unmatched("resource", q.subject+" in version "+version, near)

@@ -160,10 +160,8 @@ func closest(name string, names []string) []string {
 			all = append(all, near{n, d})
 		}
 	}
-	slices.SortStableFunc(
-		all,
-		func(a, b near) int { return cmp.Or(cmp.Compare(a.far, b.far), strings.Compare(a.name, b.name)) },
-	)
+	slices.SortStableFunc(all,
+		func(a, b near) int { return cmp.Or(cmp.Compare(a.far, b.far), strings.Compare(a.name, b.name)) })
 	var out []string
 	for _, n := range all[:min(len(all), 5)] {
 		if !slices.Contains(out, n.name) {

@@ -46,15 +46,9 @@ func committed(t *testing.T, dir string) {
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "all of it"}} {
 		cmd := exec.Command(git, args...)
 		cmd.Dir = dir
-		cmd.Env = append(
-			os.Environ(),
-			"GIT_CONFIG_GLOBAL="+os.DevNull,
-			"GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=Ada\x1b[2J",
-			"GIT_AUTHOR_EMAIL=ada@example.org",
-			"GIT_COMMITTER_NAME=Ada",
-			"GIT_COMMITTER_EMAIL=ada@example.org",
-		)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=Ada\x1b[2J", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
+			"GIT_COMMITTER_EMAIL=ada@example.org")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
@@ -156,30 +150,14 @@ func TestExplainAsksAServer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	status, stdout, stderr := ordain(
-		"",
-		"model",
-		"explain",
-		"--server",
-		server.URL,
-		"--environment",
-		"prod",
-		id+".content",
-	)
+	status, stdout, stderr := ordain("", "model", "explain", "--server", server.URL, "--environment", "prod",
+		id+".content")
 	if status != 0 || !strings.Contains(stdout, `.content = "hello"`) || !strings.Contains(stdout, "main.cf:3") ||
 		!strings.Contains(stdout, "abcdef0123 Noor") {
 		t.Errorf("status %d: %s%s (asked %v)", status, stdout, stderr, asked)
 	}
-	status, _, stderr = ordain(
-		"",
-		"model",
-		"explain",
-		"--server",
-		server.URL,
-		"--environment",
-		"prod",
-		"fs::File[web1,path=/etc/motdd]",
-	)
+	status, _, stderr = ordain("", "model", "explain", "--server", server.URL, "--environment", "prod",
+		"fs::File[web1,path=/etc/motdd]")
 	if status != 1 || !strings.Contains(stderr, "did you mean\n    "+id) {
 		t.Errorf("status %d: %s", status, stderr)
 	}

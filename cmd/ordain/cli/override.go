@@ -2,21 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"os/user"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 )
-
-// userName is who runs this program; empty when nobody can say.
-func userName() string {
-	me, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return me.Username
-}
 
 // newOverride makes `ordain override`.
 func newOverride() *cobra.Command {
@@ -43,9 +33,7 @@ func newOverride() *cobra.Command {
 		command("end ENVIRONMENT ID", "End an override before its time", func(c *cobra.Command, args []string) error {
 			return r.in(c, args[0], remove, "/api/v2/override/"+escape(args[1])+"?by="+escape(userName()), nil, nil)
 		}),
-		command(
-			"history ENVIRONMENT",
-			"Who halted, paused and let through, newest first",
+		command("history ENVIRONMENT", "Who halted, paused and let through, newest first",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/interventions", nil, &rows); err != nil {
@@ -62,9 +50,7 @@ func newOverrideStart(r *remote) *cobra.Command {
 	var who person
 	var agents string
 	var lasts time.Duration
-	c := command(
-		"start ENVIRONMENT",
-		"Let changes through for a while, at most 24 hours",
+	c := command("start ENVIRONMENT", "Let changes through for a while, at most 24 hours",
 		func(c *cobra.Command, args []string) error {
 			body, err := who.body()
 			if err != nil {
@@ -88,13 +74,9 @@ func newOverrideStart(r *remote) *cobra.Command {
 			if r.format == "json" {
 				return r.showJSON(c, made)
 			}
-			fmt.Fprintf(
-				c.OutOrStdout(),
-				"changes are let through until %s; `ordain override end %s %s` ends it\n",
-				cell(made, "until"),
-				printable(args[0]),
-				cell(made, "id"),
-			)
+			fmt.Fprintf(c.OutOrStdout(),
+				"changes are let through until %s; `ordain override end %s %s` ends it\n", cell(made, "until"),
+				printable(args[0]), cell(made, "id"))
 			return nil
 		},
 	)
@@ -103,31 +85,4 @@ func newOverrideStart(r *remote) *cobra.Command {
 		StringVar(&agents, "agents", "", "names of agents, or patterns such as web*, with commas between; all when left out")
 	c.Flags().DurationVar(&lasts, "for", time.Hour, "how long, such as 30m or 4h")
 	return c
-}
-
-// newWhy makes `ordain resource why`.
-func newWhy(r *remote) *cobra.Command {
-	return command(
-		"why ENVIRONMENT ID",
-		"Say why a resource is not deployed",
-		func(c *cobra.Command, args []string) error {
-			var why struct {
-				Sentence string `json:"sentence"`
-				Reasons  []row  `json:"reasons"`
-				ID       string `json:"resource_id"`
-				Status   string `json:"status"`
-			}
-			if err := r.in(c, args[0], get, "/api/v2/resource/"+escape(args[1])+"/why", nil, &why); err != nil {
-				return err
-			}
-			if r.format == "json" {
-				return r.showJSON(c, why)
-			}
-			fmt.Fprintln(c.OutOrStdout(), printable(why.Sentence))
-			for _, one := range why.Reasons {
-				fmt.Fprintf(c.OutOrStdout(), "  %-12s %s\n", cell(one, "kind"), cell(one, "text"))
-			}
-			return nil
-		},
-	)
 }

@@ -28,12 +28,8 @@ func newPromote() *cobra.Command {
 			if err != nil || r.format == "json" {
 				return err
 			}
-			fmt.Fprintf(
-				c.OutOrStdout(),
-				"%s of %s is promoted and is being compiled\n",
-				cell(done, "commit"),
-				cell(done, "source_name"),
-			)
+			fmt.Fprintf(c.OutOrStdout(), "%s of %s is promoted and is being compiled\n", cell(done, "commit"),
+				cell(done, "source_name"))
 			return nil
 		},
 	}
@@ -88,32 +84,16 @@ func newGitPromotions(r *remote) []*cobra.Command {
 			if err := showFollowing(c, following); err != nil {
 				return err
 			}
-			return r.show(
-				c,
-				rowsOf(following["promotions"]),
-				"commit",
-				"subject",
-				"source_version",
-				"state",
-				"version",
-				"text",
-			)
+			return r.show(c, rowsOf(following["promotions"]), "commit", "subject", "source_version", "state",
+				"version", "text")
 		},
 	)
 	return []*cobra.Command{
 		list,
-		said(
-			"approve ENVIRONMENT COMMIT",
-			"Approve the commit that waits to be promoted, and no other",
-			"why it may be deployed; kept",
-			"/api/v2/git/promotions/approve",
-		),
-		said(
-			"pause ENVIRONMENT",
-			"Promote nothing until it is resumed",
-			"why nothing is promoted; kept",
-			"/api/v2/git/promotions/pause",
-		),
+		said("approve ENVIRONMENT COMMIT", "Approve the commit that waits to be promoted, and no other",
+			"why it may be deployed; kept", "/api/v2/git/promotions/approve"),
+		said("pause ENVIRONMENT", "Promote nothing until it is resumed", "why nothing is promoted; kept",
+			"/api/v2/git/promotions/pause"),
 		said("resume ENVIRONMENT", "Promote again", "why it goes on; kept", "/api/v2/git/promotions/resume"),
 	}
 }

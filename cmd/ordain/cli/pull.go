@@ -61,9 +61,7 @@ func newPull() *cobra.Command {
 			}
 			return r.show(c, rows, "number", "state", "preview", "author", "head", "title")
 		}),
-		command(
-			"show ENVIRONMENT NUMBER",
-			"Show what one would change, as its comment does",
+		command("show ENVIRONMENT NUMBER", "Show what one would change, as its comment does",
 			func(c *cobra.Command, args []string) error {
 				path, err := number(args[1])
 				if err != nil {
@@ -77,24 +75,14 @@ func newPull() *cobra.Command {
 					return r.showJSON(c, one)
 				}
 				out := c.OutOrStdout()
-				fmt.Fprintf(
-					out,
-					"#%s %s\n%s, by %s, at %s: %s\n",
-					cell(one, "number"),
-					cell(one, "title"),
-					cell(one, "state"),
-					cell(one, "author"),
-					cell(one, "head"),
-					cell(one, "preview"),
-				)
+				fmt.Fprintf(out, "#%s %s\n%s, by %s, at %s: %s\n", cell(one, "number"), cell(one, "title"),
+					cell(one, "state"), cell(one, "author"), cell(one, "head"), cell(one, "preview"))
 				text, _ := one["text"].(string)
 				fmt.Fprint(out, "\n"+diag.PlainText(text))
 				return nil
 			},
 		),
-		command(
-			"preview ENVIRONMENT NUMBER",
-			"Compute its preview, again or for the first time",
+		command("preview ENVIRONMENT NUMBER", "Compute its preview, again or for the first time",
 			func(c *cobra.Command, args []string) error {
 				path, err := number(args[1])
 				if err != nil {
@@ -113,9 +101,7 @@ func newForge() *cobra.Command {
 	return r.group(
 		"forge",
 		"What the forge of an environment is told",
-		command(
-			"outbox ENVIRONMENT",
-			"List what waits for the forge, what was sent, and what is dead",
+		command("outbox ENVIRONMENT", "List what waits for the forge, what was sent, and what is dead",
 			func(c *cobra.Command, args []string) error {
 				var rows []row
 				if err := r.in(c, args[0], get, "/api/v2/forge/outbox", nil, &rows); err != nil {
@@ -124,9 +110,7 @@ func newForge() *cobra.Command {
 				return r.show(c, rows, "id", "state", "topic", "attempts", "next", "problem")
 			},
 		),
-		command(
-			"retry ENVIRONMENT ID",
-			"Give what is dead another chance",
+		command("retry ENVIRONMENT ID", "Give what is dead another chance",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], post, "/api/v2/forge/outbox/"+escape(args[1])+"/retry", nil, nil)
 			},

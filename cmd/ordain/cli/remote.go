@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,3 +161,35 @@ const (
 func escape(segment string) string { return url.PathEscape(segment) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// userName is who runs this program; empty when nobody can say.
+func userName() string {
+	me, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return me.Username
+}
+
+// person is who does something, and why.
+type person struct{ by, reason string }
+
+func (p *person) add(c *cobra.Command, why string) {
+	c.Flags().StringVar(&p.reason, "reason", "", why)
+	c.Flags().StringVar(&p.by, "by", "", "who does it; your user name when left out")
+}
+
+// body is the beginning of a request.
+func (p *person) body() (row, error) {
+	by := p.by
+	if by == "" {
+		by = userName()
+	}
+	switch {
+	case p.reason == "":
+		return nil, usageError{errors.New("say why with --reason; it is kept")}
+	case by == "":
+		return nil, usageError{errors.New("say who you are with --by")}
+	}
+	return row{"by": by, "reason": p.reason}, nil
+}

@@ -140,36 +140,10 @@ func newRoot(args ...string) *cobra.Command {
 		root.AddCommand(quick[args[0]]())
 		return root
 	}
-	root.AddCommand(
-		newUp(),
-		newDemo(),
-		newCompile(),
-		newCheck(),
-		newExplain(),
-		newFormat(),
-		newModel(),
-		newHook(),
-		newProject(),
-		newModule(),
-		newEnvironment(),
-		newSettings(),
-		newVersions(),
-		newResource(),
-		newCompileReport(),
-		newDryRun(),
-		newPull(),
-		newForge(),
-		newFact(),
-		newAgent(),
-		newExecutor(),
-		newDrift(),
-		newDiscovered(),
-		newNotification(),
-		newOverride(),
-		newGit(),
-		newRollback(),
-		newPromote(),
-	)
+	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
+		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
+		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
+		newDiscovered(), newNotification(), newOverride(), newGit(), newRollback(), newPromote())
 	return root
 }
 

@@ -88,10 +88,8 @@ func runDemo(c *cobra.Command, flags *serverFlags, exit bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := demo.Run(
-		c.Context(),
-		demo.Config{Dir: dir, Options: options, Program: []string{self}, Version: Version, Out: c.OutOrStdout()},
-	)
+	s, err := demo.Run(c.Context(),
+		demo.Config{Dir: dir, Options: options, Program: []string{self}, Version: Version, Out: c.OutOrStdout()})
 	if err != nil {
 		return err
 	}
@@ -100,12 +98,8 @@ func runDemo(c *cobra.Command, flags *serverFlags, exit bool) error {
 		fmt.Fprintln(c.OutOrStdout(), "\nThat was the whole flow.")
 		return nil
 	}
-	fmt.Fprintf(
-		c.OutOrStdout(),
-		"\nThe console: %s\nPush to %s/bakery.git yourself. Interrupt to stop; everything is in %s.\n",
-		s.URL(),
-		dir,
-		dir,
-	)
+	fmt.Fprintf(c.OutOrStdout(),
+		"\nThe console: %s\nPush to %s/bakery.git yourself. Interrupt to stop; everything is in %s.\n", s.URL(),
+		dir, dir)
 	return s.Wait(c.Context())
 }

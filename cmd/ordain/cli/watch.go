@@ -14,33 +14,33 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ordain.dev/ordain/cmd/ordain/watch"
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/server/build/warm"
 )
 
-// mainComesBack is how long a missing entry file is waited for: some editors
-// take it away before they put the new one there.
-const mainComesBack = time.Second
+// mainReturns is how long to wait for a missing entry file: some editors remove
+// it before they put the new one in its place.
+const mainReturns = time.Second
 
-// watcher compiles again and again.
+// watcher compiles a project on every save.
 type watcher struct {
 	*compileFlags
 	command *cobra.Command
 	out     io.Writer
-	files   *watch.Watcher
+	files   *fileWatcher
 	warm    *warm.Keeper
-	last    map[string]string // hashes of the resources of the last good export, by id
+	last    map[string]string // the resources of the last successful export: hashes by id
 }
 
-// watch compiles now and on every save until it is interrupted, which is no failure.
+// watch compiles now and on every save, until it is interrupted. An interrupt is
+// not an error.
 func (f *compileFlags) watch(c *cobra.Command) error {
-	files, err := watch.New(f.options.Project)
+	files, err := newFileWatcher(f.options.Project)
 	if err != nil {
 		return err
 	}
-	defer files.Close()
+	defer files.close()
 	keeper, err := warm.New(warm.Config{Logger: slog.New(slog.DiscardHandler), Max: 1, Delay: -1})
 	if err != nil {
 		return err
@@ -49,21 +49,21 @@ func (f *compileFlags) watch(c *cobra.Command) error {
 	w := &watcher{compileFlags: f, command: c, out: c.ErrOrStderr(), files: files, warm: keeper}
 	ctx := c.Context()
 	for reason := "watching " + f.options.Project; ; {
-		w.again(ctx, reason)
+		w.recompile(ctx, reason)
 		select {
 		case <-ctx.Done():
 			return nil
-		case changed := <-files.Changes():
+		case changed := <-files.changes:
 			reason = w.describe(changed)
 		}
 		w.awaitMain(ctx)
 	}
 }
 
-// again compiles and says what came of it. What keeps it from beginning, a
-// project.yml that is half written for instance, is said, and the next save
+// recompile compiles and prints the outcome. It also prints an error that keeps
+// the compile from starting, such as a half-written project.yml; the next save
 // tries again.
-func (w *watcher) again(ctx context.Context, reason string) {
+func (w *watcher) recompile(ctx context.Context, reason string) {
 	began := time.Now()
 	fmt.Fprintf(w.out, "\n──── %s  %s ────\n", began.Format("15:04:05"), printable(reason))
 	w.options.Warm = w.warm.Lend(w.options.Project)
@@ -81,7 +81,7 @@ func (w *watcher) again(ctx context.Context, reason string) {
 	if ctx.Err() != nil {
 		return
 	}
-	w.files.Add(w.folders(out)...)
+	w.files.add(w.folders(out)...)
 	took := time.Since(began).Round(time.Millisecond)
 	if !out.Document.Success {
 		fmt.Fprintf(w.out, "failed after %s: %s\n", took, count(len(out.Document.Diagnostics), "error"))
@@ -107,8 +107,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// folders are those that a compile reads besides the project: where modules
-// may be, and the modules that were found, installed or editable.
+// folders returns the folders that a compile reads besides the project: those
+// where modules may be, and those of the modules that it found.
 func (w *watcher) folders(out *compiler.Outcome) []string {
 	folders := slices.Clone(out.Folders)
 	if project, err := module.OpenProject(w.options.Project); err == nil {
@@ -117,10 +117,10 @@ func (w *watcher) folders(out *compiler.Outcome) []string {
 	return slices.DeleteFunc(folders, func(dir string) bool { return dir == "" })
 }
 
-// shownChanges is how many resources or files are named.
+// shownChanges is how many changed resources are named.
 const shownChanges = 20
 
-// compare says what changed since the last good export.
+// compare prints which resources changed since the last successful export.
 func (w *watcher) compare(out *compiler.Outcome) {
 	now := make(map[string]string, len(out.Document.Resources))
 	for _, r := range out.Document.Resources {
@@ -153,12 +153,12 @@ func (w *watcher) compare(out *compiler.Outcome) {
 	for _, line := range lines[:min(len(lines), shownChanges)] {
 		fmt.Fprintln(w.out, "  "+printable(line))
 	}
-	if more := len(lines) - shownChanges; more > 0 {
-		fmt.Fprintf(w.out, "  and %d more\n", more)
+	if rest := len(lines) - shownChanges; rest > 0 {
+		fmt.Fprintf(w.out, "  and %d more\n", rest)
 	}
 }
 
-// describe names what was saved.
+// describe names the files that were saved.
 func (w *watcher) describe(changed []string) string {
 	var names []string
 	for _, path := range changed {
@@ -175,7 +175,7 @@ func (w *watcher) describe(changed []string) string {
 	return strings.Join(names, ", ") + " changed"
 }
 
-// awaitMain waits for an entry file that is away for the moment.
+// awaitMain waits a moment for an entry file that does not exist.
 func (w *watcher) awaitMain(ctx context.Context) {
 	main := w.options.Main
 	if main == "" {
@@ -184,7 +184,7 @@ func (w *watcher) awaitMain(ctx context.Context) {
 	if !filepath.IsAbs(main) {
 		main = filepath.Join(w.options.Project, main)
 	}
-	ctx, cancel := context.WithTimeout(ctx, mainComesBack)
+	ctx, cancel := context.WithTimeout(ctx, mainReturns)
 	defer cancel()
 	for {
 		if _, err := os.Stat(main); err == nil {
@@ -193,7 +193,7 @@ func (w *watcher) awaitMain(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.files.Changes():
+		case <-w.files.changes:
 		}
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"ordain.dev/ordain/internal/fault"
 )
 
-// writeFile writes a whole file or none; an empty path writes nothing. A file
-// that is there keeps its mode, and a link still leads to it. What is no file,
-// such as a pipe or /dev/null, is written into and never replaced; so is a file
-// in a folder that takes no new ones.
+// writeFile writes a whole file or nothing; an empty path means that no file is
+// wanted. A file that exists is replaced and keeps its mode, and links still lead
+// to it. A pipe, a device such as /dev/null, and a file in a folder in which no
+// files can be created are written into instead.
 func writeFile(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
@@ -32,8 +33,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return unwritable(err)
 	}
 	written := replaceWhole(path, mode, func(file *os.File) error { return write(file) })
-	if err == nil &&
-		errors.Is(written, fs.ErrPermission) { // a folder that takes no new files may hold one that takes text
+	if err == nil && errors.Is(written, fs.ErrPermission) { // no new file can be made, but the old one may be writable
 		return writeInto(path, write)
 	}
 	return written
@@ -51,7 +51,8 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return errors.Join(write(out), out.Close())
 }
 
-// replaceWhole puts a new file in the place of another, or of none.
+// replaceWhole writes a new file and renames it to path, where there may be an
+// older one.
 func replaceWhole(path string, mode fs.FileMode, write func(*os.File) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".ordain-*")
 	if err != nil {
@@ -65,5 +66,15 @@ func replaceWhole(path string, mode fs.FileMode, write func(*os.File) error) (er
 	if err := errors.Join(write(temp), temp.Chmod(mode), temp.Close()); err != nil {
 		return err
 	}
-	return replace(temp.Name(), path)
+	return os.Rename(temp.Name(), path)
+}
+
+// keepOwner gives a new file the owner of the file that it replaces. Only root has
+// to do that, and may.
+func keepOwner(f *os.File, old fs.FileInfo) error {
+	stat, ok := old.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return f.Chown(int(stat.Uid), int(stat.Gid))
 }

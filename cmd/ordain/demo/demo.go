@@ -79,8 +79,7 @@ func (d *demo) start(ctx context.Context) (err error) {
 	o := d.cfg.Options
 	o.StateDir, o.LogDir = filepath.Join(d.cfg.Dir, "state"), filepath.Join(d.cfg.Dir, "log")
 	d.server, err = server.New(
-		server.Config{Options: o, Program: d.cfg.Program, Version: d.cfg.Version, Progress: d.n.took},
-	)
+		server.Config{Options: o, Program: d.cfg.Program, Version: d.cfg.Version, Progress: d.n.took})
 	if err != nil {
 		return err
 	}
@@ -99,15 +98,8 @@ func (d *demo) bind(ctx context.Context) (err error) {
 	if err := os.WriteFile(secretFile, []byte(secret), 0o600); err != nil {
 		return err
 	}
-	notify := append(
-		append([]string{}, d.cfg.Program...),
-		"hook",
-		"send",
-		"--url",
-		d.server.URL()+"/hooks/github",
-		"--secret-file",
-		secretFile,
-	)
+	notify := append(append([]string{}, d.cfg.Program...), "hook", "send", "--url",
+		d.server.URL()+"/hooks/github", "--secret-file", secretFile)
 	if d.repo, err = newRepository(ctx, d.cfg.Dir, d.root, notify); err != nil {
 		return err
 	}

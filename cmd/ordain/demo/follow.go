@@ -102,13 +102,8 @@ func (d *demo) tellDeployment(
 			}
 			before[a.ID] = true
 			deployed = append(deployed, a)
-			d.n.say(
-				"%-8s %-8s %s (%s)",
-				a.Status,
-				a.Change,
-				a.Resource,
-				a.Finished.Sub(a.Started).Round(time.Millisecond),
-			)
+			d.n.say("%-8s %-8s %s (%s)", a.Status, a.Change, a.Resource,
+				a.Finished.Sub(a.Started).Round(time.Millisecond))
 			if a.Status == intent.StatusFailed || a.Status == intent.StatusUnavailable {
 				for _, m := range a.Messages {
 					if m.Level == "ERROR" {
@@ -122,11 +117,8 @@ func (d *demo) tellDeployment(
 			total += n
 		}
 		if counts[intent.StatusFailed] > 0 && counts[intent.StatusDeploying]+counts[intent.StatusAvailable] == 0 {
-			return false, fmt.Errorf(
-				"%d resources failed; the console at %s tells why",
-				counts[intent.StatusFailed],
-				d.server.URL(),
-			)
+			return false, fmt.Errorf("%d resources failed; the console at %s tells why",
+				counts[intent.StatusFailed], d.server.URL())
 		}
 		return total > 0 && counts[intent.StatusDeployed] == total, nil
 	})

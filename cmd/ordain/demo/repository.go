@@ -96,16 +96,9 @@ func (r *repository) push(ctx context.Context, message string) error {
 func (r *repository) git(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(
-		os.Environ(),
-		"GIT_CONFIG_GLOBAL="+os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=Ada Baker",
-		"GIT_AUTHOR_EMAIL=ada@example.org",
-		"GIT_COMMITTER_NAME=Ada Baker",
-		"GIT_COMMITTER_EMAIL=ada@example.org",
-	)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME=Ada Baker", "GIT_AUTHOR_EMAIL=ada@example.org",
+		"GIT_COMMITTER_NAME=Ada Baker", "GIT_COMMITTER_EMAIL=ada@example.org")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fault.Wrap("demo.git", fault.Internal, err).Say("git " + args[0] + ": " + strings.TrimSpace(string(out)))
 	}

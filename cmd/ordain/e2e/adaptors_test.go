@@ -73,10 +73,8 @@ func newCounter(t *testing.T) *counter {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.calls = append(
-			c.calls,
-			fmt.Sprintf("%s %s %v %s", r.Method, r.URL.Path, body["level"], r.Header.Get("X-Site")),
-		)
+		c.calls = append(c.calls,
+			fmt.Sprintf("%s %s %v %s", r.Method, r.URL.Path, body["level"], r.Header.Get("X-Site")))
 		w.Header().Set("Content-Type", "application/json")
 		if c.down {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -353,13 +351,8 @@ func (p *place) logsOnDisk(a intent.Action) {
 		}
 	}
 	if len(lines) != len(a.Messages) {
-		p.t.Fatalf(
-			"%d lines of the repair are in the log, the record has %d:\n%s\n%s",
-			len(lines),
-			len(a.Messages),
-			strings.Join(lines, ""),
-			logText(a),
-		)
+		p.t.Fatalf("%d lines of the repair are in the log, the record has %d:\n%s\n%s", len(lines),
+			len(a.Messages), strings.Join(lines, ""), logText(a))
 	}
 	for i, m := range a.Messages {
 		first, _, _ := strings.Cut(m.Message, "\n")

@@ -35,11 +35,8 @@ func deployed(t *testing.T, w *world) *place {
 // recompile asks for a compile as a person does.
 func (p *place) recompile() {
 	p.t.Helper()
-	_, _, err := p.control.RequestCompile(
-		p.t.Context(),
-		p.env,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api", Message: "a test"}},
-	)
+	_, _, err := p.control.RequestCompile(p.t.Context(), p.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api", Message: "a test"}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -134,10 +131,8 @@ func TestCredentialsOverHTTP(t *testing.T) {
 	p := w.unbound(t)
 	url := gitOverHTTP(t, filepath.Dir(p.bare), user, password) + "/repo.git"
 	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
-	p.bind(
-		intent.Source{URL: url, Branch: "main"},
-		map[string]string{source.SecretGitUser: user, source.SecretGitPassword: password},
-	)
+	p.bind(intent.Source{URL: url, Branch: "main"},
+		map[string]string{source.SecretGitUser: user, source.SecretGitPassword: password})
 	p.compiledWell()
 	p.settled()
 	if p.note("a") != "one" {
@@ -262,13 +257,8 @@ func TestRollback(t *testing.T) {
 	if code, _, errs := p.ordain(t, "", "rollback", e.Name); code == 0 || !strings.Contains(errs, "--reason") {
 		t.Errorf("without a reason it ends with %d: %s", code, errs)
 	}
-	mentions(
-		t,
-		p.must(t, "rollback", e.Name, "--by", "ida", "--reason", "the note is wrong"),
-		"version 3",
-		"content of version 1",
-		bad+" is blocked",
-	)
+	mentions(t, p.must(t, "rollback", e.Name, "--by", "ida", "--reason", "the note is wrong"), "version 3",
+		"content of version 1", bad+" is blocked")
 	p.settled()
 	if p.note("a") != "one" {
 		t.Errorf("after the rollback a is %q", p.note("a"))

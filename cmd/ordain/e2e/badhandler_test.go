@@ -30,10 +30,8 @@ func TestHandlersThatMisbehave(t *testing.T) {
 		t.Run(c.mood, func(t *testing.T) {
 			t.Parallel()
 			p := w.unbound(t)
-			p.push(
-				"one bad note",
-				merge(labModule, p.model([3]string{"bad", "one", c.mood}, [3]string{"good", "two", "calm"})),
-			)
+			p.push("one bad note",
+				merge(labModule, p.model([3]string{"bad", "one", c.mood}, [3]string{"good", "two", "calm"})))
 			p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 			p.compiledWell()
 			rows := p.settled()
@@ -45,22 +43,14 @@ func TestHandlersThatMisbehave(t *testing.T) {
 				t.Errorf("the log of the bad note has %d bytes", size)
 			}
 			if rows["good"].State.Status() != intent.StatusDeployed || p.note("good") != "two" {
-				t.Errorf(
-					"the calm note is %s and says %q\n%s",
-					rows["good"].State.Status(),
-					p.note("good"),
-					p.logOf("good"),
-				)
+				t.Errorf("the calm note is %s and says %q\n%s", rows["good"].State.Status(), p.note("good"),
+					p.logOf("good"))
 			}
 			p.push("it calms down", p.model([3]string{"bad", "three", "calm"}, [3]string{"good", "two", "calm"}))
 			p.compiledWell()
 			if rows := p.settled(); rows["bad"].State.Status() != intent.StatusDeployed || p.note("bad") != "three" {
-				t.Errorf(
-					"calm again it is %s and says %q\n%s",
-					rows["bad"].State.Status(),
-					p.note("bad"),
-					p.logOf("bad"),
-				)
+				t.Errorf("calm again it is %s and says %q\n%s", rows["bad"].State.Status(), p.note("bad"),
+					p.logOf("bad"))
 			}
 		})
 	}
@@ -72,10 +62,8 @@ func TestHandlerThatHangs(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, func(c *config.Config) { c.HandlerTimeout = 2 * time.Second })
 	p := w.unbound(t)
-	p.push(
-		"one note hangs",
-		merge(labModule, p.model([3]string{"bad", "one", "hang"}, [3]string{"good", "two", "calm"})),
-	)
+	p.push("one note hangs",
+		merge(labModule, p.model([3]string{"bad", "one", "hang"}, [3]string{"good", "two", "calm"})))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	rows := p.settled()

@@ -66,11 +66,8 @@ func TestBrokenCommits(t *testing.T) {
 			}
 			p.push(
 				"mended",
-				merge(
-					labModule,
-					p.model([3]string{"a", "two", "calm"}),
-					map[string]string{"libs/lab/plugins/broken.py": ""},
-				),
+				merge(labModule, p.model([3]string{"a", "two", "calm"}),
+					map[string]string{"libs/lab/plugins/broken.py": ""}),
 			)
 			p.compiledWell()
 			p.settled()

@@ -161,10 +161,8 @@ func TestDiskFull(t *testing.T) {
 	fill(t, ballast)
 	p.push(
 		"no space for this",
-		merge(
-			p.model([3]string{"a", "two", "calm"}),
-			map[string]string{"big.bin": strings.Repeat("0123456789abcdef", 1<<16)},
-		),
+		merge(p.model([3]string{"a", "two", "calm"}),
+			map[string]string{"big.bin": strings.Repeat("0123456789abcdef", 1<<16)}),
 	)
 	c, stages := p.compiled()
 	if *c.Success {
@@ -224,11 +222,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		<-time.After(delay * time.Millisecond)
 		u.kill()
 		u = startChild(t, dir)
-		waitFor(
-			t,
-			func() bool { return r.note("a") == text },
-			func() string { return "a is " + r.note("a") + ", want " + text + "\n" + u.log() },
-		)
+		waitFor(t, func() bool { return r.note("a") == text },
+			func() string { return "a is " + r.note("a") + ", want " + text + "\n" + u.log() })
 		u.waitDeployed(env, 2)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "state", "server", ".scratch", "*"))

@@ -33,21 +33,10 @@ func startChild(t *testing.T, dir string) *child {
 		cache = os.TempDir()
 	}
 	c := &child{t: t, dir: dir}
-	c.cmd = exec.Command(
-		os.Args[0],
-		"up",
-		"--state-dir",
-		filepath.Join(dir, "state"),
-		"--log-dir",
-		filepath.Join(dir, "log"),
-		"--port",
-		"0",
-	)
-	c.cmd.Env = append(
-		os.Environ(),
-		"ORDAIN_CONFIG_CACHE_DIR="+filepath.Join(cache, "ordain-tests"),
-		"ORDAIN_SERVER_LOG_LEVEL=debug",
-	)
+	c.cmd = exec.Command(os.Args[0], "up", "--state-dir", filepath.Join(dir, "state"), "--log-dir",
+		filepath.Join(dir, "log"), "--port", "0")
+	c.cmd.Env = append(os.Environ(), "ORDAIN_CONFIG_CACHE_DIR="+filepath.Join(cache, "ordain-tests"),
+		"ORDAIN_SERVER_LOG_LEVEL=debug")
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c.cmd.Stderr = os.Stderr
 	out, err := c.cmd.StdoutPipe()

@@ -115,10 +115,8 @@ func TestCleanUpTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		*p.world = *again
-		p.until(
-			"the unused preview to go by itself",
-			func() bool { _, err := os.Stat(env.Preview().Dir()); return errors.Is(err, fs.ErrNotExist) },
-		)
+		p.until("the unused preview to go by itself",
+			func() bool { _, err := os.Stat(env.Preview().Dir()); return errors.Is(err, fs.ErrNotExist) })
 		p.looksAtACommit(env.Preview().Dir())
 	})
 	p.t = t

@@ -41,18 +41,8 @@ func TestTheCommandLine(t *testing.T) {
 	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
 	mentions(
 		t,
-		w.must(
-			t,
-			"environment",
-			"create",
-			"cli-lab",
-			"--project",
-			"cli",
-			"--repo",
-			"file://"+p.bare,
-			"--branch",
-			"main",
-		),
+		w.must(t, "environment", "create", "cli-lab", "--project", "cli", "--repo", "file://"+p.bare, "--branch",
+			"main"),
 		"cli-lab",
 		p.bare,
 	)
@@ -78,12 +68,9 @@ func TestTheCommandLine(t *testing.T) {
 	mentions(t, w.must(t, "version", "list", "cli-lab"), "active", "retired")
 	mentions(t, w.must(t, "compile-report", "list", "cli-lab"), "ordain environment sync")
 	mentions(t, w.must(t, "compile-report", "show", "cli-lab", second.ID.String()), "Recompiling configuration model")
-	mentions(
-		t,
+	mentions(t,
 		w.must(t, "settings", "set", "cli-lab", "auto_deploy", "false")+w.must(t, "settings", "list", "cli-lab"),
-		"auto_deploy",
-		"false",
-	)
+		"auto_deploy", "false")
 	w.must(t, "settings", "reset", "cli-lab", "auto_deploy")
 	if code, _, errs := w.ordain(t, "", "settings", "set", "cli-lab", "follow_soak", "yesterday"); code != 1 ||
 		errs != "ordain: setting follow_soak: yesterday is not of the type int\n" {
@@ -103,13 +90,9 @@ func TestTheCommandLine(t *testing.T) {
 	p.push("changed", p.model([3]string{"a", "two", "calm"}))
 	third := p.compiledWell()
 	p.settled()
-	mentions(
-		t,
-		w.must(t, "version", "diff", "cli-lab", strconv.Itoa(*second.Version), strconv.Itoa(*third.Version)),
-		id,
-		"modified",
-		"two",
-	)
+	mentions(t,
+		w.must(t, "version", "diff", "cli-lab", strconv.Itoa(*second.Version), strconv.Itoa(*third.Version)), id,
+		"modified", "two")
 	run := strings.TrimSpace(w.must(t, "dryrun", "start", "cli-lab", strconv.Itoa(*second.Version)))
 	p.until("the dry run", func() bool {
 		out := w.must(t, "dryrun", "show", "cli-lab", strconv.Itoa(*second.Version), run, "-o", "json")
@@ -172,12 +155,8 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 		40,
 	) + `","project":{"git_http_url":"file://` + p.bare + `"},"repository":{"git_http_url":"file://` + p.bare + `"}}`
 	for token, want := range map[string]int{secret: http.StatusAccepted, "another": http.StatusUnauthorized, "": http.StatusUnauthorized} {
-		req, err := http.NewRequestWithContext(
-			t.Context(),
-			http.MethodPost,
-			w.server.URL()+"/hooks/gitlab",
-			strings.NewReader(body),
-		)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL()+"/hooks/gitlab",
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,8 +173,7 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 	}
 	if strings.Contains(
 		w.must(t, "environment", "list", "-o", "json")+w.must(t, "settings", "list", e.Name, "-o", "json"),
-		secret,
-	) {
+		secret) {
 		t.Error("the secret can be read back")
 	}
 }

@@ -93,37 +93,16 @@ end
 		t.Errorf("the room was made at %+v by %+v", made.Made, made.MadeCommit)
 	}
 
-	mentions(
-		t,
-		w.must(t, "model", "explain", id+".text", "--environment", env),
-		"set at libs/shelf/model/_init.cf:21",
-		"text=self.label",
-		eve[:10]+" Eve <eve@example.org>",
-		"notes and shelves",
-		"in implementation shelf::noted of",
-		"in implementation shelf::furnished of",
-		"made at main.cf:3",
-		noor[:10]+" Noor <noor@example.org>",
-		"a room for guests",
-	)
+	mentions(t, w.must(t, "model", "explain", id+".text", "--environment", env),
+		"set at libs/shelf/model/_init.cf:21", "text=self.label", eve[:10]+" Eve <eve@example.org>",
+		"notes and shelves", "in implementation shelf::noted of", "in implementation shelf::furnished of",
+		"made at main.cf:3", noor[:10]+" Noor <noor@example.org>", "a room for guests")
 
 	page := w.page(t, "/e/"+env+"/resource?id="+url.QueryEscape(id))
 	row := regexp.MustCompile(`(?s)<tr[^>]*><th scope="row" class="mono">text</th>.*?</tr>`).
 		FindString(strings.ReplaceAll(page, "<wbr>", ""))
-	mentions(
-		t,
-		row,
-		"shelf of guests",
-		"libs/shelf/model/_init.cf:21",
-		eve[:7],
-		"Eve",
-		"shelf::noted",
-		"shelf::furnished",
-		"main.cf:3",
-		noor[:7],
-		"Noor",
-		"a room for guests",
-	)
+	mentions(t, row, "shelf of guests", "libs/shelf/model/_init.cf:21", eve[:7], "Eve", "shelf::noted",
+		"shelf::furnished", "main.cf:3", noor[:7], "Noor", "a room for guests")
 	if !strings.Contains(page, "Decided") {
 		t.Error("the page has no column that says who decided")
 	}

@@ -54,23 +54,9 @@ func TestDemo(t *testing.T) {
 	if len(versions) == 4 && (versions[0] != 1 || versions[1] != 2 || versions[3] != 2) {
 		t.Errorf("the active versions after the chapters are %v", versions)
 	}
-	mentions(
-		t,
-		out.String(),
-		s.URL(),
-		"5 of 5 resources deployed",
-		"1 of 5 resources deployed",
-		"main.cf:",
-		"^",
-		"version 2 is still the intent",
-		intent.StageClone,
-		intent.StageCheckout,
-		intent.StageVenv,
-		intent.StageInstall,
-		intent.StageCompile,
-		intent.StageExport,
-		intent.StageRelease,
-	)
+	mentions(t, out.String(), s.URL(), "5 of 5 resources deployed", "1 of 5 resources deployed", "main.cf:", "^",
+		"version 2 is still the intent", intent.StageClone, intent.StageCheckout, intent.StageVenv,
+		intent.StageInstall, intent.StageCompile, intent.StageExport, intent.StageRelease)
 }
 
 func checkChapter(t *testing.T, e demo.Ending) {

@@ -32,20 +32,12 @@ func TestDriftAndParkedOnTheCommandLine(t *testing.T) {
 	w.must(t, "resource", "deploy", env, "--repair")
 	says := func(what string, args ...string) {
 		t.Helper()
-		p.until(
-			strings.Join(args, " ")+" to say "+what,
-			func() bool { return strings.Contains(w.must(t, args...), what) },
-		)
+		p.until(strings.Join(args, " ")+" to say "+what,
+			func() bool { return strings.Contains(w.must(t, args...), what) })
 	}
 	says("healed", "drift", "list", env)
-	mentions(
-		t,
-		w.must(t, "drift", "list", env, "--resource", p.site),
-		"lab::Note[desk,path="+filepath.Join(p.site, "a")+"]",
-		"text",
-		"graffiti",
-		"one",
-	)
+	mentions(t, w.must(t, "drift", "list", env, "--resource", p.site),
+		"lab::Note[desk,path="+filepath.Join(p.site, "a")+"]", "text", "graffiti", "one")
 	if out := w.must(t, "drift", "list", env, "--open"); strings.Contains(out, "graffiti") || p.note("a") != "one" {
 		t.Errorf("not healed:\n%s\n%s", out, p.note("a"))
 	}

@@ -60,11 +60,8 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 		"main",
 		merge(
 			labModule,
-			p.model(
-				[3]string{"kept", "one", "calm"},
-				[3]string{"changed", "one", "calm"},
-				[3]string{"left", "one", "calm"},
-			),
+			p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "one", "calm"},
+				[3]string{"left", "one", "calm"}),
 		),
 	)
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
@@ -74,12 +71,8 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	p.git("checkout", "-q", "-b", "feature")
 	p.commit(
 		"a feature",
-		p.model(
-			[3]string{"kept", "one", "calm"},
-			[3]string{"changed", "two", "calm"},
-			[3]string{"new", "one", "calm"},
-			[3]string{"sore", "one", "raise"},
-		),
+		p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"},
+			[3]string{"new", "one", "calm"}, [3]string{"sore", "one", "raise"}),
 	)
 	p.git("push", "-q", "origin", "feature")
 	p.git("checkout", "-q", "main")

@@ -28,15 +28,8 @@ func (p *place) has(h *host, what string, done func() bool) {
 		case <-ctx.Done():
 			outbox, err := p.store.Outbox(context.Background(), p.env, 200)
 			pulls, _ := p.store.PullRequests(context.Background(), p.env)
-			p.t.Fatalf(
-				"waited in vain for %s\nstatuses: %+v\noutbox: %+v %v\npulls: %+v\n%s",
-				what,
-				h.Statuses(),
-				outbox,
-				err,
-				pulls,
-				p.story(),
-			)
+			p.t.Fatalf("waited in vain for %s\nstatuses: %+v\noutbox: %+v %v\npulls: %+v\n%s", what, h.Statuses(),
+				outbox, err, pulls, p.story())
 		}
 	}
 }
@@ -156,44 +149,22 @@ func TestFromThePushToTheComment(t *testing.T) {
 			}
 			before := p.deployedState() + p.released()
 
-			head := p.branch(
-				"origin",
-				"feature",
-				"main",
-				p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"}),
-			)
+			head := p.branch("origin", "feature", "main",
+				p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "two", "calm"}))
 			h.opens(7, "ida", hostRepo, "feature")
-			first := p.comment(
-				h,
-				7,
-				"#### Changed",
-				"- text: one",
-				"+ text: two",
-				"| 0 | 1 | 0 | 0 | 1 | 0 | 0 |",
-				head[:7],
-			)
+			first := p.comment(h, 7, "#### Changed", "- text: one", "+ text: two",
+				"| 0 | 1 | 0 | 0 | 1 | 0 | 0 |", head[:7])
 			dropped := p.previewOf(7)
 			// The author thinks again; one of the notes lies where nobody answers.
 			head = p.branch(
 				"origin",
 				"feature",
 				"main",
-				p.model(
-					[3]string{"kept", "one", "calm"},
-					[3]string{"changed", "three", "calm"},
-					[3]string{"far", "x", "away"},
-				),
+				p.model([3]string{"kept", "one", "calm"}, [3]string{"changed", "three", "calm"},
+					[3]string{"far", "x", "away"}),
 			)
-			second := p.comment(
-				h,
-				7,
-				"+ text: three",
-				"#### Unknown",
-				"far",
-				"no route to desk",
-				"| 0 | 1 | 0 | 0 | 1 | 1 | 0 |",
-				head[:7],
-			)
+			second := p.comment(h, 7, "+ text: three", "#### Unknown", "far", "no route to desk",
+				"| 0 | 1 | 0 | 0 | 1 | 1 | 0 |", head[:7])
 			if second.ID != first.ID || second.Edits == 0 || strings.Contains(second.Body, "two") {
 				t.Errorf("the comment was not brought up to date: %+v", second)
 			}
@@ -211,12 +182,8 @@ func TestFromThePushToTheComment(t *testing.T) {
 			p.settled()
 			p.told(h, base, "deploy", "success")
 			p.comment(h, 7, "No preview", "main.cf", head[:7]) // the same lines
-			p.branch(
-				"origin",
-				"feature",
-				"main",
-				p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "three", "calm"}),
-			)
+			p.branch("origin", "feature", "main",
+				p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "three", "calm"}))
 			p.comment(h, 7, "+ text: three", "| 0 | 1 | 0 | 0 | 1 | 0 | 0 |")
 			p.push("beside", map[string]string{"README": "hello\n"})
 			base = p.head()
@@ -282,10 +249,8 @@ func (p *place) stranger(h *host) {
 	fork := h.url("mallory", "mallory/shop")
 	stolen := filepath.Join(p.site, "..", "stolen")
 	evil := map[string]string{
-		"libs/lab/plugins/__init__.py": fmt.Sprintf(
-			"open(%q, 'w').write('x')\n",
-			stolen,
-		) + labModule["libs/lab/plugins/__init__.py"],
+		"libs/lab/plugins/__init__.py": fmt.Sprintf("open(%q, 'w').write('x')\n",
+			stolen) + labModule["libs/lab/plugins/__init__.py"],
 	}
 	head := p.branch(fork, "gift", "main", evil)
 	h.opens(8, "mallory", "mallory/shop", "gift")
@@ -299,11 +264,8 @@ func (p *place) stranger(h *host) {
 			t.Errorf("ordain %v: %d %s", args, code, errs)
 		}
 	}
-	notes := p.model(
-		[3]string{"kept", "five", "calm"},
-		[3]string{"changed", "one", "calm"},
-		[3]string{"gift", "one", "calm"},
-	)
+	notes := p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"},
+		[3]string{"gift", "one", "calm"})
 	notes["libs/lab/plugins/__init__.py"] = labModule["libs/lab/plugins/__init__.py"]
 	harmless := p.branch(fork, "gift", "main", notes)
 	p.comment(h, 8, "Needs approval", harmless)
@@ -316,11 +278,8 @@ func (p *place) stranger(h *host) {
 	}
 	mentions(t, p.must(t, "pull", "approve", env, "8", harmless, "--by", "ida"), "approved")
 	p.comment(h, 8, "#### Created", "gift", "approved by `ida`", harmless[:7])
-	notes = p.model(
-		[3]string{"kept", "five", "calm"},
-		[3]string{"changed", "one", "calm"},
-		[3]string{"gift", "two", "calm"},
-	)
+	notes = p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"},
+		[3]string{"gift", "two", "calm"})
 	later := p.branch(fork, "gift", "main", notes)
 	p.comment(h, 8, "Needs approval", later)
 	mentions(t, p.must(t, "pull", "show", env, "8"), "Needs approval", later)

@@ -29,21 +29,15 @@ func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 		"set",
 		env,
 		"maintenance_windows",
-		fmt.Sprintf(
-			`{"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}`,
-			time.Now().UTC().Hour(),
-		),
+		fmt.Sprintf(`{"holidays": {"kind": "freeze", "cron": "0 %d * * *", "duration": 7200}}`,
+			time.Now().UTC().Hour()),
 	)
 	p.push("a note", merge(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.compiledWell()
 	id := "lab::Note[desk,path=" + filepath.Join(p.site, "a") + "]"
 	p.until("the resource to be known", func() bool { return strings.Contains(w.must(t, "resource", "list", env), id) })
-	mentions(
-		t,
-		w.must(t, "resource", "why", env, id),
-		"It is not deployed: it is frozen by `holidays`, changes may start",
-		"freeze",
-	)
+	mentions(t, w.must(t, "resource", "why", env, id),
+		"It is not deployed: it is frozen by `holidays`, changes may start", "freeze")
 
 	for says, args := range map[string][]string{
 		"say why with --reason":      {"--by", "ida"},
@@ -78,10 +72,8 @@ func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 	mentions(t, w.must(t, "override", "history", env), "override_end", "ida", "the router is down")
 	p.push("another text", p.model([3]string{"a", "two", "calm"}))
 	p.compiledWell()
-	p.until(
-		"the next text to wait",
-		func() bool { return strings.Contains(w.must(t, "resource", "why", env, id), "frozen by `holidays`") },
-	)
+	p.until("the next text to wait",
+		func() bool { return strings.Contains(w.must(t, "resource", "why", env, id), "frozen by `holidays`") })
 	if n := p.note("a"); n != "one" {
 		t.Errorf("%q was deployed after the override ended", n)
 	}

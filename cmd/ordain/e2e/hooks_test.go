@@ -24,12 +24,8 @@ func (p *place) notify(secret string) {
 	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	hook := fmt.Sprintf(
-		"#!/bin/sh\nexec '%s' hook send --url '%s/hooks/github' --secret-file '%s'\n",
-		os.Args[0],
-		p.server.URL(),
-		file,
-	)
+	hook := fmt.Sprintf("#!/bin/sh\nexec '%s' hook send --url '%s/hooks/github' --secret-file '%s'\n", os.Args[0],
+		p.server.URL(), file)
 	if err := os.WriteFile(filepath.Join(p.bare, "hooks", "post-receive"), []byte(hook), 0o755); err != nil {
 		p.t.Fatal(err)
 	}
@@ -65,10 +61,8 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 		files["shop/"+name] = text
 	}
 	p.push("a project in a folder", files)
-	p.bind(
-		intent.Source{URL: "file://" + p.bare, Branch: "main", Subdir: "shop"},
-		map[string]string{"webhook": "the-hook's-secret"},
-	)
+	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main", Subdir: "shop"},
+		map[string]string{"webhook": "the-hook's-secret"})
 	p.compiledWell()
 	p.notify("the-hook's-secret")
 
@@ -230,11 +224,8 @@ func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	for i, answer := range answers {
 		counts[answer]++
 		again := 0
-		waitFor(
-			t,
-			func() bool { again = send(i); return again != http.StatusServiceUnavailable },
-			func() string { return "the database does not come back" },
-		)
+		waitFor(t, func() bool { again = send(i); return again != http.StatusServiceUnavailable },
+			func() string { return "the database does not come back" })
 		switch {
 		case answer == http.StatusAccepted && again != http.StatusOK:
 			t.Errorf("the %d. was answered with %d; when it came again, with %d", i, answer, again)

@@ -106,15 +106,9 @@ func (h *host) try(repo string, args ...string) (string, error) {
 	if cmd.Dir = h.root; repo != "" {
 		cmd.Dir = filepath.Join(h.root, repo+".git")
 	}
-	cmd.Env = append(
-		os.Environ(),
-		"GIT_CONFIG_GLOBAL="+os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=forge",
-		"GIT_AUTHOR_EMAIL=forge@example.org",
-		"GIT_COMMITTER_NAME=forge",
-		"GIT_COMMITTER_EMAIL=forge@example.org",
-	)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=forge", "GIT_AUTHOR_EMAIL=forge@example.org", "GIT_COMMITTER_NAME=forge",
+		"GIT_COMMITTER_EMAIL=forge@example.org")
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -368,11 +362,8 @@ func (h *host) tellPull(q *request, action, before string) {
 func (h *host) tellMerge(q *request, action, before string) {
 	p := h.payload("gitlab-merge.json")
 	attributes := p["object_attributes"].(map[string]any)
-	h.set(
-		p,
-		"object_attributes.action",
-		map[string]string{"opened": "open", "synchronize": "update", "closed": "close"}[action],
-	)
+	h.set(p, "object_attributes.action",
+		map[string]string{"opened": "open", "synchronize": "update", "closed": "close"}[action])
 	if q.State == "merged" {
 		h.set(p, "object_attributes.action", "merge")
 	}

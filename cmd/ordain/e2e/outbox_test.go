@@ -59,10 +59,8 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	if p.note("kept") != "three" {
 		t.Errorf("deployed: %q", p.note("kept"))
 	}
-	p.until(
-		"the failure to be listed",
-		func() bool { return strings.Contains(p.must(t, "forge", "outbox", env), "502") },
-	)
+	p.until("the failure to be listed",
+		func() bool { return strings.Contains(p.must(t, "forge", "outbox", env), "502") })
 	h.Answer(nil)
 	p.told(h, p.head(), "deploy", "success")
 

@@ -53,23 +53,12 @@ end
 `,
 	})
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	mentions(
-		t,
-		p.failed(intent.StageInstall),
-		"the module lab, imported at main.cf:1, cannot be found",
-		"/none/lab.git: ",
-	)
+	mentions(t, p.failed(intent.StageInstall), "the module lab, imported at main.cf:1, cannot be found",
+		"/none/lab.git: ")
 
 	// A module may have no larger files than the project.
-	files["large"], files["module.yml"] = strings.Repeat(
-		"x",
-		2<<20,
-	), strings.Replace(
-		files["module.yml"],
-		"2.0.0",
-		"1.1.0",
-		1,
-	)
+	files["large"], files["module.yml"] = strings.Repeat("x", 2<<20), strings.Replace(files["module.yml"],
+		"2.0.0", "1.1.0", 1)
 	module.push("by accident", files)
 	module.git("tag", "1.1.0")
 	module.git("push", "-q", "--tags", "origin")
@@ -93,10 +82,8 @@ end
 	if err != nil || v.Provenance.Modules["lab"] != "1.1.0" {
 		t.Errorf("modules are %v, %v", v.Provenance.Modules, err)
 	}
-	if err := p.control.SetSetting(t.Context(), p.env, "available_versions_to_keep", 9); !fault.Is(
-		err,
-		fault.Forbidden,
-	) {
+	if err := p.control.SetSetting(t.Context(), p.env, "available_versions_to_keep", 9); !fault.Is(err,
+		fault.Forbidden) {
 		t.Errorf("a setting of project.yml was changed: %v", err)
 	}
 

@@ -112,10 +112,8 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 		t.Errorf("promoted while staging drifts: %+v, %v", v, err)
 	}
 	w.must(t, "settings", "set", e.Name, "drift_policy", "heal")
-	f := production.promoting(
-		"the promotion",
-		func(f control.Following) bool { return len(f.Promotions) > 0 && f.Promotions[0].Made > 0 },
-	)
+	f := production.promoting("the promotion",
+		func(f control.Following) bool { return len(f.Promotions) > 0 && f.Promotions[0].Made > 0 })
 	v, err := w.store.ActiveVersion(t.Context(), production.env)
 	if err != nil || v == nil || v.Provenance.Commit != good || v.Provenance.Trigger.Type != "promotion" ||
 		f.Promotions[0].Made != v.Number {
@@ -127,14 +125,8 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	}
 	w.must(t, "settings", "set", e.Name, "autostart_agent_repair_interval", "0")
 	list := w.must(t, "git", "promotions", name)
-	mentions(
-		t,
-		list,
-		"follows      "+e.Name,
-		good,
-		"promoted; it is version",
-		"superseded: "+e.Name+" moved on to "+good[:7],
-	)
+	mentions(t, list, "follows      "+e.Name, good, "promoted; it is version",
+		"superseded: "+e.Name+" moved on to "+good[:7])
 
 	// What staging takes back never comes; a webhook or poll of the branch changes nothing.
 	w.must(t, "git", "pause", name, "--reason", "the fair", "--by", "ida")
@@ -156,10 +148,8 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	better := staging.head()
 	production.held(better, "approval")
 	mentions(t, w.must(t, "promote", name, better, "--reason", "customers wait", "--by", "ida"), better[:7], "promoted")
-	production.promoting(
-		"the better idea",
-		func(f control.Following) bool { return f.Promotions[0].Made > 0 && f.Promotions[0].Commit == better },
-	)
+	production.promoting("the better idea",
+		func(f control.Following) bool { return f.Promotions[0].Made > 0 && f.Promotions[0].Commit == better })
 	mentions(t, w.must(t, "override", "history", name), "customers wait", "the fair is over", "approval of this commit")
 	page, err := w.store.Compiles(t.Context(), production.env, intent.ListQuery{})
 	if err != nil {
@@ -202,29 +192,14 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 	var made struct {
 		ID string `json:"id"`
 	}
-	call(
-		http.MethodPut,
-		"/api/v2/environment",
-		"",
-		map[string]any{"project_id": e.Project, "name": "production", "repository": "", "branch": ""},
-		&made,
-	)
+	call(http.MethodPut, "/api/v2/environment", "",
+		map[string]any{"project_id": e.Project, "name": "production", "repository": "", "branch": ""}, &made)
 	// It is bound after it is told whom to follow, so it never compiles its branch.
 	production := made.ID
-	call(
-		http.MethodPost,
-		"/api/v2/environment_settings/server_compile",
-		production,
-		map[string]any{"value": false},
-		nil,
-	)
-	call(
-		http.MethodPost,
-		"/api/v2/environment/"+production,
-		"",
-		map[string]any{"name": "production", "repository": "file://" + p.bare, "branch": "main"},
-		nil,
-	)
+	call(http.MethodPost, "/api/v2/environment_settings/server_compile", production,
+		map[string]any{"value": false}, nil)
+	call(http.MethodPost, "/api/v2/environment/"+production, "",
+		map[string]any{"name": "production", "repository": "file://" + p.bare, "branch": "main"}, nil)
 	const soak = 20
 	for name, value := range map[string]any{"follow_soak": soak, "follow": "e"} {
 		call(http.MethodPost, "/api/v2/environment_settings/"+name, production, map[string]any{"value": value}, nil)
@@ -256,10 +231,8 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 	})
 	c.kill()
 	c = startChild(t, dir)
-	after := wait(
-		"the promotion",
-		func(f following) bool { return len(f.Promotions) > 0 && f.Promotions[0].State == "promoted" },
-	)
+	after := wait("the promotion",
+		func(f following) bool { return len(f.Promotions) > 0 && f.Promotions[0].State == "promoted" })
 	if len(after.Promotions) != 1 || after.Promotions[0].Since != before.Promotions[0].Since ||
 		after.Promotions[0].Commit != p.head() {
 		t.Errorf("%+v became %+v", before, after)

@@ -113,21 +113,13 @@ func TestAShelfIsEmptied(t *testing.T) {
 	model := func(purged bool) map[string]string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "import shelf\nkept = shelf::Folder(agent=\"desk\", path=%q)\n", filepath.Join(p.site, "kept"))
-		fmt.Fprintf(
-			&b,
-			"shelf::Leaf(agent=\"desk\", path=%q, requires=[kept])\n",
-			filepath.Join(p.site, "kept", "note"),
-		)
+		fmt.Fprintf(&b, "shelf::Leaf(agent=\"desk\", path=%q, requires=[kept])\n",
+			filepath.Join(p.site, "kept", "note"))
 		fmt.Fprintf(&b, "folder = shelf::Folder(agent=\"desk\", path=%q, purged=%t, requires=[kept])\n", shelf, purged)
 		for i := range leaves {
 			// On two agents, so that the order holds between them.
-			fmt.Fprintf(
-				&b,
-				"shelf::Leaf(agent=\"desk%d\", path=%q, purged=%t, requires=[folder])\n",
-				i%2,
-				filepath.Join(shelf, fmt.Sprintf("f%02d", i)),
-				purged,
-			)
+			fmt.Fprintf(&b, "shelf::Leaf(agent=\"desk%d\", path=%q, purged=%t, requires=[folder])\n", i%2,
+				filepath.Join(shelf, fmt.Sprintf("f%02d", i)), purged)
 		}
 		return map[string]string{"main.cf": b.String()}
 	}
@@ -157,11 +149,8 @@ func TestAShelfIsEmptied(t *testing.T) {
 		t.Fatalf("something of a held version was deployed: %s", p.deployedState())
 	}
 	p.until("the notification", func() bool {
-		page, err := p.store.Notifications(
-			t.Context(),
-			p.env,
-			intent.ListQuery{Filters: map[string][]string{"read": {"false"}}},
-		)
+		page, err := p.store.Notifications(t.Context(), p.env,
+			intent.ListQuery{Filters: map[string][]string{"read": {"false"}}})
 		return err == nil && len(page.Items) == 1 && page.Items[0].Title == "Version 2 is held" &&
 			page.Items[0].Times == 2 &&
 			*page.Items[0].Compile == c.ID
@@ -198,12 +187,8 @@ func TestAShelfIsEmptied(t *testing.T) {
 	rows := p.settled()
 	if rows["f03"].State.Status() != intent.StatusFailed || rows["shelf"].State.Status() != intent.StatusSkipped ||
 		there() != 1 {
-		t.Fatalf(
-			"f03 is %s, the shelf %s, %d leaves are there",
-			rows["f03"].State.Status(),
-			rows["shelf"].State.Status(),
-			there(),
-		)
+		t.Fatalf("f03 is %s, the shelf %s, %d leaves are there", rows["f03"].State.Status(),
+			rows["shelf"].State.Status(), there())
 	}
 	mentions(t, p.logOf("shelf"), "requires shelf::Leaf[desk1", "f03")
 
@@ -274,10 +259,8 @@ shelf::Leaf(agent="desk", path=%q, purged=%t, requires=[folder])
 	if err := p.control.SetSetting(t.Context(), p.env, "protected_resources", ""); err != nil {
 		t.Fatal(err)
 	}
-	p.until(
-		"the shelf to go",
-		func() bool { _, err := os.Stat(filepath.Join(p.site, "shelf")); return os.IsNotExist(err) },
-	)
+	p.until("the shelf to go",
+		func() bool { _, err := os.Stat(filepath.Join(p.site, "shelf")); return os.IsNotExist(err) })
 }
 
 // A note of ten megabytes goes the whole way: compiled, stored, deployed by a
@@ -288,11 +271,8 @@ func TestAVeryLargeNote(t *testing.T) {
 	p := sharedWorld(t).unbound(t)
 	model := func(size int) map[string]string {
 		return map[string]string{
-			"main.cf": fmt.Sprintf(
-				"import lab\nimport pad\nlab::Note(path=%q, text=pad::fill(%d))\n",
-				filepath.Join(p.site, "a"),
-				size,
-			),
+			"main.cf": fmt.Sprintf("import lab\nimport pad\nlab::Note(path=%q, text=pad::fill(%d))\n",
+				filepath.Join(p.site, "a"), size),
 		}
 	}
 	padding := map[string]string{

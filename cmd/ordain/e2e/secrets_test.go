@@ -130,10 +130,8 @@ spy::Watch(folder="` + p.site + `")
 	if _, err := p.control.Deploy(t.Context(), p.env, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	p.until(
-		"the discovery",
-		func() bool { return strings.Contains(p.discovered(), `"managed_resource_uri":"/api/v2/resource/spy`) },
-	)
+	p.until("the discovery",
+		func() bool { return strings.Contains(p.discovered(), `"managed_resource_uri":"/api/v2/resource/spy`) })
 	if found := p.discovered(); !strings.Contains(found, `"values":{"name":"secret"}`) ||
 		strings.Contains(found, "nonsense") {
 		t.Errorf("discovered is %s", found)
@@ -145,8 +143,7 @@ spy::Watch(folder="` + p.site + `")
 		t.Errorf("the secret is in %s", place)
 	}
 	if places := p.search(url, "could not cope with ***"); len(
-		places,
-	) < 2 { // the search finds what is there, in the record and in a log
+		places) < 2 { // the search finds what is there, in the record and in a log
 		t.Errorf("what is masked is in %q only", places)
 	}
 }

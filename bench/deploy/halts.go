@@ -11,25 +11,47 @@ import (
 	"ordain.dev/ordain/bench/peer"
 )
 
-// line is what a server showed at one step.
-type line struct{ step, is string }
+// compareHalts pauses and halts an environment of each server, through the API
+// that both answer, and prints what each server answers, and what it deploys when.
+func (b *bench) compareHalts(ctx context.Context) error {
+	var all [2][]observation
+	for i, s := range b.Servers {
+		t := &haltTest{server: s}
+		if err := t.play(ctx, b.Folder(fmt.Sprint("repo", i))); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		all[i] = t.observed
+	}
+	fmt.Printf("| step | %s | %s | |\n| --- | --- | --- | --- |\n", b.Servers[0].Name, b.Servers[1].Name)
+	for i, ours := range all[0] {
+		mark := ""
+		if ours.result != all[1][i].result {
+			mark = "differs"
+		}
+		fmt.Printf("| %s | %s | %s | %s |\n", ours.step, ours.result, all[1][i].result, mark)
+	}
+	return nil
+}
 
-// teller tells the story to one server and writes down what it shows.
-type teller struct {
-	server *peer.Server
-	repo   *peer.Repository
-	env    string
-	lines  []line
+// observation is what a server answered or showed at one step.
+type observation struct{ step, result string }
+
+// haltTest plays the scenario on one server and writes down what it observes.
+type haltTest struct {
+	server   *peer.Server
+	repo     *peer.Repository
+	env      string
+	observed []observation
 }
 
 const (
-	// settles is how long something must not happen before the story takes it that it will not.
-	settles = 6 * time.Second
-	patient = 3 * time.Minute
+	// quietTime is how long nothing must happen before the scenario concludes that nothing will.
+	quietTime = 6 * time.Second
+	patience  = 3 * time.Minute
 )
 
-// story: four items on two agents, a0 and a1, by turns.
-func (t *teller) story(ctx context.Context, dir string) error {
+// play runs all steps, with four items that alternate between two agents, a0 and a1.
+func (t *haltTest) play(ctx context.Context, dir string) error {
 	var err error
 	if t.repo, err = peer.NewRepository(ctx, dir, peer.Model{Items: 4, Agents: 2}); err != nil {
 		return err
@@ -37,7 +59,9 @@ func (t *teller) story(ctx context.Context, dir string) error {
 	if t.env, err = t.server.Bind(ctx, t.repo.Bare, "main"); err != nil {
 		return err
 	}
-	for name, value := range map[string]any{"auto_deploy": true, "autostart_agent_deploy_interval": "0", "autostart_agent_repair_interval": "0"} {
+	for name, value := range map[string]any{
+		"auto_deploy": true, "autostart_agent_deploy_interval": "0", "autostart_agent_repair_interval": "0",
+	} {
 		if err := t.server.Set(ctx, t.env, name, value); err != nil {
 			return err
 		}
@@ -51,7 +75,7 @@ func (t *teller) story(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (t *teller) first(ctx context.Context) error {
+func (t *haltTest) first(ctx context.Context) error {
 	if err := t.server.Trigger(ctx, t.env); err != nil {
 		return err
 	}
@@ -61,12 +85,12 @@ func (t *teller) first(ctx context.Context) error {
 	return t.soon(ctx, "everything is deployed", "a0 2 deployed, a1 2 deployed")
 }
 
-// pauseOne: what changes on a paused agent waits, elsewhere it does not.
-func (t *teller) pauseOne(ctx context.Context) error {
+// pauseOne checks that changes on a paused agent wait, and those on the other do not.
+func (t *haltTest) pauseOne(ctx context.Context) error {
 	t.ask(ctx, "pause a0", http.MethodPost, "/api/v2/agent/a0/pause")
 	t.ask(ctx, "pause a0 again", http.MethodPost, "/api/v2/agent/a0/pause")
-	t.ask(ctx, "an action that there is not", http.MethodPost, "/api/v2/agent/a0/dance")
-	t.ask(ctx, "pause an agent that there is not", http.MethodPost, "/api/v2/agent/nobody/pause")
+	t.ask(ctx, "an action that does not exist", http.MethodPost, "/api/v2/agent/a0/dance")
+	t.ask(ctx, "pause an agent that does not exist", http.MethodPost, "/api/v2/agent/nobody/pause")
 	t.agents(ctx, "agents")
 	before, err := t.quiet(ctx)
 	if err != nil {
@@ -78,15 +102,16 @@ func (t *teller) pauseOne(ctx context.Context) error {
 	if err := t.compiled(ctx, before); err != nil {
 		return err
 	}
-	if err := t.soon(ctx, "item0 on a0 and item1 on a1 change", "a0 1 available, a0 1 deployed, a1 2 deployed"); err != nil {
+	const onePaused = "a0 1 available, a0 1 deployed, a1 2 deployed"
+	if err := t.soon(ctx, "item0 on a0 and item1 on a1 change", onePaused); err != nil {
 		return err
 	}
 	t.ask(ctx, "deploy by hand", http.MethodPost, "/api/v1/deploy")
 	return t.still(ctx, "a while later")
 }
 
-// halt: nothing starts, and a push waits.
-func (t *teller) halt(ctx context.Context) error {
+// halt checks that nothing starts, and that a push waits.
+func (t *haltTest) halt(ctx context.Context) error {
 	t.ask(ctx, "halt", http.MethodPost, "/api/v2/actions/environment/halt")
 	t.ask(ctx, "halt again", http.MethodPost, "/api/v2/actions/environment/halt")
 	t.agents(ctx, "agents")
@@ -102,18 +127,18 @@ func (t *teller) halt(ctx context.Context) error {
 	return nil
 }
 
-// choose says what the agents are to be after the halt.
-func (t *teller) choose(ctx context.Context) error {
-	t.ask(ctx, "a1 is to stay paused", http.MethodPost, "/api/v2/agent/a1/keep_paused_on_resume")
-	t.ask(ctx, "a0 is to go on", http.MethodPost, "/api/v2/agent/a0/unpause_on_resume")
+// choose sets which agents stay paused after the halt.
+func (t *haltTest) choose(ctx context.Context) error {
+	t.ask(ctx, "keep a1 paused on resume", http.MethodPost, "/api/v2/agent/a1/keep_paused_on_resume")
+	t.ask(ctx, "unpause a0 on resume", http.MethodPost, "/api/v2/agent/a0/unpause_on_resume")
 	t.agents(ctx, "agents")
 	return nil
 }
 
-func (t *teller) resume(ctx context.Context) error {
+func (t *haltTest) resume(ctx context.Context) error {
 	t.ask(ctx, "resume", http.MethodPost, "/api/v2/actions/environment/resume")
 	t.ask(ctx, "resume again", http.MethodPost, "/api/v2/actions/environment/resume")
-	t.ask(ctx, "a1 is to stay paused, without a halt", http.MethodPost, "/api/v2/agent/a1/keep_paused_on_resume")
+	t.ask(ctx, "keep a1 paused on resume, without a halt", http.MethodPost, "/api/v2/agent/a1/keep_paused_on_resume")
 	if err := t.soon(ctx, "a0 goes on, a1 does not", "a0 2 deployed, a1 1 available, a1 1 deployed"); err != nil {
 		return err
 	}
@@ -121,7 +146,7 @@ func (t *teller) resume(ctx context.Context) error {
 	return nil
 }
 
-func (t *teller) unpause(ctx context.Context) error {
+func (t *haltTest) unpause(ctx context.Context) error {
 	t.ask(ctx, "unpause all", http.MethodPost, "/api/v2/agents/unpause")
 	if err := t.soon(ctx, "everything is deployed", "a0 2 deployed, a1 2 deployed"); err != nil {
 		return err
@@ -131,7 +156,7 @@ func (t *teller) unpause(ctx context.Context) error {
 }
 
 // change pushes other values of some items and asks for a compile.
-func (t *teller) change(ctx context.Context, items ...int) error {
+func (t *haltTest) change(ctx context.Context, items ...int) error {
 	if err := t.repo.ChangeSome(ctx, items, ""); err != nil {
 		return err
 	}
@@ -143,20 +168,20 @@ func (t *teller) change(ctx context.Context, items ...int) error {
 	return nil
 }
 
-// compiled waits for a version above a number, however long it takes: what comes
-// after it can be compared only then.
-func (t *teller) compiled(ctx context.Context, above int) error {
-	ctx, cancel := limit(ctx, 20*time.Minute)
+// compiled waits for a version newer than above, however long it takes: only then
+// can the next steps be compared.
+func (t *haltTest) compiled(ctx context.Context, above int) error {
+	ctx, cancel := withLimit(ctx)
 	defer cancel()
 	_, err := t.server.WaitVersion(ctx, t.env, above)
 	return err
 }
 
-// quiet waits until no compile runs or waits, and gives the newest version: one
-// that comes later is of what is pushed later. A server may compile a new
+// quiet waits until no compile runs or waits and returns the newest version, so
+// that a newer one can only come from a later push: a server may compile a new
 // environment twice.
-func (t *teller) quiet(ctx context.Context) (newest int, err error) {
-	ctx, cancel := limit(ctx, 20*time.Minute)
+func (t *haltTest) quiet(ctx context.Context) (newest int, err error) {
+	ctx, cancel := withLimit(ctx)
 	defer cancel()
 	type report struct {
 		Completed *string `json:"completed"`
@@ -173,10 +198,12 @@ func (t *teller) quiet(ctx context.Context) (newest int, err error) {
 	}
 }
 
-func (t *teller) add(step, is string) { t.lines = append(t.lines, line{step, is}) }
+func (t *haltTest) add(step, result string) {
+	t.observed = append(t.observed, observation{step, result})
+}
 
-// ask notes whether the server does something.
-func (t *teller) ask(ctx context.Context, step, method, path string) {
+// ask sends a request and notes whether the server accepts it.
+func (t *haltTest) ask(ctx context.Context, step, method, path string) {
 	var body any
 	if strings.HasSuffix(path, "/deploy") {
 		body = map[string]any{"agent_trigger_method": "push_incremental_deploy"}
@@ -184,9 +211,9 @@ func (t *teller) ask(ctx context.Context, step, method, path string) {
 	t.add(step, outcome(t.server.Call(ctx, method, path, t.env, body, nil)))
 }
 
-// soon waits for a state of all items, and notes it.
-func (t *teller) soon(ctx context.Context, step, want string) error {
-	ctx, cancel := limit(ctx, patient)
+// soon waits until the items are in the wanted state, and notes their state.
+func (t *haltTest) soon(ctx context.Context, step, want string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		is, err := t.items(ctx)
@@ -201,16 +228,16 @@ func (t *teller) soon(ctx context.Context, step, want string) error {
 	}
 }
 
-// still notes the state of all items after the time in which something would have happened.
-func (t *teller) still(ctx context.Context, step string) error {
-	time.Sleep(settles)
+// still notes the state of the items after the time in which something would have happened.
+func (t *haltTest) still(ctx context.Context, step string) error {
+	time.Sleep(quietTime)
 	is, err := t.items(ctx)
 	t.add(step, is)
 	return err
 }
 
 // items counts the items by agent and status.
-func (t *teller) items(ctx context.Context) (string, error) {
+func (t *haltTest) items(ctx context.Context) (string, error) {
 	var rows []struct {
 		Status string `json:"status"`
 		ID     struct {
@@ -232,7 +259,7 @@ func (t *teller) items(ctx context.Context) (string, error) {
 	return strings.Join(out, ", "), nil
 }
 
-func (t *teller) agents(ctx context.Context, step string) {
+func (t *haltTest) agents(ctx context.Context, step string) {
 	var rows []struct {
 		Name   string `json:"name"`
 		Paused bool   `json:"paused"`
@@ -258,7 +285,7 @@ func (t *teller) agents(ctx context.Context, step string) {
 	t.add(step, strings.Join(out, "; "))
 }
 
-func (t *teller) newest(ctx context.Context) int {
+func (t *haltTest) newest(ctx context.Context) int {
 	var rows []struct {
 		Version int `json:"version"`
 	}
@@ -268,7 +295,7 @@ func (t *teller) newest(ctx context.Context) int {
 	return rows[0].Version
 }
 
-// outcome is how a server answered.
+// outcome describes how a server answered.
 func outcome(err error) string {
 	if err == nil {
 		return "done"

@@ -82,10 +82,8 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	result, err := installer.Install(c.Context(), install.Request{
 		Dir: dir, Main: l.main, Venv: filepath.Join(dir, ".env"), InPlace: true, Update: update, Refresh: true, Reach: asOnThisMachine,
 		Out: func(stdout, stderr string) {
-			fmt.Fprint(
-				c.OutOrStdout(),
-				diag.PlainText(stdout),
-			) // what repositories and packages are called is not ours
+			fmt.Fprint(c.OutOrStdout(),
+				diag.PlainText(stdout)) // what repositories and packages are called is not ours
 			fmt.Fprint(c.ErrOrStderr(), diag.PlainText(stderr))
 		},
 	})
@@ -127,9 +125,7 @@ func newProjectFreeze() *cobra.Command {
 	l := &local{}
 	var f install.Freeze
 	var out string
-	c := command(
-		"freeze",
-		"Write the versions of the modules into project.yml",
+	c := command("freeze", "Write the versions of the modules into project.yml",
 		func(c *cobra.Command, _ []string) error {
 			p, err := module.OpenProject(l.dir)
 			if err != nil {

@@ -1,4 +1,4 @@
-package ordeal
+package main
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"ordain.dev/ordain/bench/peer"
 )
 
-// record is what the database holds of one deployment.
+// record is a deployment as the database has it.
 type record struct {
 	resource string
 	finished *time.Time
 	status   string
 }
 
-// entry is one run of a handler by its own word.
+// entry is one run of a handler, as the handler wrote it into the journal.
 type entry struct {
 	action, resource, value string
 	began                   time.Time
@@ -46,28 +46,28 @@ func (o *ordeal) query(ctx context.Context, do func(*pgx.Conn) error) error {
 	return do(c)
 }
 
-// missing lists resources that are not deployed with their newest value; nil when there are none.
+// missing lists the resources that are not deployed with their newest value, or returns nil.
 func (o *ordeal) missing(ctx context.Context) ([]string, error) {
 	var out []string
 	have := map[string]string{}
 	err := o.query(ctx, func(c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `SELECT r.id, s.status, c.attributes->>'value' FROM resource_state s
-			JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content WHERE s.environment = $1`, o.env)
+			JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content
+			WHERE s.environment = $1`, o.envID)
 		if err != nil {
 			return err
 		}
 		var id, status, value string
-		_, err = pgx.ForEachRow(
-			rows,
-			[]any{&id, &status, &value},
-			func() error { have[id] = value + " " + status; return nil },
-		)
+		_, err = pgx.ForEachRow(rows, []any{&id, &status, &value}, func() error {
+			have[id] = value + " " + status
+			return nil
+		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i := range o.Resources {
+	for i := range o.resources {
 		id := o.repo.ID(i)
 		value, status, _ := strings.Cut(have[id], " ")
 		switch {
@@ -80,52 +80,22 @@ func (o *ordeal) missing(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// check holds files, journal, record, processes and folders against each other.
+// check compares the files, the journal, the database, the processes and the
+// folders with each other.
 func (o *ordeal) check(ctx context.Context) error {
-	for i := range o.Resources {
+	for i := range o.resources {
 		path := filepath.Join(o.site, "items", fmt.Sprintf("item%d", i))
 		if text, err := os.ReadFile(path); err != nil || string(text) != o.repo.Value(i) {
-			o.report.Lost++
+			o.report.lost++
 			o.report.trouble("lost: %s is %q, not %q (%v)", o.repo.ID(i), text, o.repo.Value(i), err)
 		}
 	}
-	records := map[string]record{}
-	var open, deploying, ahead, drifting int
-	err := o.query(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(
-			ctx,
-			"SELECT id::text, resource, finished, status FROM action WHERE environment = $1 AND kind = 'deploy'",
-			o.env,
-		)
-		if err != nil {
-			return err
-		}
-		var id string
-		var r record
-		_, err = pgx.ForEachRow(
-			rows,
-			[]any{&id, &r.resource, &r.finished, &r.status},
-			func() error { records[id] = r; return nil },
-		)
-		if err != nil {
-			return err
-		}
-		return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
-			(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
-			(SELECT COALESCE(sum(cardinality(resources)), 0) FROM ahead WHERE environment = $1),
-			(SELECT count(*) FROM drift WHERE environment = $1)`, o.env).Scan(&open, &deploying, &ahead, &drifting)
-	})
+	records, err := o.deployments(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
+		return fmt.Errorf("reading the deployments: %w", err)
 	}
-	if open+deploying+ahead+drifting > 0 {
-		o.report.trouble(
-			"all is deployed and nobody touched anything: %d open entries in the log, %d resources marked as deploying, %d recorded ahead, %d drifts",
-			open,
-			deploying,
-			ahead,
-			drifting,
-		)
+	if err := o.checkNothingOpen(ctx); err != nil {
+		return err
 	}
 	if err := o.checkJournal(records); err != nil {
 		return err
@@ -134,7 +104,52 @@ func (o *ordeal) check(ctx context.Context) error {
 	return o.checkFolders()
 }
 
-// checkJournal compares what handlers did with what the record says that they did.
+// deployments reads what the database has of all deployments.
+func (o *ordeal) deployments(ctx context.Context) (map[string]record, error) {
+	records := map[string]record{}
+	err := o.query(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT id::text, resource, finished, status FROM action
+			WHERE environment = $1 AND kind = 'deploy'`, o.envID)
+		if err != nil {
+			return err
+		}
+		var id string
+		var r record
+		_, err = pgx.ForEachRow(rows, []any{&id, &r.resource, &r.finished, &r.status}, func() error {
+			records[id] = r
+			return nil
+		})
+		return err
+	})
+	return records, err
+}
+
+// checkNothingOpen checks that the database has nothing that is under way. The
+// server clears the list of tasks that are recorded ahead in the commit after the
+// one with the last ends, so this waits a little.
+func (o *ordeal) checkNothingOpen(ctx context.Context) error {
+	var open, deploying, ahead, drifting int
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		err := o.query(ctx, func(c *pgx.Conn) error {
+			return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
+				(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
+				(SELECT COALESCE(sum(cardinality(resources)), 0) FROM ahead WHERE environment = $1),
+				(SELECT count(*) FROM drift WHERE environment = $1)`, o.envID).Scan(&open, &deploying, &ahead, &drifting)
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("reading what is under way: %w", err)
+		case open+deploying+ahead+drifting == 0:
+			return nil
+		case time.Now().After(deadline):
+			o.report.trouble("everything is deployed and nothing was changed by hand, but the database has %d open actions, "+
+				"%d resources marked as deploying, %d recorded ahead, and %d drifts", open, deploying, ahead, drifting)
+			return nil
+		}
+	}
+}
+
+// checkJournal compares what the handlers did with what the database says that they did.
 func (o *ordeal) checkJournal(records map[string]record) error {
 	text, err := o.fresh()
 	if err != nil {
@@ -165,65 +180,57 @@ func (o *ordeal) checkJournal(records map[string]record) error {
 			began:    time.Unix(0, ns),
 		}
 		if runs[e.action] != nil {
-			o.report.Doubled++
+			o.report.doubled++
 			o.report.trouble("doubled: %s ran twice under the same number %s", e.resource, e.action)
 		}
 		runs[e.action] = e
 		order = append(order, e)
 	}
-	o.report.Runs += len(order)
+	o.report.runs += len(order)
 	for _, e := range order {
 		r := records[e.action]
 		if r.status != "deployed" {
-			o.report.Cut++
+			o.report.cut++
 			continue
 		}
-		intent := e.resource + " " + e.value
-		if _, twice := o.done[intent]; twice {
-			o.report.Doubled++
+		key := e.resource + " " + e.value
+		if _, twice := o.done[key]; twice {
+			o.report.doubled++
 			o.report.trouble("doubled: %s is recorded as deployed twice for the value %s", e.resource, e.value)
 		}
-		o.done[intent] = r
+		o.done[key] = r
 		if !e.ended || r.resource != e.resource {
-			o.report.Lost++
-			o.report.trouble(
-				"lost: %s is recorded as deployed by %s, which did not end by its own word",
-				e.resource,
-				e.action,
-			)
+			o.report.lost++
+			o.report.trouble("lost: %s is recorded as deployed by %s, which did not write its end into the journal",
+				e.resource, e.action)
 		}
 	}
 	for _, e := range order {
 		if r, is := o.done[e.resource+" "+e.value]; is && records[e.action].status != "deployed" && r.finished != nil &&
 			e.began.After(*r.finished) {
-			o.report.Doubled++
-			o.report.trouble(
-				"doubled: %s ran at %s, though recorded as deployed at %s",
-				e.resource,
-				e.began,
-				r.finished,
-			)
+			o.report.doubled++
+			o.report.trouble("doubled: %s ran at %s, though recorded as deployed at %s", e.resource, e.began, r.finished)
 		}
 	}
 	return nil
 }
 
-// checkProcesses finds what works in our folders and does not belong to the server.
+// checkProcesses finds processes that work in our folders and are not the server's.
 func (o *ordeal) checkProcesses() {
 	ours := map[int]bool{o.server.PID(): true}
-	for _, pid := range peer.Below(o.server.PID()) {
+	for _, pid := range peer.Descendants(o.server.PID()) {
 		ours[pid] = true
 	}
 	for pid, what := range o.processes() {
-		// One that has just been born, or is about to die, is none of the left ones.
+		// It may have been born a moment ago, or be about to die.
 		if !ours[pid] && !o.endsSoon(pid) {
 			o.report.trouble("process %d is an orphan: %s", pid, what)
 		}
 	}
 }
 
-// nothingRuns checks that the server took everything with it.
-func (o *ordeal) nothingRuns() {
+// checkNothingRuns checks that the server left no process behind when it stopped.
+func (o *ordeal) checkNothingRuns() {
 	for pid, what := range o.processes() {
 		if !o.endsSoon(pid) {
 			o.report.trouble("process %d outlived the server: %s", pid, what)
@@ -231,7 +238,7 @@ func (o *ordeal) nothingRuns() {
 	}
 }
 
-// processes are those that work in our folders, by their working directory or arguments.
+// processes lists the processes whose working directory or arguments lie in our folders.
 func (o *ordeal) processes() map[int]string {
 	out := map[int]string{}
 	entries, _ := filepath.Glob("/proc/[0-9]*")
@@ -242,14 +249,16 @@ func (o *ordeal) processes() map[int]string {
 			continue
 		}
 		at, _ := os.Readlink(filepath.Join(dir, "cwd"))
-		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.HasPrefix(at, o.Dir+"/") ||
-			strings.Contains(words, o.Dir+"/") {
+		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.HasPrefix(at, o.dir+"/") ||
+			strings.Contains(words, o.dir+"/") {
 			out[pid] = words + "in " + at
 		}
 	}
 	return out
 }
 
+// endsSoon waits a little and reports whether a process has ended, or turned out
+// to be the server's after all.
 func (o *ordeal) endsSoon(pid int) bool {
 	for range 100 {
 		above := pid
@@ -264,9 +273,9 @@ func (o *ordeal) endsSoon(pid int) bool {
 	return false
 }
 
-// checkFolders finds half-made folders of executors and compiles.
+// checkFolders looks for half-made folders of executors.
 func (o *ordeal) checkFolders() error {
-	executors := filepath.Join(o.state, "server", o.env, "executors")
+	executors := filepath.Join(o.state, "server", o.envID, "executors")
 	venvs, err := os.ReadDir(filepath.Join(executors, "venvs"))
 	if err != nil {
 		return err

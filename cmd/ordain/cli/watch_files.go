@@ -1,11 +1,4 @@
-// Package watch tells when the files of a project were saved.
-//
-//	fsnotify ──events──▶ settle ──one list of paths when it is quiet──▶ Changes
-//
-// Editors write a file in several steps or replace it by another, and a Git
-// checkout touches thousands: what happens close together is one change. New
-// folders are watched as they come.
-package watch
+package cli
 
 import (
 	"errors"
@@ -20,29 +13,36 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Quiet is how long nothing must happen before a change is told.
-const Quiet = 150 * time.Millisecond
+// quietTime is how long no file may be saved before a change is reported.
+const quietTime = 150 * time.Millisecond
 
-// Watcher watches folders with all that is below them. Close it.
-type Watcher struct {
+// fileWatcher reports which files were saved in the folders that it watches and
+// in all folders below them. Close it after use.
+//
+//	fsnotify ──events──▶ debounce ──one list of paths when it is quiet──▶ changes
+//
+// Editors write a file in several steps or replace it by another, and a Git
+// checkout touches thousands of files: everything that happens close together is
+// one change. New folders are watched as they appear.
+type fileWatcher struct {
 	fs      *fsnotify.Watcher
 	roots   map[string]bool
 	changes chan []string
-	add     chan []string
+	toAdd   chan []string
 	added   chan struct{}
 	done    chan struct{}
 	ended   chan struct{}
 }
 
-// New begins to watch folders. A folder that is not there is an error.
-func New(roots ...string) (*Watcher, error) {
+// newFileWatcher begins to watch folders. It fails if one of them does not exist.
+func newFileWatcher(roots ...string) (*fileWatcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{
+	w := &fileWatcher{
 		fs: notify, roots: map[string]bool{}, changes: make(chan []string),
-		add: make(chan []string), added: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}),
+		toAdd: make(chan []string), added: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for _, root := range roots {
 		if err := w.watch(root); err != nil {
@@ -52,31 +52,27 @@ func New(roots ...string) (*Watcher, error) {
 	}
 	events := make(chan []string)
 	go w.listen(events)
-	go settle(events, w.changes, Quiet)
+	go debounce(events, w.changes, quietTime)
 	return w, nil
 }
 
-// Changes gives the files that were saved, sorted, each time that they settled.
-// It is closed by Close.
-func (w *Watcher) Changes() <-chan []string { return w.changes }
-
-// Add watches more folders; what is not there, or watched already, is passed over.
-func (w *Watcher) Add(roots ...string) {
+// add watches more folders. It ignores those that do not exist or are watched already.
+func (w *fileWatcher) add(roots ...string) {
 	select {
-	case w.add <- roots:
+	case w.toAdd <- roots:
 		<-w.added
 	case <-w.ended:
 	}
 }
 
-// Close ends it.
-func (w *Watcher) Close() {
+// close stops watching and closes changes.
+func (w *fileWatcher) close() {
 	close(w.done)
 	<-w.ended
 }
 
-// watch adds a folder and those below it.
-func (w *Watcher) watch(root string) error {
+// watch watches a folder and those below it, unless it is watched already.
+func (w *fileWatcher) watch(root string) error {
 	root = filepath.Clean(root)
 	if w.roots[root] {
 		return nil
@@ -88,16 +84,17 @@ func (w *Watcher) watch(root string) error {
 	return nil
 }
 
-// tree watches a folder with those below it, and gives the files in them.
-func (w *Watcher) tree(root string, files *[]string) error {
+// tree watches a folder and those below it. Unless files is nil, it appends the
+// files in them that a compile may read.
+func (w *fileWatcher) tree(root string, files *[]string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == root:
 			return err
-		case err != nil: // it went while we looked
+		case err != nil: // it was removed meanwhile
 			return nil
 		case !d.IsDir():
-			if files != nil && Matters(path) {
+			if files != nil && compileReads(path) {
 				*files = append(*files, path)
 			}
 			return nil
@@ -108,14 +105,14 @@ func (w *Watcher) tree(root string, files *[]string) error {
 	})
 }
 
-// ignored are folders that hold nothing that a person writes.
+// ignored reports whether a folder of this name holds nothing that a person writes.
 func ignored(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "__pycache__" || name == "node_modules"
 }
 
-// Matters tells whether a compile may read a file: what the model, plug-ins and
-// the project are written in, and all that lies in files/ and templates/.
-func Matters(path string) bool {
+// compileReads reports whether a compile may read a file: the model, Python code,
+// project files, and anything below a module's files and templates.
+func compileReads(path string) bool {
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") {
 		return false
@@ -135,8 +132,8 @@ func Matters(path string) bool {
 	return false
 }
 
-// listen turns events of the system into paths.
-func (w *Watcher) listen(events chan<- []string) {
+// listen turns the system's events into paths.
+func (w *fileWatcher) listen(events chan<- []string) {
 	defer close(w.ended)
 	defer close(events)
 	defer func() { _ = w.fs.Close() }()
@@ -144,13 +141,13 @@ func (w *Watcher) listen(events chan<- []string) {
 		select {
 		case <-w.done:
 			return
-		case roots := <-w.add:
+		case roots := <-w.toAdd:
 			for _, root := range roots {
-				_ = w.watch(root) // what cannot be watched is compiled all the same
+				_ = w.watch(root) // a folder that cannot be watched is compiled nevertheless
 			}
 			w.added <- struct{}{}
 		case err := <-w.fs.Errors:
-			if errors.Is(err, fsnotify.ErrEventOverflow) { // something happened, nobody knows what
+			if errors.Is(err, fsnotify.ErrEventOverflow) { // events were lost: anything may have changed
 				events <- slices.Sorted(maps.Keys(w.roots))
 			}
 		case e := <-w.fs.Events:
@@ -161,9 +158,9 @@ func (w *Watcher) listen(events chan<- []string) {
 	}
 }
 
-// paths are the files that an event concerns. A new folder is watched; what is
-// in it already is new too.
-func (w *Watcher) paths(e fsnotify.Event) []string {
+// paths returns the files that an event concerns. It watches a new folder; the
+// files that are in it already are new too.
+func (w *fileWatcher) paths(e fsnotify.Event) []string {
 	if e.Op == fsnotify.Chmod {
 		return nil
 	}
@@ -171,20 +168,20 @@ func (w *Watcher) paths(e fsnotify.Event) []string {
 		if info, err := os.Stat(e.Name); err == nil && info.IsDir() {
 			var files []string
 			if !ignored(filepath.Base(e.Name)) {
-				_ = w.tree(e.Name, &files) // it may be gone again
+				_ = w.tree(e.Name, &files) // it may have been removed again
 			}
 			return files
 		}
 	}
-	if !Matters(e.Name) {
+	if !compileReads(e.Name) {
 		return nil
 	}
 	return []string{e.Name}
 }
 
-// settle gathers paths and hands them on, sorted and each once, when none came
-// for a while. What comes while nobody takes them is added.
-func settle(in <-chan []string, out chan<- []string, quiet time.Duration) {
+// debounce collects paths and passes them on, sorted and without duplicates, when
+// none has come for a while. Paths that come before they are taken are added.
+func debounce(in <-chan []string, out chan<- []string, quiet time.Duration) {
 	defer close(out)
 	pending := map[string]bool{}
 	timer := time.NewTimer(quiet)

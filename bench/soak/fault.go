@@ -1,4 +1,4 @@
-package ordeal
+package main
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"ordain.dev/ordain/bench/peer"
 )
 
-// fault is one kill.
+// fault is a process to kill, and when.
 type fault struct {
 	victim string
-	lines  int           // strikes when the journal has grown by these since the round began
-	after  time.Duration // and a moment later
+	lines  int           // it strikes when the journal has grown by so many lines since the round began,
+	after  time.Duration // and so much later
 }
 
 func (f fault) String() string { return fmt.Sprintf("%s at %d", f.victim, f.lines) }
 
-// victims, the server most often.
+// victims lists what may be killed; the server is most likely.
 var victims = []string{"server", "server", "executor", "database", "a connection's process"}
 
-// plan draws the faults of a round, in their order.
+// plan draws the faults of a round and sorts them by when they strike.
 func (o *ordeal) plan(lines int) []fault {
 	faults := make([]fault, 1+o.random.IntN(3))
 	for i := range faults {
@@ -35,19 +35,20 @@ func (o *ordeal) plan(lines int) []fault {
 			victim: victims[o.random.IntN(len(victims))],
 			after:  time.Duration(o.random.IntN(20)) * time.Millisecond,
 		}
-		if o.random.IntN(5) > 0 { // else at the push, or with the one before
+		if o.random.IntN(5) > 0 { // otherwise right after the push
 			faults[i].lines = o.random.IntN(lines)
 		} else {
-			faults[i].after *= 20 // somewhere in the compile
+			faults[i].after *= 20 // somewhere during the compile
 		}
 	}
 	slices.SortFunc(faults, func(a, b fault) int { return a.lines - b.lines })
 	return faults
 }
 
-// strike waits for the moment of a fault, kills, and starts again what has to be.
+// strike waits for the moment of a fault and kills the victim. It starts the
+// server again; what else is killed, the server starts.
 func (o *ordeal) strike(ctx context.Context, f fault) error {
-	limit := time.Now().Add(o.Patience)
+	limit := time.Now().Add(o.patience)
 	for o.grown() < f.lines {
 		if time.Now().After(limit) {
 			return fmt.Errorf("the journal did not grow by %d lines, it has %d", f.lines, o.grown())
@@ -60,7 +61,7 @@ func (o *ordeal) strike(ctx context.Context, f fault) error {
 	}
 	time.Sleep(f.after)
 	if f.victim == "server" {
-		o.report.Faults[f.victim]++
+		o.report.faults[f.victim]++
 		o.server.Kill()
 		return o.start(ctx)
 	}
@@ -82,12 +83,12 @@ func (o *ordeal) strike(ctx context.Context, f fault) error {
 		return nil // none runs yet
 	}
 	if syscall.Kill(pids[o.random.IntN(len(pids))], syscall.SIGKILL) == nil {
-		o.report.Faults[f.victim]++
+		o.report.faults[f.victim]++
 	}
 	return nil
 }
 
-// grown is how many lines the journal has got since the last check.
+// grown returns how many lines the journal has grown by since the last check.
 func (o *ordeal) grown() int {
 	text, err := o.fresh()
 	if err != nil {
@@ -96,7 +97,7 @@ func (o *ordeal) grown() int {
 	return bytes.Count(text, []byte{'\n'})
 }
 
-// fresh is the part of the journal that was not checked yet.
+// fresh returns the part of the journal that was not checked yet.
 func (o *ordeal) fresh() ([]byte, error) {
 	f, err := os.Open(o.journal())
 	if err != nil {
@@ -112,9 +113,9 @@ func (o *ordeal) fresh() ([]byte, error) {
 	return text, err
 }
 
-// executors lists the processes of handlers.
+// executors lists the processes that run handlers.
 func (o *ordeal) executors() (pids []int) {
-	for _, pid := range peer.Below(o.server.PID()) {
+	for _, pid := range peer.Descendants(o.server.PID()) {
 		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
 			bytes.Contains(line, []byte("\x00handler")) {
 			pids = append(pids, pid)
@@ -123,7 +124,8 @@ func (o *ordeal) executors() (pids []int) {
 	return pids
 }
 
-// database gives the process of the private database and how to connect, as it says itself.
+// database returns the process of the private database, and how to connect to it,
+// from the file that PostgreSQL itself writes.
 func (o *ordeal) database() (pid int, connection string, err error) {
 	text, err := os.ReadFile(filepath.Join(o.state, "postgres", "data", "postmaster.pid"))
 	if err != nil {

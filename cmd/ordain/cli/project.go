@@ -8,6 +8,50 @@ import (
 	"github.com/spf13/cobra"
 )
 
+func newProject() *cobra.Command {
+	r := &remote{}
+	return r.group("project", "Install what a project's folder needs; groups of environments on a server",
+		newProjectInstall("install", "Install what a project needs",
+			"Installs into .env in the project's folder, which is made when it is not there, what the model needs:\n"+
+				"the packages of requirements.txt and of the modules, and std. Modules that are imported and are no package\n"+
+				"are cloned from the Git repositories of project.yml into its downloadpath. What is there and fits is kept.", false),
+		newProjectInstall(
+			"update",
+			"Take the newest versions that the constraints allow",
+			"Installs as `ordain project install` does, and brings packages and cloned modules to the newest versions that all\n"+
+				"constraints allow. A cloned module with changes of yours is never touched.",
+			true,
+		),
+		newProjectFreeze(),
+		command("list", "List projects", func(c *cobra.Command, _ []string) error {
+			var rows []row
+			if err := r.call(c, get, "/api/v2/project", nil, &rows); err != nil {
+				return err
+			}
+			return r.show(c, rows, "name", "id")
+		}),
+		command("create NAME", "Make a project", func(c *cobra.Command, args []string) error {
+			var made row
+			if err := r.call(c, put, "/api/v2/project", row{"name": args[0]}, &made); err != nil {
+				return err
+			}
+			return r.show(c, []row{made}, "name", "id")
+		}),
+		newProjectSecret(r),
+		command("secrets NAME", "List which secrets a project has", func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.inProject(c, args[0], get, "/secret", nil, &rows); err != nil {
+				return err
+			}
+			return r.show(c, rows, "name", "value")
+		}),
+		newKnownHosts(r),
+		command("delete ID", "Delete a project with its environments", func(c *cobra.Command, args []string) error {
+			return r.call(c, remove, "/api/v2/project/"+escape(args[0]), nil, nil)
+		}),
+	)
+}
+
 // readSecret reads a secret from standard input, without the line break that ends it.
 func readSecret(c *cobra.Command) (string, error) {
 	value, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 64<<10))

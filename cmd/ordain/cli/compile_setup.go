@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"strings"
 
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/module"
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/inifile"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 )
@@ -73,10 +78,7 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 		!slices.ContainsFunc(sites, func(s string) bool { return minorOf(s) == interpreter.Minor }) {
 		o.PythonNote = fmt.Sprintf(
 			"the packages in .env are for Python %s, which this machine does not have: %s, version %s, ran them",
-			minorOf(sites[0]),
-			interpreter.Path,
-			interpreter.Version,
-		)
+			minorOf(sites[0]), interpreter.Path, interpreter.Version)
 	}
 	if len(project.SitePackages) > 0 && len(venv.Lacking(project.SitePackages, interpreter)) == 0 {
 		o.Python = interpreter.Path // all that the modules need lies beside them
@@ -141,4 +143,86 @@ func minorsFor(sites []string) []string {
 		minors = append(minors, minorOf(site))
 	}
 	return append(minors, "3.14", "3.13", "3.12")
+}
+
+// interpreterIn gives the interpreter of a project's virtual environment, empty when it has none.
+func interpreterIn(project string) string {
+	python := filepath.Join(project, ".env", "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		return ""
+	}
+	absolute, err := filepath.Abs(python)
+	if err != nil {
+		return ""
+	}
+	return absolute
+}
+
+// minorOf gives the Python version that a folder of packages is for: 3.11 of …/lib/python3.11/site-packages.
+func minorOf(site string) string {
+	return strings.TrimPrefix(filepath.Base(filepath.Dir(site)), "python")
+}
+
+// exportFunctions names the export functions that a project asks for: the
+// option export in section config of Inmanta's configuration files, or the
+// variable INMANTA_CONFIG_EXPORT.
+func exportFunctions(project string) ([]string, error) {
+	text, set := os.LookupEnv("INMANTA_CONFIG_EXPORT")
+	if !set {
+		var err error
+		if text, err = configuredExport(project); err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// configuredExport reads the files; a later one overrides the ones before.
+func configuredExport(project string) (string, error) {
+	files := []string{"/etc/inmanta/inmanta.cfg"}
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append(files, filepath.Join(home, ".inmanta.cfg"))
+	}
+	files = append(files, filepath.Join(project, ".inmanta"), filepath.Join(project, ".inmanta.cfg"))
+	text := ""
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		content, err := os.ReadFile(name)
+		if os.IsPermission(err) { // of somebody else's server, such as the one in /etc
+			continue
+		}
+		var parsed inifile.File
+		if err == nil {
+			parsed, err = inifile.Parse(string(content))
+		}
+		if err != nil {
+			return "", fault.Wrap("cli.compile", fault.Invalid, err).
+				Say("the configuration file " + name + " cannot be read")
+		}
+		if value, ok := parsed.Get("config", "export"); ok {
+			text = value.Text
+		}
+	}
+	return text, nil
+}
+
+// compileGCPercent is how much the heap of a compile grows between two
+// collections, in percent of what is live. Almost everything that a compile
+// allocates stays until its end, so frequent collections find little to free.
+const compileGCPercent = 400
+
+// collectLess makes the garbage collector of a process that compiles run less
+// often. GOGC and GOMEMLIMIT in the environment take precedence.
+func collectLess() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(compileGCPercent)
+	}
 }

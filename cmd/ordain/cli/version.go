@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersions() *cobra.Command {
+	r := &remote{}
+	versions := r.group(
+		"version",
+		"Print the version of this program; list, release, confirm and compare versions of intent",
+		command("list ENVIRONMENT", "List versions", func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.in(c, args[0], get, "/api/v2/desiredstate?limit=50", nil, &rows); err != nil {
+				return err
+			}
+			for _, one := range rows {
+				if hold, ok := one["hold"].(row); ok && hold["held"] == true && r.format != "json" {
+					one["status"] = "held: " + cell(hold, "text")
+				}
+			}
+			return r.show(c, rows, "version", "status", "date", "total", "released")
+		}),
+		newVersionShow(r),
+		newVersionConfirm(r),
+		command("release ENVIRONMENT VERSION", "Make a version the intent",
+			func(c *cobra.Command, args []string) error {
+				return r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/promote", nil, nil)
+			},
+		),
+		command("diff ENVIRONMENT FROM TO", "Compare two versions", func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.in(c, args[0], get, "/api/v2/desiredstate/diff/"+escape(args[1])+"/"+escape(args[2]), nil, &rows); err != nil {
+				return err
+			}
+			return r.show(c, rows, "resource_id", "status", "attributes")
+		}),
+	)
+	versions.RunE = func(c *cobra.Command, _ []string) error {
+		_, err := fmt.Fprintln(c.OutOrStdout(), "ordain "+Version)
+		return err
+	}
+	return versions
+}
+
+// newVersionShow makes `ordain version show`.
+func newVersionShow(r *remote) *cobra.Command {
+	return command("show ENVIRONMENT VERSION", "Show one version and, when it is held, what it would take away",
+		func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.in(c, args[0], get, "/api/v2/desiredstate?limit=1&filter.version=ge:"+escape(args[1])+"&filter.version=le:"+escape(args[1]), nil, &rows); err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				return fmt.Errorf("there is no version %s in %s", printable(args[1]), printable(args[0]))
+			}
+			one := rows[0]
+			if one["hold"] != nil {
+				var hold row
+				if err := r.in(c, args[0], get, "/api/v2/desiredstate/"+escape(args[1])+"/hold", nil, &hold); err != nil {
+					return err
+				}
+				one["hold"] = hold
+			}
+			if r.format == "json" {
+				return r.showJSON(c, one)
+			}
+			for _, name := range []string{"version", "status", "date", "total"} {
+				fmt.Fprintf(c.OutOrStdout(), "%-10s %s\n", name, cell(one, name))
+			}
+			if hold, ok := one["hold"].(row); ok {
+				return r.showHold(c, hold)
+			}
+			return nil
+		},
+	)
+}
+
+// showHold prints why a version is held, and what goes.
+func (r *remote) showHold(c *cobra.Command, hold row) error {
+	out := c.OutOrStdout()
+	if confirmed, ok := hold["confirmed"].(row); ok {
+		fmt.Fprintf(out, "confirmed  by %s at %s: %s\n", cell(confirmed, "by"), cell(confirmed, "at"),
+			cell(confirmed, "reason"))
+	}
+	fmt.Fprintf(out, "held       since %s: %s\n", cell(hold, "since"), cell(hold, "text"))
+	if hold["confirmable"] == false {
+		fmt.Fprintln(out, "           cannot be confirmed while protected_resources protects what it takes away")
+	}
+	for _, name := range []string{"first_protected", "first"} {
+		list, _ := hold[name].([]any)
+		for _, item := range list {
+			one, ok := item.(row)
+			if !ok {
+				continue
+			}
+			how := "gone"
+			if one["purged"] == true {
+				how = "purged"
+			}
+			if name == "first_protected" {
+				how += ", protected"
+			}
+			fmt.Fprintf(out, "  %s (%s)\n", cell(one, "resource_id"), how)
+		}
+		if rest, ok := hold["removed"].(float64); ok && name == "first" && int(rest) > len(list) && len(list) > 0 {
+			fmt.Fprintf(out, "  and %d more\n", int(rest)-len(list))
+		}
+	}
+	return nil
+}
+
+// newVersionConfirm makes `ordain version confirm`.
+func newVersionConfirm(r *remote) *cobra.Command {
+	var by, reason string
+	c := command(
+		"confirm ENVIRONMENT VERSION",
+		"Release a version that is held; what it takes away is shown by `ordain version show`",
+		func(c *cobra.Command, args []string) error {
+			if reason == "" {
+				return usageError{errors.New("say why with --reason; it is kept with the version")}
+			}
+			if by == "" {
+				me, err := user.Current()
+				if err != nil {
+					return usageError{errors.New("say who you are with --by")}
+				}
+				by = me.Username
+			}
+			var done row
+			if err := r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/confirm", row{"by": by, "reason": reason}, &done); err != nil {
+				return err
+			}
+			if r.format == "json" {
+				return r.showJSON(c, done)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "version %s is the intent now\n", printable(args[1]))
+			return nil
+		},
+	)
+	c.Flags().StringVar(&reason, "reason", "", "why it is right that so much goes; kept with the version")
+	c.Flags().StringVar(&by, "by", "", "who confirms; your user name when left out")
+	return c
+}
+
+// newRollback makes `ordain rollback`.
+func newRollback() *cobra.Command {
+	r := &remote{}
+	var who person
+	var revert bool
+	c := &cobra.Command{
+		Use:   "rollback ENVIRONMENT [VERSION]",
+		Short: "Deploy an earlier version again, and block the commit that is deployed now",
+		Long: "Deploy the content of an earlier version again, as a new version; without VERSION, of the last one before that was deployed.\n" +
+			"The commit that was deployed is blocked: nothing deploys it again until `ordain git unblock`. A newer commit is deployed as usual.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usageError{errors.New("usage: ordain rollback ENVIRONMENT [VERSION]")}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			body, err := who.body()
+			if err != nil {
+				return err
+			}
+			if len(args) > 1 {
+				n, err := strconv.Atoi(args[1])
+				if err != nil || n < 1 {
+					return usageError{fmt.Errorf("%s is no version", printable(args[1]))}
+				}
+				body["version"] = n
+			}
+			body["revert"] = revert
+			var done row
+			if err := r.in(c, args[0], post, "/api/v2/rollback", body, &done); err != nil {
+				return err
+			}
+			if r.format == "json" {
+				return r.showJSON(c, done)
+			}
+			return showRollback(c, done)
+		},
+	}
+	who.add(c, "what is wrong with what is deployed; kept")
+	c.Flags().BoolVar(&revert, "revert", false, "also open a pull request at the forge that takes the commit back")
+	r.add(c)
+	return c
+}
+
+func showRollback(c *cobra.Command, done row) error {
+	out := c.OutOrStdout()
+	if back, ok := done["rolled_back"].(row); ok {
+		fmt.Fprintf(out, "version %s is the intent now: the content of version %s\n", cell(done, "version"),
+			cell(back, "to"))
+		if commit := cell(back, "blocked"); commit != "" {
+			fmt.Fprintf(out, "commit %s is blocked\n", commit)
+		}
+	}
+	if page := cell(done, "revert"); page != "" {
+		fmt.Fprintf(out, "the revert is %s\n", page)
+	}
+	if problem := cell(done, "revert_problem"); problem != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "no pull request was opened: %s\n", printable(problem))
+	}
+	return nil
+}
