@@ -55,7 +55,7 @@ type Builder struct {
 // New checks the configuration.
 func New(c Config) (*Builder, error) {
 	if c.Layout == nil || c.Maker == nil || len(c.Program) == 0 || c.Logger == nil {
-		return nil, fault.New("builder.New", fault.Internal, "builder.Config is not complete")
+		return nil, fault.New("build.New", fault.Internal, "builder.Config is not complete")
 	}
 	installer, err := install.New(install.Config{Maker: c.Maker, Git: c.Git, Logger: c.Logger})
 	if err != nil {
