@@ -140,11 +140,13 @@ func TestExplainAsksAServer(t *testing.T) {
 		case r.URL.Path == "/api/v2/desiredstate":
 			fmt.Fprint(w, `{"data": [{"version": 7}]}`)
 		case r.URL.Path == "/api/v2/desiredstate/7/resource/"+id+"/provenance":
-			fmt.Fprint(
-				w,
-				`{"data": {"subject": "fs::File[web1,path=/etc/motd]", "version": 7, "attributes": [{"name": "content", "value": "hello", "settings":
-				[{"kind": "argument", "file": "main.cf", "line": 3, "source": "content=\"hello\"", "column": 1, "commit": {"id": "abcdef0123456789", "author": "Noor"}, "steps": []}]}]}}`,
-			)
+			fmt.Fprint(w, `{"data": {
+				"subject": "fs::File[web1,path=/etc/motd]", "version": 7,
+				"attributes": [{"name": "content", "value": "hello", "settings": [{
+					"kind": "argument", "file": "main.cf", "line": 3, "column": 1, "source": "content=\"hello\"",
+					"commit": {"id": "abcdef0123456789", "author": "Noor"}, "steps": []
+				}]}]
+			}}`)
 		case r.URL.Path == "/api/v2/desiredstate/7":
 			fmt.Fprintf(w, `{"data": [{"resource_id": %q}]}`, id)
 		default:
