@@ -45,7 +45,8 @@ type Environment struct {
 }
 
 // Call sends a request. env goes into the X-Inmanta-tid header when it is set.
-// For paths of version 2 the answer's data is decoded into out, else all of it.
+// For paths of version 2 it decodes the data of the answer into out, otherwise the
+// whole answer.
 func (c *Client) Call(ctx context.Context, method, path, env string, body, out any) error {
 	text, err := c.send(ctx, method, path, env, body)
 	if err != nil || out == nil || len(text) == 0 {
@@ -57,7 +58,7 @@ func (c *Client) Call(ctx context.Context, method, path, env string, body, out a
 	return json.Unmarshal(text, out)
 }
 
-// Metadata reads the metadata of an answer of version 2.
+// Metadata gets a path of version 2 and decodes the metadata of the answer.
 func (c *Client) Metadata(ctx context.Context, path, env string, out any) error {
 	text, err := c.send(ctx, http.MethodGet, path, env, nil)
 	if err != nil {

@@ -2,7 +2,7 @@
 // handlers do nothing, so it measures the server, its scheduler and its
 // executors. Both servers run on this machine and take turns.
 //
-//	go run ./bench/deploy                            # installs the reference; 1,000 and 5,000 resources on four agents
+//	go run ./bench/deploy                            # installs the reference; 1,000 and 5,000 resources, four agents
 //	go run ./bench/deploy -alone -sizes 1000 -wide   # Ordain only, with 100 agents as well
 //	go run ./bench/deploy -halts                     # compares what pauses and halts do; measures nothing
 //

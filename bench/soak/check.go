@@ -134,7 +134,8 @@ func (o *ordeal) checkNothingOpen(ctx context.Context) error {
 			return c.QueryRow(ctx, `SELECT (SELECT count(*) FROM action WHERE environment = $1 AND finished IS NULL),
 				(SELECT count(*) FROM resource_state WHERE environment = $1 AND is_deploying),
 				(SELECT COALESCE(sum(cardinality(resources)), 0) FROM ahead WHERE environment = $1),
-				(SELECT count(*) FROM drift WHERE environment = $1)`, o.envID).Scan(&open, &deploying, &ahead, &drifting)
+				(SELECT count(*) FROM drift WHERE environment = $1)`, o.envID).
+				Scan(&open, &deploying, &ahead, &drifting)
 		})
 		switch {
 		case err != nil:
@@ -142,9 +143,9 @@ func (o *ordeal) checkNothingOpen(ctx context.Context) error {
 		case open+deploying+ahead+drifting == 0:
 			return nil
 		case time.Now().After(deadline):
-			o.report.trouble("everything is deployed and nothing was changed by hand, but the database has %d "+
-				"open actions, "+
-				"%d resources marked as deploying, %d recorded ahead, and %d drifts", open, deploying, ahead, drifting)
+			o.report.trouble("everything is deployed and nothing was changed by hand, but the database has "+
+				"%d open actions, %d resources marked as deploying, %d recorded ahead, and %d drifts",
+				open, deploying, ahead, drifting)
 			return nil
 		}
 	}

@@ -23,7 +23,7 @@ import (
 type Job struct {
 	Project     string `json:"project"`     // folder with project.yml
 	Python      string `json:"python"`      // interpreter of the project's virtual environment
-	CacheDir    string `json:"cache_dir"`   // for what can be made again
+	CacheDir    string `json:"cache_dir"`   // for files that can be made again
 	Environment string `json:"environment"` // id of the environment that the model is for
 
 	// Partial exports only the resource sets that the model has, and removes
@@ -31,7 +31,7 @@ type Job struct {
 	Partial     bool     `json:"partial,omitempty"`
 	RemovedSets []string `json:"removed_sets,omitempty"`
 
-	// Known is what plug-ins may ask the server for.
+	// Known holds the facts and parameters that plug-ins may ask for.
 	Known plugin.Known `json:"known"`
 
 	// MemoryMax is how many bytes the compile may use; 0 lets the compiler

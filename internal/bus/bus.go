@@ -1,7 +1,7 @@
-// Package bus tells live pages and waiting commands that something moved. It
-// carries no facts: whoever hears an event reads the place of record again.
-// Events may be lost, merged or arrive twice without harm, so publishing never
-// waits: a subscriber that does not keep up gets one Lagged event instead.
+// Package bus tells live pages and waiting commands that something changed. Events
+// carry no data: a subscriber reads the database again. So events may be lost,
+// merged or arrive twice without harm, and publishing never waits: a subscriber that
+// does not keep up gets one Lagged event instead.
 package bus
 
 import (
@@ -10,24 +10,24 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Topic says what moved.
+// Topic says what changed.
 type Topic string
 
 // Topics.
 const (
 	Environment  Topic = "environment"  // made, changed, halted, deleted
-	Compile      Topic = "compile"      // ID: the compile; requested, a stage began or ended, output arrived
+	Compile      Topic = "compile"      // ID: the compile; it was requested, a stage began or ended, output arrived
 	Version      Topic = "version"      // ID: the number; stored or released
 	Resource     Topic = "resource"     // ID: a resource id, or empty for several
 	DryRun       Topic = "dryrun"       // ID: the dry run
 	Notification Topic = "notification" // written, read or cleared
-	Delivery     Topic = "delivery"     // webhooks came, or ended
-	Pull         Topic = "pull"         // pull requests, or work for the forge
+	Delivery     Topic = "delivery"     // webhooks arrived or were processed
+	Pull         Topic = "pull"         // pull requests, or what is to be sent to the forge
 	Promotion    Topic = "promotion"    // ID: the promotion, or empty; a gate opened or closed, or it ended
-	Lagged       Topic = "lagged"       // this subscriber missed events: read everything again
+	Lagged       Topic = "lagged"       // the subscriber missed events and must read everything again
 )
 
-// Event says that something moved.
+// Event says that something changed.
 type Event struct {
 	Environment intent.EnvironmentID
 	Topic       Topic
@@ -42,7 +42,7 @@ type Bus struct {
 	subs map[int]*Subscription
 }
 
-// queueLength is how many events a subscriber may be behind.
+// queueLength is how many events can wait for a subscriber.
 const queueLength = 256
 
 // Subscription receives events until it is closed.
@@ -53,7 +53,7 @@ type Subscription struct {
 	events chan Event
 }
 
-// Subscribe receives the events that wanted accepts; nil accepts all.
+// Subscribe returns a subscription to the events that wanted accepts; nil accepts all.
 func (b *Bus) Subscribe(wanted func(Event) bool) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +66,7 @@ func (b *Bus) Subscribe(wanted func(Event) bool) *Subscription {
 	return s
 }
 
-// Publish tells all subscribers. It never blocks.
+// Publish sends an event to all subscribers that want it. It never blocks.
 func (b *Bus) Publish(e Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *Bus) Publish(e Event) {
 	}
 }
 
-// drain empties the queue; the bus is locked, so only the reader takes too.
+// drain empties the queue. The bus is locked, so that nothing is added meanwhile.
 func (s *Subscription) drain() {
 	for {
 		select {
@@ -94,7 +94,7 @@ func (s *Subscription) drain() {
 	}
 }
 
-// Events gives the channel; it is closed by Close.
+// Events returns the channel of events. Close closes it.
 func (s *Subscription) Events() <-chan Event { return s.events }
 
 // Close ends the subscription. It may be called twice.

@@ -170,8 +170,7 @@ func TestGateForetells(t *testing.T) {
 
 // What a person wrote and what is wrong with it.
 func TestWindowsAreChecked(t *testing.T) {
-	good := `{
-		"nightly": {"kind": "window", "cron": "0 2 * * *", "duration": 7200, "timezone": "Europe/Brussels",
+	good := `{"nightly": {"kind": "window", "cron": "0 2 * * *", "duration": 7200, "timezone": "Europe/Brussels",
 			"agents": ["web*", "db1"]},
 		"xmas": {"kind": "freeze", "cron": "0 0 24 12 *", "duration": "72h", "resources": ["std::File[*"]}}`
 	def, _ := SettingNamed("maintenance_windows")

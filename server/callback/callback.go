@@ -1,12 +1,12 @@
-// Package callback answers what handlers ask of the server with a client
-// (get_client() of a handler, SyncClient of a reference): facts, parameters,
-// the record of resources.
+// Package callback answers the calls that handlers make to the server with a client
+// (get_client() of a handler, SyncClient of a reference): for facts, parameters and
+// the data of resources.
 //
 //	handler ─ client.get_param(id=…) ─▶ executor's channel ─▶ Desk ─▶ the REST API, in this process
 //
-// A handler names a call and its arguments, never a path; which calls there
-// are is the table in calls.go. No credentials are involved: the desk adds the
-// environment that the executor belongs to, and refuses any other.
+// A handler names a call and its arguments, never a path; calls.go lists the calls.
+// No credentials are involved: the desk adds the environment that the executor
+// belongs to, and rejects any other.
 package callback
 
 import (
@@ -28,17 +28,17 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// maxAnswer is the largest answer that a handler gets.
+// maxAnswer is the size in bytes of the largest answer that a handler gets.
 const maxAnswer = 16 << 20
 
-// Desk answers the handlers of one environment.
+// Desk answers the calls of the handlers of one environment.
 type Desk struct {
 	api func() http.Handler
 	env intent.EnvironmentID
 }
 
-// New makes the desk of an environment. api gives the REST API; it is asked
-// for each call, for executors may be made before it.
+// New makes the desk of an environment. api returns the REST API; it is called for
+// each call of a handler, because executors may be made before the API.
 func New(env intent.EnvironmentID, api func() http.Handler) (*Desk, error) {
 	if env == (intent.EnvironmentID{}) || api == nil {
 		return nil, errors.New("callback.New: an environment and an API are needed")
@@ -46,9 +46,8 @@ func New(env intent.EnvironmentID, api func() http.Handler) (*Desk, error) {
 	return &Desk{api: api, env: env}, nil
 }
 
-// Call makes a call by its name in the API. It gives the status code and the
-// body, as a client of the API would see them; known is false for what
-// handlers cannot ask.
+// Call makes the call with this name. It returns the status code and the body, as a
+// client of the API would see them; known is false if handlers cannot make the call.
 func (d *Desk) Call(
 	ctx context.Context,
 	name string,
@@ -83,12 +82,13 @@ func (d *Desk) Call(
 	return w.Code, body, true
 }
 
+// refused returns an error in the API's form.
 func refused(code int, why string) (int, json.RawMessage, bool) {
-	body, _ := json.Marshal(map[string]string{"message": why}) // text always has JSON
+	body, _ := json.Marshal(map[string]string{"message": why}) // a string can always be encoded
 	return code, body, true
 }
 
-// answer keeps what the API answers, up to a limit.
+// answer records the API's answer, up to a limit.
 type answer struct {
 	*httptest.ResponseRecorder
 	tooLarge bool
@@ -104,8 +104,8 @@ func (a *answer) Write(p []byte) (int, error) {
 
 func (a *answer) WriteString(s string) (int, error) { return a.Write([]byte(s)) }
 
-// inEnvironment refuses arguments that name another environment, and takes
-// those away that only name this one.
+// inEnvironment rejects arguments that name another environment. It removes tid,
+// because the request has the environment in a header.
 func (d *Desk) inEnvironment(c call, args map[string]json.RawMessage) error {
 	for _, name := range []string{"tid", c.env} {
 		given, ok := args[name]
@@ -124,7 +124,7 @@ func (d *Desk) inEnvironment(c call, args map[string]json.RawMessage) error {
 	return nil
 }
 
-// arguments gives each argument its name.
+// arguments returns all arguments by name, without those that are null.
 func (c call) arguments(
 	positional []json.RawMessage,
 	named map[string]json.RawMessage,
@@ -154,7 +154,8 @@ func (c call) arguments(
 	return args, nil
 }
 
-// request puts arguments into the path, then into the body, or the query where there is none.
+// request makes the request of a call. Arguments that the path does not take go into
+// the body, or into the query if the method has no body.
 func (c call) request(ctx context.Context, args map[string]json.RawMessage) (*http.Request, error) {
 	path := c.path
 	for {
@@ -192,8 +193,8 @@ func (c call) request(ctx context.Context, args map[string]json.RawMessage) (*ht
 	return r, nil
 }
 
-// query writes arguments as the API reads them from an address: lists by
-// repetition, objects by name.key.
+// query encodes arguments as the API expects them in a query: it repeats the name
+// for the items of a list, and writes name.key for the entries of an object.
 func query(args map[string]json.RawMessage) string {
 	q := url.Values{}
 	for name, value := range args {
@@ -219,7 +220,7 @@ func add(q url.Values, name string, value json.RawMessage) {
 	}
 }
 
-// plain is a text without its quotes, and anything else as it is written.
+// plain returns a JSON string without its quotes, and any other value as it is written.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

@@ -63,8 +63,7 @@ func TestCallsBecomeRequests(t *testing.T) {
 			json.RawMessage, bool) {
 			return desk(t).Call(t.Context(), "get_param", values(t, env, "a/b", rid), nil)
 		},
-		`PUT /api/v1/parameter/state {"metadata":{},"recompile":true,` +
-			`"resource_id":"fs::File[web/1,path=/a b]",` +
+		`PUT /api/v1/parameter/state {"metadata":{},"recompile":true,"resource_id":"fs::File[web/1,path=/a b]",` +
 			`"source":"fact","value":"x"}`: func() (int, json.RawMessage, bool) {
 			return desk(t).Call(t.Context(), "set_param", nil, named(t, "tid", env, "id", "state", "source", "fact",
 				"value", "x", "resource_id", rid, "metadata", map[string]any{}, "recompile", true, "expires", nil))

@@ -13,18 +13,12 @@ func newProject() *cobra.Command {
 	return r.group("project", "Install what a project's folder needs; manage groups of environments on a server",
 		newProjectInstall("install", "Install what a project needs",
 			"Installs what the model needs into .env in the project's folder, and makes .env if it does not exist:\n"+
-				"the packages of requirements.txt and of the modules, and std. Imported modules that are not "+
-				"packages are\n"+
-				"cloned from the Git repositories of project.yml into its downloadpath. What is there and fits "+
-				"is kept.", false),
-		newProjectInstall(
-			"update",
-			"Take the newest versions that the constraints allow",
-			"Installs as `ordain project install` does, and brings packages and cloned modules to the newest "+
-				"versions that all\n"+
-				"constraints allow. A cloned module with changes of yours is never touched.",
-			true,
-		),
+				"the packages of requirements.txt and of the modules, and std. Imported modules that are not\n"+
+				"packages are cloned from the Git repositories of project.yml into its downloadpath. What is there\n"+
+				"and fits is kept.", false),
+		newProjectInstall("update", "Take the newest versions that the constraints allow",
+			"Installs as `ordain project install` does, and brings packages and cloned modules to the newest\n"+
+				"versions that all constraints allow. A cloned module with changes of yours is never touched.", true),
 		newProjectFreeze(),
 		command("list", "List projects", func(c *cobra.Command, _ []string) error {
 			var rows []row

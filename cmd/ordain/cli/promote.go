@@ -15,10 +15,9 @@ func newPromote() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "promote ENVIRONMENT COMMIT",
 		Short: "Promote the waiting commit to an environment now, without waiting for its gates",
-		Long: "Promote the commit that is deployed in the environment that ENVIRONMENT follows, without waiting " +
-			"for the gates\n" +
-			"of its settings. It is verified like any commit, and one that was rolled back or is blocked cannot be\n" +
-			"promoted. `ordain git promotions` shows which commit waits, and for what.",
+		Long: "Promotes the commit that is deployed in the environment that ENVIRONMENT follows, without waiting\n" +
+			"for the gates of its settings. It is verified like any commit, and one that was rolled back or is\n" +
+			"blocked cannot be promoted. `ordain git promotions` shows which commit waits, and for what.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError{errors.New("usage: ordain promote ENVIRONMENT COMMIT --reason WHY")}

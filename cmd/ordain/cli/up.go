@@ -52,11 +52,9 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole flow on a sample repository",
-		Long: "Starts a server in a temporary directory, makes a repository with a sample project, and shows a " +
-			"push becoming a\n" +
-			"deployment, a second one that deploys only what changed, damage that is repaired, and a broken " +
-			"model that\n" +
-			"changes nothing.",
+		Long: "Starts a server in a temporary directory, makes a repository with a sample project, and shows a push\n" +
+			"becoming a deployment, a second one that deploys only what changed, damage that is repaired, and a\n" +
+			"broken model that changes nothing.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c, &flags, exit) },
 	}

@@ -151,10 +151,9 @@ func newRollback() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback ENVIRONMENT [VERSION]",
 		Short: "Deploy an earlier version again, and block the commit that is deployed now",
-		Long: "Deploy the content of an earlier version again, as a new version; without VERSION, that of the " +
-			"version that\n" +
-			"was deployed before. The commit that was deployed is blocked: nothing deploys it again until\n" +
-			"`ordain git unblock`. A newer commit is deployed as usual.",
+		Long: "Deploys the content of an earlier version again, as a new version; without VERSION, that of the\n" +
+			"version that was deployed before. The commit that was deployed is blocked: nothing deploys it again\n" +
+			"until `ordain git unblock`. A newer commit is deployed as usual.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return usageError{errors.New("usage: ordain rollback ENVIRONMENT [VERSION]")}

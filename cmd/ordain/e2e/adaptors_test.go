@@ -53,8 +53,8 @@ class Greeting(slice.SliceObjectABC):
 
 STORE = store.SliceStore(name="greetings", folder="inmanta:///greetings/", schema=Greeting)
 `,
-	"requirements.txt": "inmanta-module-std\ninmanta-module-mitogen\ninmanta-module-files\ninmanta-module-fs\ninmanta-module-exec\n" +
-		"inmanta-module-rest\ninmanta-module-user\ninmanta-module-git-ops\n",
+	"requirements.txt": "inmanta-module-std\ninmanta-module-mitogen\ninmanta-module-files\ninmanta-module-fs\n" +
+		"inmanta-module-exec\ninmanta-module-rest\ninmanta-module-user\ninmanta-module-git-ops\n",
 	"project.yml": "name: site\nmodulepath: libs\npip:\n  use_system_config: true\n",
 }
 
@@ -110,10 +110,16 @@ text = files::TextFile(host=host, path="SITE/conf/motd", content="TEXT", permiss
 files::Symlink(host=host, path="SITE/link", target="SITE/conf/motd", purged=PURGED)
 fs::File(host=host, path="SITE/old", content="fs: TEXT", mode=600, purged=PURGED)
 exec::Run(host=host, command=exec::in_shell("echo once >> SITE/ran"), creates="SITE/ran", requires=text)
-rest::RESTCall(agent="desk", url="URL/level", method="PUT", body={"level": 3}, headers={"X-Site": "TEXT"}, validate_return=".level == 3")
+rest::RESTCall(
+    agent="desk", url="URL/level", method="PUT", body={"level": 3}, headers={"X-Site": "TEXT"},
+    validate_return=".level == 3",
+)
 user::Group(host=host, name="root")
 for greeting in git_ops::unroll_slices("greetings"):
-    files::TextFile(host=host, path=greeting["attributes"]["place"], content=greeting["attributes"]["text"], permissions=600, purged=PURGED)
+    files::TextFile(
+        host=host, path=greeting["attributes"]["place"], content=greeting["attributes"]["text"],
+        permissions=600, purged=PURGED,
+    )
 end
 `
 

@@ -137,8 +137,8 @@ func (h *host) serveGit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
-		"GIT_PROJECT_ROOT=" +
-			h.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_PROJECT_ROOT=" + h.root, "GIT_HTTP_EXPORT_ALL=1",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 	}}
 	repo, service, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	if service != "git-receive-pack" {

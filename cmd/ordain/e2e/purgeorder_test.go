@@ -34,9 +34,10 @@ fs::Directory(host=host, path="SITE/fs/inner", mode=755, purged=PURGED)
 fs::File(host=host, path="SITE/fs/inner/file", content="b", mode=600, purged=PURGED)
 `
 
-// Folders are removed after what lies in them, so that each thing is taken away
-// by its own handler and not with the folder around it: where the order has to be turned, and where the module has turned it; also
-// when they are wanted again and go again.
+// A model removes folders together with the files in them. Each file must be
+// removed by its own handler before its folder goes, whether the module has
+// already reversed the requirements or the server has to; and again when the
+// folders are wanted again and removed a second time.
 func TestFoldersGoAfterTheirFiles(t *testing.T) {
 	t.Parallel()
 	python := newPython(t)

@@ -60,7 +60,8 @@ class SpyHandler(CRUDHandler[Spy]):
     def _keep(self, resource, name, value=None):
         client, env, rid = self.get_client(), self._agent.environment, resource.id.resource_str()
         if value is not None:
-            return self.run_sync(lambda: client.set_param(tid=env, id=name, source="fact", value=value, resource_id=rid))
+            param = dict(tid=env, id=name, source="fact", value=value, resource_id=rid)
+            return self.run_sync(lambda: client.set_param(**param))
         return self.run_sync(lambda: client.get_param(tid=env, id=name, resource_id=rid))
 
     def create_resource(self, ctx, resource):
