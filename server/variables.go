@@ -13,19 +13,19 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// variables are what the handlers of one environment see in theirs: those that
-// the option agent.executor-environment passes on from the server, and those
-// that the environment has, which are secret.
+// variables are the environment variables of the handlers of one environment: those
+// that the option agent.executor-environment passes on from the server, and the
+// environment's own, which are secret.
 type variables struct {
 	sources *source.Opener
 	env     intent.EnvironmentID
 	passed  []string // names of the server's own variables that are passed on
 
 	mu   sync.Mutex
-	last map[string]string // of the environment, when somebody asked
+	last map[string]string // the environment's own, as the last process got them
 }
 
-// all gives them for a process that starts.
+// all returns the variables for a process that starts.
 func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
 	own, err := v.sources.Variables(ctx, v.env)
 	if err != nil {
@@ -46,8 +46,8 @@ func (v *variables) all(ctx context.Context) ([]executor.Variable, error) {
 	return out, nil
 }
 
-// changed tells whether the variables are others than processes were started
-// with. What cannot be read counts: the next start says why.
+// changed reports whether processes were started with other variables. It also
+// returns true if the variables cannot be read, so that the next start reports why.
 func (v *variables) changed() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
