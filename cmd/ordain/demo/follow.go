@@ -87,7 +87,8 @@ func (d *demo) showDeployment(
 ) (deployed []intent.Action, total int, err error) {
 	c := d.server.Control()
 	err = d.until(ctx, "the deployment", func() (bool, error) {
-		counts, err := c.ResourceCounts(ctx, d.env) // before Actions, which then has everything that is counted as deployed
+		// before Actions, which then has everything that is counted as deployed
+		counts, err := c.ResourceCounts(ctx, d.env)
 		if err != nil {
 			return false, err
 		}
