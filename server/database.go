@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/server/store/postgres"
 )
 
-// openStore starts the private database, unless another is configured, and opens
-// the store. The database is restarted until background ends.
+// openStore starts the private database, unless another one is configured, and opens
+// the store. It restarts the private database whenever it ends, until background ends.
 func (s *Server) openStore(ctx, background context.Context) (records *store.Store, err error) {
 	url := s.cfg.Options.DatabaseURL
 	if url == "" {
@@ -56,7 +56,7 @@ func (s *Server) stopDatabase(db *postgres.Server) {
 	}
 }
 
-// keepDatabase starts the private database again whenever it ends by itself.
+// keepDatabase restarts the private database whenever it ends by itself.
 func (s *Server) keepDatabase(ctx context.Context, db *postgres.Server) {
 	for {
 		select {

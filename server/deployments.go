@@ -33,10 +33,10 @@ type deployments struct {
 	sources *source.Opener
 }
 
-// cleanInterval is how often unused processes and virtual environments are looked for.
+// cleanInterval is how often unused processes and virtual environments are removed.
 const cleanInterval = 10 * time.Second
 
-// deployment is a deployer with what belongs to it.
+// deployment is a deployer with its executors and log files.
 type deployment struct {
 	*deployer.Deployer
 	executors *executor.Manager
@@ -45,7 +45,7 @@ type deployment struct {
 	files     []*logfile.File
 	running   service.Runner
 	closing   sync.Once
-	// retention of the resource action log, in nanoseconds; it is read while it changes.
+	// retention is how long lines of the resource action log are kept, in nanoseconds.
 	retention atomic.Int64
 }
 
@@ -92,7 +92,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	}
 	made.Deployer, err = deployer.New(deployer.Config{
 		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log, ActionLog: actions,
-		OnChange: func(moved deployer.Event) { d.tell(e.ID, moved) },
+		OnChange: func(moved deployer.Event) { d.publish(e.ID, moved) },
 		OnNotice: func(n intent.Notice) {
 			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
@@ -117,12 +117,12 @@ func (d *deployments) tell(env intent.EnvironmentID, moved deployer.Event) {
 		event.ID = moved.Resource.String()
 	}
 	d.bus.Publish(event)
-	if moved.Ended { // people are told
+	if moved.Ended { // the end of a dry run makes a notification
 		d.bus.Publish(bus.Event{Environment: env, Topic: bus.Notification})
 	}
 }
 
-// retentionOf is how long lines of the resource action log are kept.
+// retentionOf returns how long lines of the resource action log are kept, in nanoseconds.
 func retentionOf(e intent.Environment) int64 {
 	return int64(e.Int("resource_action_logs_retention")) * int64(24*time.Hour)
 }
@@ -136,7 +136,7 @@ func (d *deployment) Changed(e intent.Environment) {
 	d.Deployer.Changed(e)
 }
 
-// Executors reports what runs the environment's handlers.
+// Executors describes the processes that run the environment's handlers.
 func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
 
 func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
@@ -154,7 +154,7 @@ func (d *deployment) closeFiles() {
 	}
 }
 
-// Start starts the deployer and the clean-up of what it no longer uses.
+// Start starts the deployer and the regular clean-up.
 func (d *deployment) Start(ctx context.Context) error {
 	return d.running.Start(ctx, func(ctx context.Context) (func(context.Context), error) {
 		if err := d.Deployer.Start(ctx); err != nil {
@@ -164,13 +164,14 @@ func (d *deployment) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends deployer, executors and logs, in this order. It cannot be started again.
+// Stop stops the deployer and the executors and closes the logs, in this order. The
+// deployment cannot be started again.
 func (d *deployment) Stop() {
 	d.running.Stop()
 	d.closing.Do(d.closeFiles)
 }
 
-// run cleans up until ctx ends, and then ends the deployer and its executors.
+// run cleans up regularly until ctx ends, and then stops the deployer and its executors.
 func (d *deployment) run(ctx context.Context) {
 	ticker := time.NewTicker(cleanInterval)
 	defer ticker.Stop()

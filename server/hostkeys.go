@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// learnHostKey remembers the key of an SSH server for a project.
+// learnHostKey stores the key of an SSH server for a project.
 func (s *Server) learnHostKey(scope, line string) error {
 	project, err := uuid.Parse(scope)
 	if err != nil {

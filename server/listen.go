@@ -19,12 +19,12 @@ func listen(address string, port int) (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fault.New("server.listen", fault.Conflict, fmt.Sprintf("the port %d of %s is in use by another "+
-			"program", port, address)).
+		return nil, fault.New("server.listen", fault.Conflict,
+			fmt.Sprintf("the port %d of %s is in use by another program", port, address)).
 			Hint("stop that program, or take another port: --port, [server] bind-port; 0 takes any free one")
 	case errors.Is(err, syscall.EACCES):
-		return nil, fault.New("server.listen", fault.Forbidden, fmt.Sprintf("this user may not listen on port %d",
-			port)).
+		return nil, fault.New("server.listen", fault.Forbidden,
+			fmt.Sprintf("this user may not listen on port %d", port)).
 			Hint("take a port above 1023: --port, [server] bind-port")
 	case err != nil:
 		return nil, fault.Wrap("server.listen", fault.Invalid, err).Say("cannot listen on " + address)
@@ -32,8 +32,8 @@ func listen(address string, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers on the listener until ctx ends, then lets requests finish for
-// a moment. Live streams end with ctx.
+// serve answers requests until ctx ends. Then it gives them a few seconds to finish;
+// live streams end with ctx.
 func serve(ctx context.Context, l net.Listener, handler http.Handler, log *slog.Logger) error {
 	s := &http.Server{
 		Handler:           handler,

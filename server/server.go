@@ -1,11 +1,11 @@
-// Package server wires the parts to one running server: the private database,
-// the store, Git, the builder, the keepers with their deployers and executors, the
+// Package server connects the parts of a running server: the private database, the
+// store, Git, the builder, the keepers with their deployers and executors, the
 // forge's outbox, control, and the doors.
 //
 //	layout, lock ▸ logs ▸ PostgreSQL ▸ store ▸ Python ▸ gitsync, builder ▸ keepers ▸ forge ▸ control ▸ HTTP
 //
-// Start goes from left to right and Stop back. Nothing here decides anything;
-// reading it is reading what the program consists of.
+// Start starts them from left to right, and Stop stops them in reverse order. Nothing
+// here decides anything: it shows what the program consists of.
 package server
 
 import (
@@ -35,13 +35,13 @@ import (
 	"ordain.dev/ordain/webhooks"
 )
 
-// Config is what a server is made of.
+// Config configures a server.
 type Config struct {
 	Options config.Config
 	// Program is the command that runs as `… compile`; empty: this executable.
 	Program []string
 	Version string
-	// Progress gets a line for each step of the start, for people who wait; nil drops them.
+	// Progress is called after each step of the start, for people who wait; may be nil.
 	Progress func(step string, took time.Duration)
 }
 
@@ -59,11 +59,11 @@ type Server struct {
 
 	running service.Runner
 	served  chan error
-	undo    []func() // what the end does, last first
+	undo    []func() // what Stop does, in reverse order
 	wg      sync.WaitGroup
 }
 
-// New checks what can be checked without touching anything.
+// New makes a server. It does not start or write anything.
 func New(cfg Config) (*Server, error) {
 	if len(cfg.Program) == 0 {
 		self, err := os.Executable()
@@ -78,7 +78,7 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, served: make(chan error, 1)}, nil
 }
 
-// URL is where the console is, once Start has returned.
+// URL returns the address of the console. Call it after Start.
 func (s *Server) URL() string { return s.url }
 
 // Control returns the verbs, once Start has returned.
@@ -90,15 +90,15 @@ func (s *Server) Store() *store.Store { return s.store }
 // Layout gives the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
-// Start brings everything up. When it fails, what was started is stopped again.
-// The server goes on when ctx ends: Stop ends it, in order.
+// Start starts everything. If it fails, it stops what it has started. The end of ctx
+// does not stop the server: Stop does, in order.
 func (s *Server) Start(ctx context.Context) error {
 	return s.running.Start(context.WithoutCancel(ctx), s.start)
 }
 
-// start brings up one part after another, and returns what waits for the end of
-// ctx and brings them down again. The parts run on a context of their own, so
-// that they end one after another, too.
+// start starts one part after another, and returns a function that waits for the end
+// of ctx and then stops them. The parts have a context of their own, so that they also
+// stop one after another.
 func (s *Server) start(ctx context.Context) (run func(context.Context), err error) {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := func() {
@@ -160,14 +160,16 @@ func (s *Server) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop ends everything in order, and waits for it. It may be called at any time, and again.
+// Stop stops everything in order and waits for it. It may be called at any time, and
+// more than once.
 func (s *Server) Stop() { s.running.Stop() }
 
-// claim makes the directories, takes the state directory for this process and opens the log.
+// claim makes the directories, locks the state directory for this process and opens
+// the log.
 func (s *Server) claim() (err error) {
 	o := s.cfg.Options
-	if s.layout, err = layout.New(layout.Config{StateDir: o.StateDir, LogDir: o.LogDir,
-		CacheDir: o.CacheDir}); err != nil {
+	s.layout, err = layout.New(layout.Config{StateDir: o.StateDir, LogDir: o.LogDir, CacheDir: o.CacheDir})
+	if err != nil {
 		return err
 	}
 	lock, err := s.layout.Lock()
@@ -192,11 +194,11 @@ func (s *Server) logPolicy() logfile.Policy {
 
 func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
-	_ = l.UnmarshalText([]byte(level)) // config.Load let only levels pass
+	_ = l.UnmarshalText([]byte(level)) // config.Load has checked it
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
-// step times one step of the start.
+// step runs one step of the start and reports how long it took.
 func (s *Server) step(name string, do func() error) error {
 	began := time.Now()
 	if err := do(); err != nil {
@@ -206,7 +208,8 @@ func (s *Server) step(name string, do func() error) error {
 	return nil
 }
 
-// publicURL is where people reach the console; what was not said is where it listens.
+// publicURL returns the address at which people reach the console, by default the one
+// on which the server listens.
 func (s *Server) publicURL() string {
 	if u := s.cfg.Options.PublicURL; u != "" {
 		return u
@@ -214,7 +217,7 @@ func (s *Server) publicURL() string {
 	return s.url
 }
 
-// doors mounts what answers HTTP.
+// doors makes the handlers of the API, the webhooks and the console.
 func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
 	if s.rest, err = api.New(api.Config{
@@ -235,8 +238,8 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 	return byPrefix(s.rest, hooks, pages), nil
 }
 
-// byPrefix sends requests to their door. It leaves paths as they are, which
-// http.ServeMux does not: a resource id in a path may hold anything.
+// byPrefix passes requests to the handler for their path. It does not change paths,
+// as http.ServeMux would: a resource id in a path may contain anything.
 func byPrefix(rest, hooks, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {

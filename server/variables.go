@@ -13,16 +13,16 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// variables are what the handlers of one environment see in theirs: those that
-// the option agent.executor-environment passes on from the server, and those
-// that the environment has, which are secret.
+// variables are the environment variables of the handlers of one environment: those
+// that the option agent.executor-environment passes on from the server, and the
+// environment's own, which are secret.
 type variables struct {
 	sources *source.Opener
 	env     intent.EnvironmentID
 	passed  []string // names of the server's own variables that are passed on
 
 	mu   sync.Mutex
-	last map[string]string // of the environment, when somebody asked
+	last map[string]string // the environment's own, as the last process got them
 }
 
 // all returns the variables for a process that starts.

@@ -19,7 +19,7 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// wire makes the parts above the store, and the doors. It starts none of them.
+// wire makes the parts above the store, and the doors. It does not start them.
 func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, error) {
 	o := s.cfg.Options
 	key, err := secret.OpenKey(filepath.Join(s.layout.Server(), ".secret.key"))
@@ -34,7 +34,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		return nil, err
 	}
 	if _, err := maker.Interpreter(ctx, ""); err != nil {
-		return nil, err // nothing can be compiled or deployed without
+		return nil, err // without Python, nothing can be compiled or deployed
 	}
 	syncer, err := gitsync.New(s.gitConfig(".env", ".env-py*", ".env.new"))
 	if err != nil {
@@ -76,7 +76,8 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	return s.doors(records, events)
 }
 
-// gitConfig is the configuration of a Syncer whose checkouts keep these names.
+// gitConfig returns the configuration of a Syncer that keeps files with these names in
+// its checkouts.
 func (s *Server) gitConfig(keep ...string) gitsync.Config {
 	agent := ""
 	if s.cfg.Options.GitSSHAgent {

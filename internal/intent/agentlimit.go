@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// AgentLimits say how an agent's work is limited, by name or pattern.
+// AgentLimits holds the limits of agents, by name or pattern.
 type AgentLimits []AgentLimit
 
-// AgentLimit is one of them. What it leaves out, a less specific one decides.
+// AgentLimit is the limits of the agents with a name or pattern. A less specific
+// AgentLimit decides what this one leaves out.
 type AgentLimit struct {
-	Pattern     string        // a name, or a pattern of such
-	Concurrency int           // tasks at once; 0: not said
+	Pattern     string        // a name, or a pattern of names
+	Concurrency int           // tasks at once; 0: not given
 	MinGap      time.Duration // between two starts
-	// DeployInterval and RepairInterval are as the settings of the environment:
-	// seconds or a cron expression. HasDeploy and HasRepair tell that they were given.
+	// DeployInterval and RepairInterval replace the environment's settings: seconds or
+	// a cron expression. HasDeploy and HasRepair report whether they were given.
 	DeployInterval, RepairInterval string
 	HasGap, HasDeploy, HasRepair   bool
 }
 
 const (
 	mostAgentLimits = 1000
-	// MostConcurrency is how many tasks of one agent may run side by side.
+	// MostConcurrency is how many tasks of one agent may run at a time.
 	MostConcurrency = 64
 	longestGap      = 3600
 )
 
 // ParseAgentLimits reads the setting agent_limits: a dict of limits by agent or
-// pattern. The most specific comes first: a name before patterns, and of
-// patterns the one that says more characters.
+// pattern. It sorts them, the most specific first: a name comes before patterns, and
+// a pattern with more literal characters before one with fewer.
 func ParseAgentLimits(dict map[string]any) (AgentLimits, error) {
 	if len(dict) > mostAgentLimits {
 		return nil, fmt.Errorf("%d entries are more than %d", len(dict), mostAgentLimits)
@@ -67,7 +68,7 @@ func parseAgentLimit(name string, value any) (AgentLimit, error) {
 	return l, f.done()
 }
 
-// specific is how much a pattern says.
+// specific returns how specific a pattern is.
 func specific(pattern string) int {
 	if !strings.ContainsAny(pattern, "*?") {
 		return maxPatternLength + 1
@@ -75,8 +76,8 @@ func specific(pattern string) int {
 	return len(pattern) - strings.Count(pattern, "*")
 }
 
-// Of gives what holds for an agent: of each limit what the most specific entry
-// says that says it. One task at once is what nobody needs to say.
+// Of returns the limits of an agent. Each is from the most specific entry that gives
+// it. The default is one task at a time.
 func (ls AgentLimits) Of(agent string) AgentLimit {
 	out := AgentLimit{Pattern: agent}
 	for _, l := range ls {

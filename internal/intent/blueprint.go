@@ -11,7 +11,7 @@ import (
 type PipConfig struct {
 	IndexURL        string   `json:"index_url,omitempty"`
 	ExtraIndexURL   []string `json:"extra_index_url,omitempty"`
-	Pre             *bool    `json:"pre,omitempty"` // nil: the project does not say
+	Pre             *bool    `json:"pre,omitempty"` // nil: not given
 	UseSystemConfig bool     `json:"use_system_config,omitempty"`
 }
 
@@ -22,7 +22,7 @@ type SourceFile struct {
 	Hash   string `json:"hash"`   // hex SHA-1 of the content, its name in the file store
 }
 
-// ResourceCode is what an executor loads to handle one resource type.
+// ResourceCode is the code that an executor loads to handle one resource type.
 type ResourceCode struct {
 	Type         string       `json:"type"`         // such as fs::File
 	Sources      []SourceFile `json:"sources"`      // sorted by path
@@ -40,23 +40,23 @@ type Blueprint struct {
 	Libc          string        `json:"libc"`         // such as glibc-2.36
 	Sources       []SourceFile  `json:"sources,omitempty"`
 
-	sealed string // Hash, when Sealed worked it out
+	sealed string // the hash, if Sealed has computed it
 }
 
-// VenvHash names the virtual environment below executors/venvs.
+// VenvHash returns the name of the virtual environment below executors/venvs.
 func (b Blueprint) VenvHash() string {
 	b.Sources = nil
 	return b.hash()
 }
 
-// Sealed gives the blueprint with its Hash worked out, for one that is used
-// again and again. The copy must not be changed any more.
+// Sealed returns a copy of the blueprint with its hash computed, for one whose hash
+// is needed often. The copy must not be changed.
 func (b Blueprint) Sealed() Blueprint {
 	b.sealed = b.hash()
 	return b
 }
 
-// Hash names the executor, and its folder below executors/code.
+// Hash returns the name of the executor, and of its folder below executors/code.
 func (b Blueprint) Hash() string {
 	if b.sealed != "" {
 		return b.sealed

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// TriggerModule is the type of triggers of modules whose repositories were
-// pushed to: their newest versions are asked for.
+// TriggerModule is the trigger type of a push to a module's repository: the compile
+// takes the newest versions of the modules.
 const TriggerModule = "module"
 
-// TriggerPromotion is the type of triggers of commits that come from the
-// environment that is followed.
+// TriggerPromotion is the trigger type of a commit that was promoted from the
+// environment that this one follows.
 const TriggerPromotion = "promotion"
 
 // Trigger says who or what asked for a compile.
@@ -19,7 +19,7 @@ type Trigger struct {
 	Message string // for people
 }
 
-// Compile is one request to compile and, once it ran, its report.
+// Compile is a request to compile and, after it has run, its report.
 type Compile struct {
 	ID          CompileID
 	Environment EnvironmentID
@@ -27,28 +27,28 @@ type Compile struct {
 	Started     *time.Time
 	Completed   *time.Time
 	Trigger     Trigger
-	Metadata    map[string]any // as the client sent it; Trigger is drawn from it
+	Metadata    map[string]any // as the client sent it; Trigger is derived from it
 	Update      bool           // fetch from Git first
-	Reinstall   bool           // throw away checkout and virtual environment first
+	Reinstall   bool           // delete the checkout and the virtual environment first
 	Export      bool           // store a version; false compiles only
 	Variables   map[string]string
-	// Partial: the model holds some resource sets only, and the newest version
-	// keeps the rest; RemovedSets go.
+	// Partial means that the model has only some resource sets; the others stay as
+	// in the newest version, except RemovedSets.
 	Partial     bool
 	RemovedSets []string
 	Success     *bool // nil until completed
-	Version     *int  // the version it stored, when it stored one
+	Version     *int  // the version that it stored, if any
 	Revision    *Revision
-	// Substitute is the compile whose run answered this request too, when
-	// several equal requests waited.
+	// Substitute is the compile that also answered this request, because several
+	// equal requests were waiting.
 	Substitute  *CompileID
-	Diagnostics json.RawMessage // array of diag.Diagnostic; nil when none
-	// SupersededBy is the request of a newer commit for which this one was cancelled.
+	Diagnostics json.RawMessage // array of diag.Diagnostic; nil if there are none
+	// SupersededBy is the request for a newer commit; this one was cancelled for it.
 	SupersededBy *CompileID
 }
 
-// Moved tells that it was asked for because a commit came, not by a person, a
-// schedule or a client: of several such requests only the newest matters.
+// Moved reports whether a new commit caused the request, and not a person, a
+// schedule or a client. Of several such requests only the newest matters.
 func (c Compile) Moved() bool {
 	switch c.Trigger.Type {
 	case "webhook", "poll", "watch", TriggerPromotion:
@@ -57,7 +57,7 @@ func (c Compile) Moved() bool {
 	return false
 }
 
-// Stage is one step of a compile: a line of its report.
+// Stage is a step of a compile.
 type Stage struct {
 	ID         CompileID // its own identity
 	Compile    CompileID
@@ -70,7 +70,7 @@ type Stage struct {
 	ReturnCode *int // nil while it runs
 }
 
-// Names of stages, in the order in which they run. Pages and tests use these.
+// Names of stages, in the order in which they run.
 const (
 	StageInit     = "Init"
 	StageClone    = "Cloning repository"
@@ -87,11 +87,11 @@ const (
 // CompileEnd is how a compile ended.
 type CompileEnd struct {
 	Success     bool
-	Version     *int // that it made; nil: none
+	Version     *int // the version that it made; nil: none
 	Diagnostics json.RawMessage
 	At          time.Time
-	// SupersededBy is the request for which it was cancelled; nil: it was not.
+	// SupersededBy is the request for which it was cancelled; nil if it was not.
 	SupersededBy *CompileID
-	// Notice is what people should hear of it; nil: nothing.
+	// Notice is the notification that it causes; nil: none.
 	Notice *Notice
 }

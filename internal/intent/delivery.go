@@ -11,41 +11,41 @@ type HookKind string
 
 // Kinds of webhooks.
 const (
-	HookPush  HookKind = "push" // a branch moved, was created or deleted
-	HookTag   HookKind = "tag"  // a tag was
+	HookPush  HookKind = "push" // a branch was pushed to, created or deleted
+	HookTag   HookKind = "tag"  // a tag was pushed, created or deleted
 	HookPull  HookKind = "pull" // a pull or merge request
 	HookPing  HookKind = "ping"
 	HookOther HookKind = "other"
 )
 
-// HookEvent is what a forge told in a webhook: one form for all forges, cut to
-// what is needed to act on it again. Strangers wrote every text in it.
+// HookEvent is the content of a webhook in one form for all forges, reduced to what
+// is needed to process it again. All text in it is untrusted.
 type HookEvent struct {
 	Kind       HookKind `json:"kind"`
-	Name       string   `json:"name,omitempty"`       // the forge's own word for it
+	Name       string   `json:"name,omitempty"`       // the forge's name for the event
 	Repository string   `json:"repository,omitempty"` // its name, for people
-	URLs       []string `json:"urls,omitempty"`       // all that name the repository
-	Ref        string   `json:"ref,omitempty"`        // full name of what moved
-	// commit that it pointed to; empty when the forge does not say or there was none
+	URLs       []string `json:"urls,omitempty"`       // all URLs of the repository
+	Ref        string   `json:"ref,omitempty"`        // full name of the branch or tag
+	// the commit that it pointed to; empty if it is unknown or there was none
 	Before string `json:"before,omitempty"`
-	// commit that it points to; empty when the forge does not say or it was deleted
+	// the commit that it points to; empty if it is unknown or the ref was deleted
 	Commit        string `json:"commit,omitempty"`
 	Deleted       bool   `json:"deleted,omitempty"`
 	DefaultBranch string `json:"default_branch,omitempty"`
 	Sender        string `json:"sender,omitempty"`
 	Subject       string `json:"subject,omitempty"` // first line of the message of Commit
-	// Paths changed between Before and Commit; nothing when they are not all known.
+	// Paths holds what changed between Before and Commit; empty unless all are known.
 	Paths []string `json:"paths,omitempty"`
 	// Pull is set for a HookPull.
 	Pull *Pull `json:"pull,omitempty"`
-	// More are the other refs that moved, when a forge tells of several in one webhook.
+	// More holds the other refs that changed, if the webhook has several.
 	More []HookEvent `json:"more,omitempty"`
 }
 
 // PullAction says what happened to a pull or merge request.
 type PullAction string
 
-// What happens to pull requests.
+// Actions on pull requests.
 const (
 	PullOpened   PullAction = "opened"
 	PullUpdated  PullAction = "updated" // commits were pushed to it
@@ -56,7 +56,7 @@ const (
 	PullOther    PullAction = "other"
 )
 
-// Pull is a pull or merge request as a webhook tells of it.
+// Pull is a pull or merge request as a webhook describes it.
 type Pull struct {
 	Number int        `json:"number"`
 	Action PullAction `json:"action"`
@@ -65,10 +65,10 @@ type Pull struct {
 	Head   PullSide   `json:"head"`
 	Base   PullSide   `json:"base"`
 	Author string     `json:"author,omitempty"`
-	// Association is what the forge says of the author and the repository, in
-	// its own words (GitHub: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, NONE …); empty when it says nothing.
+	// Association is the author's role in the repository, in the forge's words (GitHub:
+	// OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, NONE …); empty if unknown.
 	Association string `json:"association,omitempty"`
-	// Fork: the head is in another repository than the base.
+	// Fork means that the head is in another repository than the base.
 	Fork  bool `json:"fork,omitempty"`
 	Draft bool `json:"draft,omitempty"`
 }
@@ -76,7 +76,7 @@ type Pull struct {
 // PullSide is one of the two commits of a pull request.
 type PullSide struct {
 	Ref    string `json:"ref,omitempty"`    // branch, without refs/heads/
-	Commit string `json:"commit,omitempty"` // empty when the forge does not say
+	Commit string `json:"commit,omitempty"` // empty if the forge does not say
 	URL    string `json:"url,omitempty"`    // of its repository, to clone
 }
 
@@ -86,21 +86,21 @@ type HookTarget struct {
 	Name        string
 	Source      Source
 	Modules     map[string]string // repositories of the modules that its project uses, by name of module
-	Secrets     [][]byte          // each of them can sign for the environment; with none it cannot be notified
+	Secrets     [][]byte          // each can sign webhooks for the environment; without any it cannot be notified
 }
 
 // Delivery is a webhook that was received.
 type Delivery struct {
 	ID       uuid.UUID
 	Forge    string // dialect: github, gitlab …
-	Key      string // the forge's id of the delivery; empty when it has none
+	Key      string // the forge's id of the delivery; empty if it has none
 	Received time.Time
 	Size     int64 // of the payload, in bytes
 	Event    HookEvent
-	// ReplayOf is the delivery that a person sent again; nil for those of forges.
+	// ReplayOf is the delivery that a person sent again; nil if a forge sent this one.
 	ReplayOf *uuid.UUID
-	// Verified: the sender knows a secret of the environments. Others are
-	// recorded only to tell people what is wrong.
+	// Verified means that the sender knows a secret of an environment. Other
+	// deliveries are recorded only so that people can see what is wrong.
 	Verified bool
 	Outcomes []DeliveryOutcome
 }
@@ -110,20 +110,20 @@ type OutcomeState string
 
 // States of outcomes.
 const (
-	OutcomeWaiting OutcomeState = "waiting" // recorded, not yet looked at
-	OutcomeStarted OutcomeState = "started" // a compile was asked for, or a preview
-	OutcomeSkipped OutcomeState = "skipped" // it does not concern the environment; Reason says why
-	OutcomeFailed  OutcomeState = "failed"  // the server could not act on it
-	OutcomeRefused OutcomeState = "refused" // its signature does not fit the environment's secrets
+	OutcomeWaiting OutcomeState = "waiting" // recorded, not yet processed
+	OutcomeStarted OutcomeState = "started" // a compile or a preview was requested
+	OutcomeSkipped OutcomeState = "skipped" // it does not concern the environment; see Reason
+	OutcomeFailed  OutcomeState = "failed"  // the server could not process it
+	OutcomeRefused OutcomeState = "refused" // its signature does not match the environment's secrets
 )
 
-// DeliveryOutcome is what a delivery did to one environment.
+// DeliveryOutcome is what a delivery led to in one environment.
 type DeliveryOutcome struct {
 	Environment EnvironmentID
 	Name        string // of the environment; filled in by reads
 	Module      string // the module whose repository it is about; empty for the environment's own
 	State       OutcomeState
 	Reason      string
-	Compile     *CompileID // what it started
+	Compile     *CompileID // the compile that it started
 	Handled     *time.Time // nil while it waits
 }

@@ -11,13 +11,13 @@ type DriftEnding string
 // Drift is open until it ends in one of three ways.
 const (
 	DriftOpen       DriftEnding = ""
-	DriftHealed     DriftEnding = "healed"     // a deployment put it right
-	DriftGone       DriftEnding = "gone"       // it was right again by itself
+	DriftHealed     DriftEnding = "healed"     // a deployment corrected it
+	DriftGone       DriftEnding = "gone"       // the attribute became correct by itself
 	DriftSuperseded DriftEnding = "superseded" // the model wants something else
 )
 
-// Drift is an attribute that was found to be other than the intent, though the
-// intent had been brought about.
+// Drift is an attribute that differs from the intent although the intent had been
+// deployed.
 type Drift struct {
 	ID        ActionID
 	Resource  ResourceID
@@ -26,32 +26,33 @@ type Drift struct {
 	Found     json.RawMessage
 	Version   int
 	Since     time.Time // when it was noticed
-	Seen      time.Time // when it was last looked at
+	Seen      time.Time // when it was last checked
 	Ended     *time.Time
 	Ending    DriftEnding
 }
 
-// DriftReport is what one run of a handler says about drift of its resource.
+// DriftReport is what a run of a handler found out about drift of its resource.
 type DriftReport struct {
-	// Found are the attributes that were not as desired.
+	// Found holds the attributes that were not as desired.
 	Found map[string]AttributeChange
-	// Open: what was found is drift, and is recorded if it is not yet. Else only
-	// records that are open are brought to an end.
+	// Open means that Found is drift, to be recorded if it is not yet. Otherwise the
+	// report can only end open records.
 	Open bool
-	// Healed: what was found was put right.
+	// Healed means that the run corrected what it found.
 	Healed bool
-	// Complete: the run saw the whole resource, so what it did not find is gone.
+	// Complete means that the run read the whole resource, so that drift which it did
+	// not find is gone.
 	Complete bool
 }
 
-// Breaker keeps deployments from an agent whose target cannot be reached. It
-// is open while Since is set; the zero value is closed.
+// Breaker stops deployments to an agent whose target is unreachable. It is open
+// while Since is set; the zero value is closed.
 type Breaker struct {
 	Since    *time.Time
-	ProbeAt  *time.Time    // when one deployment tries whether the target is back
+	ProbeAt  *time.Time    // when a deployment probes whether the target is reachable again
 	Pause    time.Duration // before that probe
 	Failures int           // in a row
 }
 
-// Open tells whether deployments are kept back.
+// Open reports whether deployments are stopped.
 func (b Breaker) Open() bool { return b.Since != nil }

@@ -9,20 +9,20 @@ import (
 type DryRun struct {
 	ID          ActionID
 	Environment EnvironmentID
-	Version     int // 0 as long as its commit is compiled
+	Version     int // 0 while its commit is being compiled
 	Date        time.Time
-	Total       int // resources to look at
+	Total       int // resources to examine
 	Todo        int // counts down to 0
-	// Commit is what was asked for, where it was a commit; Compile is what makes its version.
+	// Commit is set for a dry run of a commit; Compile is the compile that makes its version.
 	Commit  string
 	Compile *CompileID
 	Filter  DryRunFilter
-	Base    int // the version that was active when it was asked for; 0: none
-	// Ended is nil as long as it goes on; then Ending says how, and Reason why it failed.
+	Base    int // the version that was active when it was requested; 0: none
+	// Ended is nil while it runs. Then Ending says how it ended, and Reason why it failed.
 	Ended  *time.Time
 	Ending DryRunEnding
 	Reason string
-	// Unknown is how many resources it could not tell about.
+	// Unknown is how many resources it could not examine.
 	Unknown int
 }
 
@@ -36,7 +36,7 @@ const (
 	DryRunFailed    DryRunEnding = "failed" // its commit could not be compiled
 )
 
-// State is one word for where it stands: compiling, running, or how it ended.
+// State returns its state in one word: compiling, running, or how it ended.
 func (d DryRun) State() string {
 	switch {
 	case d.Ended != nil:
@@ -47,32 +47,32 @@ func (d DryRun) State() string {
 	return "running"
 }
 
-// Complete tells that it ended and could tell about every resource.
+// Complete reports whether it has ended and examined every resource.
 func (d DryRun) Complete() bool { return d.Ending == DryRunDone && d.Unknown == 0 }
 
-// DryRunFilter chooses what to look at; what is empty chooses all. In Agents
-// and Types, * and ? stand for any text and any one character.
+// DryRunFilter chooses the resources to examine; an empty field chooses all. In Agents
+// and Types, * stands for any text and ? for any one character.
 type DryRunFilter struct {
 	Agents    []string     `json:"agents,omitempty"`
 	Types     []string     `json:"types,omitempty"`
 	Resources []ResourceID `json:"resources,omitempty"`
 }
 
-// IsZero tells that it chooses everything.
+// IsZero reports whether it chooses everything.
 func (f DryRunFilter) IsZero() bool {
 	return len(f.Agents) == 0 && len(f.Types) == 0 && len(f.Resources) == 0
 }
 
-// Match tells whether it chooses a resource.
+// Match reports whether it chooses a resource.
 func (f DryRunFilter) Match(id ResourceID) bool {
 	return matchesOne(f.Agents, id.Agent) && matchesOne(f.Types, id.Type) &&
 		(len(f.Resources) == 0 || slices.Contains(f.Resources, id))
 }
 
-// DiffUnknown: the handler could not tell.
+// DiffUnknown means that the handler could not find out.
 const DiffUnknown DiffKind = "unknown"
 
-// Unknown tells that nothing is known of what a deployment would do.
+// Unknown reports whether it is unknown what a deployment would do.
 func (k DiffKind) Unknown() bool { return k == DiffUnknown || k == DiffAgentDown }
 
 func matchesOne(patterns []string, text string) bool {

@@ -20,26 +20,26 @@ type Source struct {
 type Environment struct {
 	ID          EnvironmentID
 	ProjectID   ProjectID
-	ProjectName string // filled in by reads, ignored by writes
+	ProjectName string // set when it is read, ignored when it is written
 	Name        string // unique within the project
 	Source      Source
 	Description string
 	Icon        string
 	Halted      bool
 	Settings    map[string]any // only those that were set; see Setting for the defaults
-	// Protected names the settings that something else than a person decides,
-	// and what: ProtectedByProject.
+	// Protected names the settings that people cannot change, and what decides them:
+	// ProtectedByProject.
 	Protected map[string]string
 	Created   time.Time
-	// HaltedBy and HaltedAt say who halted it and when; empty when nobody did.
+	// HaltedBy and HaltedAt say who halted it and when; empty if it is not halted.
 	HaltedBy string
 	HaltedAt *time.Time
-	// Overrides are those that last. Filled in by reads, ignored by writes.
+	// Overrides holds those in force. It is set when the environment is read, and
+	// ignored when it is written.
 	Overrides []Override
 }
 
-// ProtectedByProject is what decides settings that project.yml names under
-// environment_settings.
+// ProtectedByProject marks settings that project.yml decides under environment_settings.
 const ProtectedByProject = "project.yml"
 
 // Revision is a resolved commit of a source.
@@ -50,10 +50,10 @@ type Revision struct {
 	Email   string
 	Subject string // first line of the message
 	Time    time.Time
-	Signer  Signer // who signed it, where the environment asks for signatures
+	Signer  Signer // who signed it, if the environment requires signatures
 }
 
-// Short is the seven characters that pages and logs show.
+// Short returns the seven characters that pages and logs show.
 func (r Revision) Short() string {
 	if len(r.Commit) < 7 {
 		return r.Commit

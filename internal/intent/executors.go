@@ -2,14 +2,15 @@ package intent
 
 import "time"
 
-// Executors is what runs the handlers of an environment, and what that takes on disk.
+// Executors describes the processes that run the handlers of an environment, and
+// their folders on disk.
 type Executors struct {
-	// Here says whether this server runs them: not while another one has the
-	// environment, or while it starts. Without it nothing else is known.
+	// Here reports whether this server runs them. If another server has the
+	// environment, or it is starting, the other fields are empty.
 	Here      bool
 	Processes []ExecutorProcess // oldest first
-	Folders   []ExecutorFolder  // used last first
-	Disk      int64             // bytes of all folders; what several of them link to counts once
+	Folders   []ExecutorFolder  // most recently used first
+	Disk      int64             // bytes of all folders; files that several of them share count once
 	DiskMax   int64             // the most that they may take; 0: no limit
 }
 
@@ -17,14 +18,14 @@ type Executors struct {
 type ExecutorProcess struct {
 	Blueprint string   // hash
 	Venv      string   // hash of its virtual environment
-	Modules   []string // whose handlers it has
+	Modules   []string // the modules whose handlers it has loaded
 	PID       int
 	RSS       int64 // bytes
 	Running   int   // tasks
-	Agents    int   // that have a thread, a cache and connections in it
+	Agents    int   // agents that have a thread, a cache and connections in it
 	Started   time.Time
 	IdleSince time.Time // zero while a task runs
-	Ending    bool      // it finishes what it has and takes nothing more
+	Ending    bool      // it finishes its tasks and takes no more
 }
 
 // ExecutorFolder is a virtual environment, or the sources of handlers.
@@ -32,7 +33,7 @@ type ExecutorFolder struct {
 	Kind     string // venv or code
 	Hash     string
 	Size     int64 // bytes
-	Alone    int64 // of them, those that no other folder links to: what removing it gives back
+	Alone    int64 // the bytes that removing the folder would free, since no other folder shares them
 	LastUsed time.Time
 	InUse    bool
 }

@@ -12,15 +12,15 @@ import (
 	"unicode"
 )
 
-// fields reads the fields of one entry of a dict that a person wrote, and
-// remembers the first that is wrong.
+// fields reads the fields of an entry of a dict that a person wrote, and remembers
+// the first error.
 type fields struct {
 	given map[string]any
 	known []string
 	err   error
 }
 
-// fieldsOf begins with an entry: its name and its value.
+// fieldsOf returns the fields of the entry with this name and value.
 func fieldsOf(name string, value any) (*fields, error) {
 	if name = strings.TrimSpace(name); name == "" || len(name) > mostNameLength ||
 		strings.ContainsFunc(name, unicode.IsControl) {
@@ -57,7 +57,7 @@ func (f *fields) text(name, standard string) string {
 	return s
 }
 
-// number reads a whole number from least to most; 0 where it is left out.
+// number reads a whole number from least to most; 0 if it is missing.
 func (f *fields) number(name string, least, most int) int {
 	v, ok := f.take(name)
 	if !ok {
@@ -90,7 +90,7 @@ func (f *fields) duration(name string) time.Duration {
 	return time.Duration(n * float64(time.Second))
 }
 
-// interval reads a number of seconds or a cron expression as text; ok: it was given.
+// interval reads a number of seconds or a cron expression as text; ok reports whether it was given.
 func (f *fields) interval(name string) (text string, ok bool) {
 	v, ok := f.take(name)
 	if !ok {
@@ -113,7 +113,7 @@ func (f *fields) interval(name string) (text string, ok bool) {
 	return strings.TrimSpace(text), true
 }
 
-// texts reads a list of texts, or one text with commas.
+// texts reads a list of texts, or one text in which commas separate them.
 func (f *fields) texts(name string) (out []string) {
 	v, ok := f.take(name)
 	if !ok {
@@ -144,7 +144,7 @@ func (f *fields) texts(name string) (out []string) {
 	return out
 }
 
-// done gives the first thing that was wrong. A field that nobody knows is one.
+// done returns the first error. An unknown field is an error too.
 func (f *fields) done() error {
 	if f.err != nil {
 		return f.err
@@ -170,7 +170,7 @@ func numberOf(v any) (float64, bool) {
 	return 0, false
 }
 
-// checkAgentPattern refuses what is no name of an agent or pattern of such.
+// checkAgentPattern rejects text that is neither the name of an agent nor a pattern of names.
 func checkAgentPattern(p string) error {
 	if strings.TrimSpace(p) == "" || len(p) > maxPatternLength || strings.ContainsFunc(p, unicode.IsControl) ||
 		strings.ContainsAny(p, "[],") {

@@ -9,20 +9,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Gate says whether changes of a resource may start, as windows have it.
+// Gate says whether windows and freezes let changes of a resource start.
 type Gate struct {
-	// Window names what holds them; empty: nothing does.
+	// Window is the name of the window or freeze that holds them; empty: none does.
 	Window string
 	Kind   WindowKind
-	// Until is when they may start again; zero: that cannot be foreseen.
+	// Until is when they may start again; zero if that cannot be foreseen.
 	Until time.Time
 	Zone  string // of the window
 }
 
-// Held tells that no change may start.
+// Held reports whether no change may start.
 func (g Gate) Held() bool { return g.Window != "" }
 
-// String says it as pages do: waits for window `nightly`, opens 2026-11-22 02:00 Europe/Brussels.
+// String returns the text that pages show: waits for window `nightly`, opens 2026-11-22 02:00 Europe/Brussels.
 func (g Gate) String() string {
 	if !g.Held() {
 		return "changes may start"
@@ -40,8 +40,8 @@ func (g Gate) String() string {
 // mostEdges bounds how far Gate looks ahead.
 const mostEdges = 2000
 
-// Gate tells whether changes of a resource may start at a time and, when they
-// may not, why and until when.
+// Gate reports whether changes of a resource may start at a time and, if not, why and
+// until when.
 func (ws Windows) Gate(id ResourceID, now time.Time) Gate {
 	var those Windows
 	for _, w := range ws {
@@ -70,7 +70,8 @@ func (ws Windows) Gate(id ResourceID, now time.Time) Gate {
 	return g
 }
 
-// at gives what holds changes where all of ws apply, nil when nothing does, and when any of them changes next.
+// at returns the window or freeze that holds changes of a resource to which all of ws
+// apply, or nil, and when any of them changes next.
 func (ws Windows) at(t time.Time) (by *Window, next time.Time) {
 	var freeze, window *Window
 	var thaws time.Time
@@ -107,7 +108,7 @@ func (ws Windows) openWindow(t time.Time) *Window {
 	return nil
 }
 
-// Earlier gives the earlier of two times, of which zero means never.
+// Earlier returns the earlier of two times. Zero means never.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -115,7 +116,7 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Override lets changes through that windows and freezes hold.
+// Override lets changes start that windows and freezes would hold.
 type Override struct {
 	ID      uuid.UUID
 	By      string
@@ -123,15 +124,15 @@ type Override struct {
 	Agents  []string // patterns of names; none: every agent
 	Created time.Time
 	Until   time.Time
-	// Ended is when a person ended it before its time, and EndedBy who.
+	// Ended and EndedBy say when a person ended it early, and who.
 	Ended   *time.Time
 	EndedBy string
 }
 
-// LongestOverride is how long one may last.
+// LongestOverride is how long an override may last.
 const LongestOverride = 24 * time.Hour
 
-// Check refuses an override that does not say who, why and for how long.
+// Check rejects an override that does not say who made it, why, and for how long.
 func (o Override) Check() error {
 	left := o.Until.Sub(o.Created)
 	switch {
@@ -155,15 +156,15 @@ func (o Override) Check() error {
 	return nil
 }
 
-// Lasts tells that it is in force at a time.
+// Lasts reports whether it is in force at a time.
 func (o Override) Lasts(now time.Time) bool {
 	return o.Ended == nil && !now.Before(o.Created) && now.Before(o.Until)
 }
 
-// Covers tells whether it lets changes of an agent through.
+// Covers reports whether it applies to an agent.
 func (o Override) Covers(agent string) bool { return matchAgent(o.Agents, agent) }
 
-// Overridden gives the override that lets changes of an agent through; nil when none does.
+// Overridden returns the override that applies to an agent, or nil.
 func Overridden(list []Override, agent string, now time.Time) *Override {
 	i := slices.IndexFunc(list, func(o Override) bool { return o.Lasts(now) && o.Covers(agent) })
 	if i < 0 {

@@ -11,13 +11,13 @@ type Signer struct {
 	Key  string // fingerprint
 }
 
-// GitState tells how it goes between an environment and its repository.
+// GitState is the state of an environment's repository.
 type GitState struct {
 	Kind    GitKind
-	Commit  string // that it is about; empty: none in particular
+	Commit  string // the commit that it is about; empty: none in particular
 	Message string
 	Advice  string
-	Since   time.Time // it has been of this kind, about this commit, since then
+	Since   time.Time // when it became of this kind, about this commit
 	Checked time.Time // when it was last found so
 }
 
@@ -25,7 +25,7 @@ type GitState struct {
 //
 //	ok ◀──▶ failing        the repository cannot be fetched from
 //	 ▲▼
-//	unsigned, rewritten, protected, blocked: the newest commit is refused
+//	unsigned, rewritten, protected, blocked: the newest commit is rejected
 type GitKind string
 
 // Kinds of GitState.
@@ -38,10 +38,10 @@ const (
 	GitBlocked   GitKind = "blocked"   // a person took this commit back
 )
 
-// Refused tells that a commit was found and may not be deployed.
+// Refused reports whether there is a commit that may not be deployed.
 func (k GitKind) Refused() bool { return k != GitOK && k != GitFailing && k != "" }
 
-// Refusal is why a commit may not be deployed. What is deployed stays.
+// Refusal says why a commit may not be deployed. What is deployed does not change.
 type Refusal struct {
 	Kind    GitKind
 	Commit  string
@@ -49,7 +49,7 @@ type Refusal struct {
 	Advice  string // what a person can do
 }
 
-// Error gives the message and the advice.
+// Error returns the message and the advice.
 func (r *Refusal) Error() string {
 	if r.Advice == "" {
 		return r.Message
@@ -57,7 +57,7 @@ func (r *Refusal) Error() string {
 	return r.Message + "; " + r.Advice
 }
 
-// Acceptance says that a person let a commit through that rewrites history.
+// Acceptance records that a person accepted a commit that rewrites history.
 type Acceptance struct {
 	Commit string
 	By     string
@@ -65,8 +65,9 @@ type Acceptance struct {
 	At     time.Time
 }
 
-// MatchRef holds the full name of a branch or tag against patterns: * stands for
-// any text, ? for any character. A pattern without refs/ is about branches.
+// MatchRef reports whether the full name of a branch or tag matches one of the
+// patterns, in which * stands for any text and ? for any character. A pattern without
+// refs/ matches branches.
 func MatchRef(patterns []string, full string) bool {
 	for _, p := range patterns {
 		if !strings.HasPrefix(p, "refs/") {
@@ -79,16 +80,16 @@ func MatchRef(patterns []string, full string) bool {
 	return false
 }
 
-// GitPolicy is what an environment asks of a commit before it is compiled.
+// GitPolicy is what an environment requires of a commit before it is compiled.
 type GitPolicy struct {
 	Verify   string   // git_verify
 	Signers  string   // git_allowed_signers
 	Refs     []string // git_protected_refs
 	Base     string   // the commit that is deployed; empty: none is
-	Rewrites bool     // one that does not descend from Base is let through
+	Rewrites bool     // a commit that does not descend from Base is accepted
 }
 
-// Asks tells whether there is anything to hold a commit against.
+// Asks reports whether it requires anything.
 func (p GitPolicy) Asks() bool {
 	return p.Verify != "off" || len(p.Refs) > 0 || p.Base != "" && !p.Rewrites
 }
@@ -107,7 +108,7 @@ func (e Environment) GitPolicy() GitPolicy {
 	return p
 }
 
-// GitCommit is one commit that was compiled, or was to be, and what became of it.
+// GitCommit is a commit whose compile was requested, and what became of it.
 type GitCommit struct {
 	Revision  Revision
 	Compile   CompileID
@@ -115,10 +116,10 @@ type GitCommit struct {
 	Requested time.Time
 	Completed *time.Time
 	Success   *bool
-	Version   int // 0: none was made
+	Version   int // 0: it has none
 	Status    VersionStatus
 	Released  *time.Time
 	Held      bool
-	// Superseded: its compile was cancelled, for a newer commit was there.
+	// Superseded means that its compile was cancelled because there was a newer commit.
 	Superseded bool
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// gitSettings say how the repository of an environment is fetched.
+// gitSettings are the settings for fetching and verifying commits.
 var gitSettings = []Setting{
 	{
 		Name:    "git_depth",
@@ -121,7 +121,7 @@ func bundleCheck(text string) error {
 	return nil
 }
 
-// CheckKnownHosts refuses text that is not lines of OpenSSH's known_hosts.
+// CheckKnownHosts rejects text that is not in the format of OpenSSH's known_hosts.
 func CheckKnownHosts(text string) error {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -148,5 +148,5 @@ func CheckKnownHosts(text string) error {
 	return nil
 }
 
-// GitMaxFile is how many bytes a file of a repository may have; 0: any.
+// GitMaxFile returns how large a file of a repository may be, in bytes; 0: no limit.
 func (e Environment) GitMaxFile() int64 { return int64(e.Int("git_max_file")) << 20 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Guard says which versions a person has to look at before they are deployed:
-// those that take away much of what is there, or something protected.
+// Guard says which versions a person has to confirm before they are deployed: those
+// that take away many resources, or a protected one.
 type Guard struct {
 	Share     int // percent; more of the resources than this
 	Minimum   int // and at least so many
@@ -16,32 +16,32 @@ type Guard struct {
 
 // GuardOf reads the guard from an environment's settings.
 func GuardOf(e Environment) Guard {
-	// What was stored was checked at the door.
+	// The setting was checked when it was stored.
 	protected, _ := ParsePatterns(e.Text("protected_resources"))
 	return Guard{Share: e.Int("prune_share"), Minimum: e.Int("prune_minimum"), Protected: protected}
 }
 
-// Removal is what a version takes away from the one that is deployed: the
-// resources that it no longer has, and those that it wants to be absent. What
-// was to be absent before already is not there to be taken away.
+// Removal is what a version takes away from the deployed one: the resources that it
+// no longer has, and those that it purges. Resources that were purged already do not
+// count.
 type Removal struct {
-	Before      int           `json:"before"`       // the version that is compared with; 0: none
+	Before      int           `json:"before"`       // the deployed version; 0: none
 	BeforeTotal int           `json:"before_total"` // its resources
-	Live        int           `json:"live"`         // those of them that are to be present
+	Live        int           `json:"live"`         // those of them that are not purged
 	Total       int           `json:"total"`        // resources of the new version
 	Gone        int           `json:"gone"`
 	Purged      int           `json:"purged"`
 	Types       []RemovedType `json:"types"` // most first
 	First       []Removed     `json:"first"` // the first of them by id
-	// Protected are the first of the protected ones by id, ProtectedCount is how many there are.
+	// Protected holds the first protected resources by id, ProtectedCount how many there are.
 	Protected      []Removed `json:"protected"`
 	ProtectedCount int       `json:"protected_count"`
 }
 
-// Count is how many resources a version takes away.
+// Count returns how many resources a version takes away.
 func (r Removal) Count() int { return r.Gone + r.Purged }
 
-// RemovedType counts what is taken away of one resource type.
+// RemovedType counts the resources of a type that are taken away.
 type RemovedType struct {
 	Type   string `json:"type"`
 	Gone   int    `json:"gone"`
@@ -51,23 +51,23 @@ type RemovedType struct {
 // Removed is a resource that is taken away.
 type Removed struct {
 	ID     ResourceID `json:"resource_id"`
-	Purged bool       `json:"purged"` // wanted to be absent; else it is no longer in the model
+	Purged bool       `json:"purged"` // purged by the model; otherwise no longer in it
 }
 
-// RemovalShown is how many resources and types a removal names.
+// RemovalShown is how many resources and types a removal lists.
 const RemovalShown = 100
 
-// HoldReason is why a version is held.
+// HoldReason says why a version is held.
 type HoldReason string
 
 // Reasons of a hold.
 const (
-	HeldEmpty     HoldReason = "empty"     // it has no resources, and the active one has
+	HeldEmpty     HoldReason = "empty"     // it has no resources, and the active version has some
 	HeldShare     HoldReason = "share"     // it takes away too large a part
-	HeldProtected HoldReason = "protected" // it takes away something protected; cannot be confirmed
+	HeldProtected HoldReason = "protected" // it takes away something protected, and cannot be confirmed
 )
 
-// Hold is why a version waits for a person.
+// Hold says why a version waits for a person.
 type Hold struct {
 	Since   time.Time    `json:"since"`
 	Reasons []HoldReason `json:"reasons"`
@@ -75,17 +75,17 @@ type Hold struct {
 	Removal
 }
 
-// Confirmable tells whether a person may release it as it is.
+// Confirmable reports whether a person may release it as it is.
 func (h Hold) Confirmable() bool { return h.ProtectedCount == 0 }
 
-// Confirmation is who released a held version, and why.
+// Confirmation says who released a held version, and why.
 type Confirmation struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 }
 
-// Judge tells why a version is held; nil when it is not.
+// Judge returns why a version is held, or nil.
 func (g Guard) Judge(r Removal, at time.Time) *Hold {
 	h := Hold{Since: at, Removal: r}
 	var texts []string
@@ -127,7 +127,7 @@ func protectedText(r Removal) string {
 	return text
 }
 
-// typesText names the types that lose most.
+// typesText names the types that lose the most resources.
 func typesText(r Removal) string {
 	const named = 3
 	var parts []string
@@ -145,13 +145,13 @@ func typesText(r Removal) string {
 	return strings.Join(parts, ", ")
 }
 
-// HeldError refuses to release a version that is held.
+// HeldError is the error for releasing a version that is held.
 type HeldError struct {
 	Version int
 	Hold    Hold
 }
 
-// Error says what is held and why.
+// Error says which version is held, and why.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("version %d is held: %s", e.Version, e.Hold.Text)
 }

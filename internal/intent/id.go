@@ -10,24 +10,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// EnvironmentID names an environment: the unit of tenancy.
+// EnvironmentID identifies an environment: the unit of tenancy.
 type EnvironmentID = uuid.UUID
 
-// ProjectID names a project: a group of environments.
+// ProjectID identifies a project: a group of environments.
 type ProjectID = uuid.UUID
 
-// CompileID names one request to compile, and the run that answered it.
+// CompileID identifies a request to compile and its report.
 type CompileID = uuid.UUID
 
-// ActionID names one entry of the resource action log.
+// ActionID identifies an entry of the resource action log.
 type ActionID = uuid.UUID
 
-// ResourceID names one unit of desired state, whatever the version:
+// ResourceID identifies a unit of desired state in all versions:
 //
 //	module::Type[agent,attribute=value]
 //
-// The value may itself hold commas, brackets and equals signs; the agent and
-// the attribute name may not. The zero value is no resource.
+// The value may contain commas, brackets and equals signs; the agent and the
+// attribute name may not. The zero value identifies no resource.
 type ResourceID struct {
 	Type      string // fully qualified entity type, such as fs::File
 	Agent     string // name of the target that the resource lives on
@@ -35,15 +35,15 @@ type ResourceID struct {
 	Value     string // value of that attribute
 }
 
-// ErrResourceID says that a text is not a resource id.
+// ErrResourceID means that a text is not a resource id.
 var ErrResourceID = errors.New("not a resource id: want module::Type[agent,attribute=value]")
 
-// String gives the canonical form, which ParseResourceID reads back.
+// String returns the canonical form, which ParseResourceID reads.
 func (id ResourceID) String() string {
 	return id.Type + "[" + id.Agent + "," + id.Attribute + "=" + id.Value + "]"
 }
 
-// Append appends what String gives.
+// Append appends what String returns.
 func (id ResourceID) Append(b []byte) []byte {
 	b = append(append(b, id.Type...), '[')
 	b = append(append(b, id.Agent...), ',')
@@ -57,10 +57,10 @@ func (id ResourceID) Compare(other ResourceID) int {
 		strings.Compare(id.Attribute, other.Attribute), strings.Compare(id.Value, other.Value))
 }
 
-// IsZero reports whether id names nothing.
+// IsZero reports whether id identifies nothing.
 func (id ResourceID) IsZero() bool { return id == ResourceID{} }
 
-// AtVersion gives the form with a version, module::Type[agent,attribute=value],v=N.
+// AtVersion returns the form with a version, module::Type[agent,attribute=value],v=N.
 func (id ResourceID) AtVersion(v int) string { return id.String() + ",v=" + strconv.Itoa(v) }
 
 // MarshalText makes a ResourceID a string in JSON and a usable map key.
@@ -94,7 +94,7 @@ func ParseResourceID(s string) (ResourceID, error) {
 }
 
 // ParseResourceVersionID reads module::Type[agent,attribute=value],v=N.
-// The version is 0 when the text has none.
+// The version is 0 if the text has none.
 func ParseResourceVersionID(s string) (ResourceID, int, error) {
 	if i := strings.LastIndex(s, "],v="); i >= 0 {
 		v, err := strconv.Atoi(s[i+len("],v="):])

@@ -2,14 +2,14 @@ package intent
 
 import "time"
 
-// Actor is who does something, why, and when.
+// Actor says who did something, why, and when.
 type Actor struct {
 	By     string
 	Reason string // may be empty
 	At     time.Time
 }
 
-// InterventionKind is what a person did to hold changes or to let them through.
+// InterventionKind is what a person did to stop changes or to let them through.
 type InterventionKind string
 
 // Kinds of interventions.
@@ -30,7 +30,7 @@ const (
 	DidFollowAgain InterventionKind = "resume_promotions"
 )
 
-// Intervention is one of them, as it is kept.
+// Intervention is the record of what a person did.
 type Intervention struct {
 	At     time.Time
 	By     string

@@ -8,25 +8,25 @@ type ListQuery struct {
 	Desc   bool
 	After  *Bound // strictly above this place (API: start, first_id)
 	Before *Bound // strictly below this place (API: end, last_id); at most one of both
-	// Filters holds the values per key: several values are alternatives,
-	// several keys must all hold. The store refuses keys that it does not know.
+	// Filters holds the values by key. Several values of a key are alternatives; all
+	// keys must match. The store rejects unknown keys.
 	Filters map[string][]string
-	// Total is how many there are in all, where the caller has just counted them;
-	// 0: the store counts. It is for a page without bounds.
+	// Total is how many items there are, if the caller has just counted them; 0 lets the
+	// store count. It may only be set for a page without bounds.
 	Total int
 }
 
-// Bound is a place in a sorted list: the value of the sort column in text form
-// and the id that makes it unique. A nil value stands for NULL.
+// Bound is a position in a sorted list: the value of the sort column as text, and the
+// id that makes it unique. A nil value stands for NULL.
 type Bound struct {
 	Value *string
 	ID    string
 }
 
-// Page is one page of a list and where it lies in the whole.
+// Page is a page of a list, and its position in the list.
 type Page[T any] struct {
 	Items  []T
 	Total  int // rows that match the filters
-	Before int // rows of those before this page
-	After  int // rows of those after it
+	Before int // matching rows before this page
+	After  int // matching rows after this page
 }

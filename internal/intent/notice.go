@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Severity is how much a notice matters.
+// Severity is how important a notice is.
 type Severity string
 
 // Severities, as the API names them.
@@ -18,19 +18,19 @@ const (
 	SeverityError   Severity = "error"
 )
 
-// Notice is something that people should hear of.
+// Notice is something that people should know.
 type Notice struct {
 	Severity Severity
 	Title    string
 	Message  string
-	// URI leads to what it is about, as the API addresses it.
+	// URI is the API's address of what it is about.
 	URI string
-	// Compile is the run that it is about; nil for none.
+	// Compile is the compile that it is about, or nil.
 	Compile *CompileID
 }
 
-// Notification is a notice on record. The same title about the same thing is
-// one notification until somebody reads it.
+// Notification is a recorded notice. Notices with the same title about the same thing
+// are one notification until a person reads it.
 type Notification struct {
 	ID          uuid.UUID
 	Environment EnvironmentID

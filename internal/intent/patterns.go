@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Patterns choose resources by their id. In each, * stands for any text and ?
-// for any one character; everything else stands for itself.
+// Patterns chooses resources by their ids. In a pattern, * stands for any text and ?
+// for any one character.
 type Patterns []string
 
 const (
@@ -18,12 +18,12 @@ const (
 	maxPatternLength = 2000
 )
 
-// joined finds the beginning of another pattern within the brackets of one,
-// which a missing bracket hides.
+// joined matches the beginning of another pattern inside the brackets of a pattern,
+// which means that a bracket is missing.
 var joined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,\s*[A-Za-z_][\w*?]*::[\w:*?]*\[`) })
 
-// ParsePatterns reads patterns of resource ids, one per line or with commas
-// between. A comma within brackets belongs to the id.
+// ParsePatterns reads patterns of resource ids, separated by line breaks or commas. A
+// comma inside brackets belongs to the id.
 func ParsePatterns(text string) (Patterns, error) {
 	var out Patterns
 	for _, p := range splitPatterns(text) {
@@ -62,7 +62,7 @@ func splitPatterns(text string) (out []string) {
 	return append(out, text[start:])
 }
 
-// checkPattern refuses what could not match any resource: it would protect nothing.
+// checkPattern rejects a pattern that cannot match any resource id.
 func checkPattern(p string) error {
 	switch {
 	case len(p) > maxPatternLength:
@@ -84,7 +84,7 @@ func checkPattern(p string) error {
 	return nil
 }
 
-// Match tells whether a resource is one of those.
+// Match reports whether a resource id matches one of the patterns.
 func (ps Patterns) Match(id ResourceID) bool {
 	if len(ps) == 0 {
 		return false
@@ -93,7 +93,7 @@ func (ps Patterns) Match(id ResourceID) bool {
 	return slices.ContainsFunc(ps, func(p string) bool { return matchPattern(p, text) })
 }
 
-// matchPattern walks both texts at once and goes back to the last * when they part.
+// matchPattern compares both texts and, when they differ, goes back to the last *.
 func matchPattern(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	i, j, star, mark := 0, 0, -1, 0
@@ -118,7 +118,7 @@ func matchPattern(pattern, text string) bool {
 	return i == len(p)
 }
 
-// Like gives the patterns as SQL's LIKE wants them.
+// Like returns the patterns in the syntax of SQL's LIKE.
 func (ps Patterns) Like() []string {
 	words := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`)
 	out := make([]string, len(ps))

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// followSettings say whose deployed commit an environment follows, and when it takes one.
+// followSettings are the settings for following another environment.
 var followSettings = []Setting{
 	{
 		Name:    "follow",
@@ -51,12 +51,12 @@ var followSettings = []Setting{
 	},
 }
 
-// Follows names the environment of the same project whose deployed commit this
-// one takes; empty: it follows the tip of its branch.
+// Follows returns the name of the environment of the same project whose deployed
+// commit this one takes, or an empty string if it follows its branch.
 func (e Environment) Follows() string { return e.Text("follow") }
 
-// FollowPolicy is what must hold before an environment takes the commit of the
-// one that it follows.
+// FollowPolicy is what must be true before an environment takes a commit of the one
+// that it follows.
 type FollowPolicy struct {
 	Soak      time.Duration
 	Compliant bool
@@ -72,46 +72,46 @@ func (e Environment) FollowPolicy() FollowPolicy {
 	}
 }
 
-// Followed is what an environment has deployed, as those that follow it see it
-// at one moment.
+// Followed is what an environment has deployed at one moment, for the environments
+// that follow it.
 type Followed struct {
-	Version    int // that is the intent; 0: none is
+	Version    int // its active version; 0: none
 	Provenance Provenance
-	Since      time.Time // it has had the commit, without a break, since then
-	Blocked    *Block    // its commit was taken back there
-	// Broke is when a deployment failed last since then, of BrokeOf.
+	Since      time.Time // since when it has had the commit without a break
+	Blocked    *Block    // set if its commit is blocked there
+	// Broke is when a deployment, of BrokeOf, last failed since then.
 	Broke   *time.Time
 	BrokeOf string
-	// Differ counts the resources that are not compliant, Drifted the open records
-	// of drift; the lists have the first of them.
+	// Differ counts the resources that are not compliant, and Drifted the open records
+	// of drift; the lists name the first ones.
 	Differ      int
 	DifferFirst []string
 	Drifted     int
 	DriftFirst  []string
 }
 
-// Gate names of a promotion.
+// Names of the gates of a promotion.
 const (
 	GateSoak      = "soak"
 	GateCompliant = "compliant"
 	GateNoDrift   = "no_drift"
 	GateApproval  = "approval"
-	// GatePaused is there while a person pauses promotions.
+	// GatePaused exists while promotions are paused.
 	GatePaused = "paused"
-	// These are there only while they hold, and nobody overrides them.
-	GateBlocked = "blocked" // the commit was taken back in the environment that follows
+	// These gates exist only while they are closed. Nobody can override them.
+	GateBlocked = "blocked" // the commit is blocked in the environment that follows
 	GateStopped = "stopped" // the environment that follows is halted, or is not compiled on the server
 )
 
-// PromotionGate is one condition of a promotion, as it was found.
+// PromotionGate is a condition of a promotion, and whether it is met.
 type PromotionGate struct {
 	Gate  string    `json:"gate"`
 	Open  bool      `json:"open"`
-	Text  string    `json:"text"`           // why it is held, or what opened it
+	Text  string    `json:"text"`           // why it is closed, or what opened it
 	Until time.Time `json:"until,omitzero"` // when it opens by itself, if nothing happens
 }
 
-// PromotionState is where a promotion stands.
+// PromotionState is the state of a promotion.
 //
 //	waiting ──gates open, or a person──▶ promoted
 //	   └──the environment that is followed moves on──▶ superseded
@@ -124,38 +124,38 @@ const (
 	PromotionSuperseded PromotionState = "superseded"
 )
 
-// Promotion is one commit on its way from an environment to one that follows it.
+// Promotion is the way of a commit from an environment to one that follows it.
 type Promotion struct {
 	ID          uuid.UUID
-	Environment EnvironmentID // that follows
-	Source      EnvironmentID // that is followed
+	Environment EnvironmentID // the environment that follows
+	Source      EnvironmentID // the environment that is followed
 	SourceName  string
 	Version     int // of the source
 	Commit      string
-	Branch      string // that the source had it from
+	Branch      string // the branch that the source took it from
 	Follows     string // what the source follows in the repository: its branch as it is set
 	Subject     string
 	Author      string
-	Since       time.Time // the source has had the commit since then
+	Since       time.Time // since when the source has had the commit
 	Created     time.Time
 	State       PromotionState
-	Gates       []PromotionGate // as they were found last
+	Gates       []PromotionGate // as they were last evaluated
 	Checked     time.Time
 	Approved    *Actor // who approved this commit
-	Overridden  *Actor // who promoted it in spite of its gates
+	Overridden  *Actor // who promoted it without waiting for its gates
 	Ended       *time.Time
-	Reason      string // of its end
-	// Compile is what it asked for; Made the version that came of its commit, and
-	// Success how the newest compile of it ended.
+	Reason      string // why it ended
+	// Compile is the compile that it requested, Made the version of its commit, and
+	// Success how the newest compile of the commit ended.
 	Compile *CompileID
 	Made    int
 	Success *bool
 }
 
-// Short is the beginning of its commit.
+// Short returns the beginning of its commit's hash.
 func (p Promotion) Short() string { return Revision{Commit: p.Commit}.Short() }
 
-// Held lists the gates that are not open.
+// Held returns the gates that are not open.
 func (p Promotion) Held() (out []PromotionGate) {
 	for _, g := range p.Gates {
 		if !g.Open {
@@ -165,7 +165,7 @@ func (p Promotion) Held() (out []PromotionGate) {
 	return out
 }
 
-// Waits says what it waits for: "waits: soak until 14:05 UTC; 3 resources are not compliant: …".
+// Waits describes what it waits for: "waits: soak until 14:05 UTC; 3 resources are not compliant: …".
 func (p Promotion) Waits() string {
 	var texts []string
 	for _, g := range p.Held() {
@@ -177,7 +177,7 @@ func (p Promotion) Waits() string {
 	return "waits: " + strings.Join(texts, "; ")
 }
 
-// Waited says what it waited for, or that it was ready.
+// Waited describes what it waited for, or that it was ready.
 func (p Promotion) Waited() string {
 	if len(p.Held()) == 0 {
 		return "was ready"
@@ -185,7 +185,7 @@ func (p Promotion) Waited() string {
 	return "waited: " + strings.TrimPrefix(p.Waits(), "waits: ")
 }
 
-// Text says where it stands.
+// Text describes its state.
 func (p Promotion) Text() string {
 	switch p.State {
 	case PromotionSuperseded:
@@ -206,10 +206,10 @@ func (p Promotion) Text() string {
 	return p.Waits()
 }
 
-// FollowHold is what holds all promotions of an environment.
+// FollowHold says what stops all promotions to an environment.
 type FollowHold struct {
 	Halted    bool
 	NoCompile bool   // it is not compiled on the server
-	Blocked   *Block // the commit was taken back in it
+	Blocked   *Block // the block of the commit in it
 	Paused    *Actor // who paused promotions
 }

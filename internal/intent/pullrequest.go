@@ -2,7 +2,7 @@ package intent
 
 import "time"
 
-// PullState is whether a pull request is still one.
+// PullState is the state of a pull request.
 type PullState string
 
 // States of a pull request, as its forge has them.
@@ -12,8 +12,8 @@ const (
 	PullIsMerged PullState = "merged"
 )
 
-// PullRequest is a pull or merge request towards the branch of an environment,
-// as its forge last told of it, and what became of its preview.
+// PullRequest is a pull or merge request towards the branch of an environment, as its
+// forge last described it, with its preview.
 type PullRequest struct {
 	Environment EnvironmentID
 	Number      int
@@ -22,26 +22,26 @@ type PullRequest struct {
 	URL         string // its page
 	Author      string
 	Fork        bool // its commits are in another repository
-	Trusted     bool // its code may run without anybody's approval
+	Trusted     bool // its code may run without approval
 	Base        string
 	Head        string // commit
 	Updated     time.Time
-	// Approved is the commit whose code a person let run, with who did and when.
+	// Approved is the commit that a person approved, with who did and when.
 	Approved   string
 	ApprovedBy string
 	ApprovedAt *time.Time
-	// DryRun is the newest preview, PreviewOf the head that it is of.
+	// DryRun is the newest preview, and PreviewOf the head that it was computed for.
 	DryRun    *ActionID
 	PreviewOf string
-	// Problem is why there is no preview, where that is so.
+	// Problem says why there is no preview, if it could not be computed.
 	Problem string
 	// Comment is the forge's id of the comment that is kept up to date.
 	Comment string
-	// Preview is the dry run, filled in by reads.
+	// Preview is the dry run; it is set when the pull request is read.
 	Preview *DryRun
 }
 
-// PreviewState is where the preview of a pull request stands.
+// PreviewState is the state of a pull request's preview.
 type PreviewState string
 
 // States of a preview.
@@ -55,10 +55,10 @@ const (
 	PreviewClosed   PreviewState = "closed"
 )
 
-// MayRun tells that the code of its head may run here.
+// MayRun reports whether the code of its head may run on the server.
 func (p PullRequest) MayRun() bool { return p.Trusted || p.Approved != "" && p.Approved == p.Head }
 
-// PreviewState gives the state of what was computed for its head.
+// PreviewState returns the state of the preview of its head.
 func (p PullRequest) PreviewState() PreviewState {
 	switch {
 	case p.State != PullIsOpen:
@@ -80,38 +80,38 @@ func (p PullRequest) PreviewState() PreviewState {
 	return PreviewOld
 }
 
-// Short is the seven characters of its head that pages show.
+// Short returns the seven characters of its head that pages show.
 func (p PullRequest) Short() string { return Revision{Commit: p.Head}.Short() }
 
-// OutboxKind is what is to be told to, or asked of, a forge.
+// OutboxKind is the kind of a request to a forge.
 type OutboxKind string
 
-// Kinds of work for a forge.
+// Kinds of requests to a forge.
 const (
-	OutboxStatus  OutboxKind = "status"  // of a commit
-	OutboxComment OutboxKind = "comment" // bring the comment of a pull request up to date
-	OutboxPull    OutboxKind = "pull"    // look a pull request up
-	OutboxPulls   OutboxKind = "pulls"   // look for pull requests that nobody told of
+	OutboxStatus  OutboxKind = "status"  // set the status of a commit
+	OutboxComment OutboxKind = "comment" // update the comment on a pull request
+	OutboxPull    OutboxKind = "pull"    // read a pull request
+	OutboxPulls   OutboxKind = "pulls"   // look for pull requests that no webhook announced
 )
 
-// OutboxState is where a piece of work for a forge stands.
+// OutboxState is the state of a request to a forge.
 type OutboxState string
 
-// States of work for a forge.
+// States of requests to a forge.
 const (
 	OutboxWaiting OutboxState = "waiting"
 	OutboxSent    OutboxState = "sent"
-	OutboxDead    OutboxState = "dead" // it was tried too often, or can never succeed
+	OutboxDead    OutboxState = "dead" // it failed too often, or can never succeed
 )
 
-// Outbox is one piece of work for a forge. Newer work about the same topic
-// takes the place of what waits.
+// Outbox is a request to a forge. A newer request about the same topic replaces one
+// that waits.
 type Outbox struct {
 	ID          int64
 	Environment EnvironmentID
 	Kind        OutboxKind
 	Topic       string
-	Round       int // grows when newer work took its place
+	Round       int // grows when a newer request replaces it
 	Payload     OutboxPayload
 	Created     time.Time
 	Attempts    int
@@ -121,7 +121,7 @@ type Outbox struct {
 	Done        *time.Time
 }
 
-// OutboxPayload says what; which fields are set depends on the kind.
+// OutboxPayload is the content of a request; which fields are set depends on the kind.
 type OutboxPayload struct {
 	Number int `json:"number,omitempty"` // of the pull request
 	// Of a status.
@@ -132,7 +132,7 @@ type OutboxPayload struct {
 	Path        string      `json:"path,omitempty"` // page of the console
 }
 
-// CommitState is what a status says of a commit.
+// CommitState is the state of a commit that a forge shows.
 type CommitState string
 
 // States of commits.
@@ -140,5 +140,5 @@ const (
 	CommitPending   CommitState = "pending"
 	CommitSuccess   CommitState = "success"
 	CommitFailure   CommitState = "failure"
-	CommitCancelled CommitState = "cancelled" // something newer took its place
+	CommitCancelled CommitState = "cancelled" // something newer replaced it
 )

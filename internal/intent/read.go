@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// ResourceRow is a resource as lists show it: of the active version, with its state.
+// ResourceRow is a resource of the active version with its state, for lists.
 type ResourceRow struct {
 	State    ResourceState
 	Version  int
 	Requires []ResourceID
 }
 
-// ResourceDetail is all that the page of one resource shows.
+// ResourceDetail is everything about one resource.
 type ResourceDetail struct {
 	Resource Resource
 	State    ResourceState
@@ -33,15 +33,15 @@ type ResourceHistory struct {
 	Requires      []ResourceID
 }
 
-// ResourceLog is a line of the log of a resource.
+// ResourceLog is a line of a resource's log.
 type ResourceLog struct {
 	Action ActionID
 	Kind   ActionKind
 	LogLine
 }
 
-// DiffKind says how a resource differs between two versions, or between what
-// is found and what is desired.
+// DiffKind says how a resource differs between two versions, or between its current
+// and its desired state.
 type DiffKind string
 
 // Kinds of differences, as the API shows them.
@@ -60,8 +60,8 @@ type ResourceDiff struct {
 	ID         ResourceID
 	Kind       DiffKind
 	Attributes map[string]AttributeChange // Current: from; Desired: to
-	// Reason is why a dry run could not tell; Behind what would be created
-	// first, where that is why.
+	// Reason says why a dry run could not examine the resource, and Behind what would
+	// have to be created first, if that is why.
 	Reason string
 	Behind ResourceID
 }
@@ -72,12 +72,12 @@ type Agent struct {
 	Paused    bool
 	Resources int // in the active version
 	Breaker   Breaker
-	// PausedBy and PausedAt say who paused it and when; empty when nobody did.
+	// PausedBy and PausedAt say who paused it and when; empty if it is not paused.
 	PausedBy string
 	PausedAt *time.Time
 }
 
-// Parameter is a value learnt or set for later compiles; a fact when Resource is set.
+// Parameter is a value for later compiles. It is a fact if Resource is set.
 type Parameter struct {
 	ID       ActionID
 	Name     string
@@ -89,9 +89,9 @@ type Parameter struct {
 	Metadata map[string]any
 }
 
-// FactsDue is a resource whose facts have to be asked for, now or later.
+// FactsDue is a resource whose facts have to be fetched, now or later.
 type FactsDue struct {
 	Resource ResourceID
-	Updated  *time.Time // when the oldest that expires was learnt
+	Updated  *time.Time // when the oldest fact that expires was fetched
 	Unknown  bool       // the model waits for them
 }

@@ -24,10 +24,10 @@ const (
 	maxScopeRule  = 500
 )
 
-// ParseScope reads patterns of paths, one per line or with commas between, from
-// the top of the repository. In a name * stands for any text and ? for any character; **
-// stands for any folders. A pattern has what lies below it, too. One that
-// begins with ! takes out again what those before it have.
+// ParseScope reads patterns of paths from the top of the repository, separated by line
+// breaks or commas. In a name, * stands for any text and ? for any character; **
+// stands for any folders. A pattern also matches everything below what it matches. A
+// pattern that begins with ! excludes what earlier patterns include.
 func ParseScope(text string) (Scope, error) {
 	var s Scope
 	var shown []string
@@ -70,13 +70,13 @@ func scopeRuleOf(line string) (scopeRule, error) {
 			re += strings.ReplaceAll(name, `\?`, `[^/]`) + "/"
 		}
 	}
-	// Paths are matched with a slash at their end, so that a folder is its beginning.
+	// Paths are matched with a slash at their end, so that a folder's name is a prefix.
 	compiled, err := regexp.Compile(re)
 	return scopeRule{not: not, re: compiled}, err
 }
 
-// ScopeOf gives the scope of an environment: what trigger_paths says, else the
-// project's folder; modules are what else its project takes from the repository.
+// ScopeOf returns the scope of an environment: the setting trigger_paths or, without
+// it, the project's folder and modules, its modules in the same repository.
 func ScopeOf(e Environment, modules ...string) (Scope, error) {
 	if text := e.Text("trigger_paths"); strings.TrimSpace(text) != "" {
 		return ParseScope(text)
@@ -94,15 +94,15 @@ func ScopeOf(e Environment, modules ...string) (Scope, error) {
 	return s, nil
 }
 
-// Everything: every path concerns the environment.
+// Everything reports whether every path concerns the environment.
 func (s Scope) Everything() bool { return len(s.rules) == 0 }
 
-// Has tells whether a path concerns the environment.
+// Has reports whether a path concerns the environment.
 func (s Scope) Has(file string) bool {
 	if s.Everything() {
 		return true
 	}
-	has := s.rules[0].not // a list that begins with ! takes something out of all
+	has := s.rules[0].not // a list that begins with ! excludes from everything
 	for _, r := range s.rules {
 		if r.re.MatchString(file + "/") {
 			has = !r.not

@@ -32,20 +32,20 @@ type Setting struct {
 	Type    SettingType
 	Default any
 	Doc     string
-	// Interval: the text is a number of seconds or a cron expression.
+	// Interval means that the text is a number of seconds or a cron expression.
 	Interval bool
-	// Choices are the texts that are possible; none: any.
+	// Choices holds the allowed texts; empty: any.
 	Choices []string
-	// Most is the largest number that is possible; 0: any.
+	// Most is the largest allowed number; 0: any.
 	Most int
-	// Lines: the text may have several lines.
+	// Lines means that the text may have several lines.
 	Lines bool
-	// People: the repository cannot decide it by its environment_settings, for it
-	// says whom the server trusts.
+	// People means that only people may change it, and not environment_settings in the
+	// repository, because it says whom the server trusts.
 	People bool
-	// Check refuses a text that nothing else refuses; may be nil.
+	// Check does further checks of a text; may be nil.
 	Check func(text string) error
-	// CheckDict does so for a dict.
+	// CheckDict does the same for a dict.
 	CheckDict func(dict map[string]any) error
 }
 
@@ -235,7 +235,7 @@ func init() {
 	}
 }
 
-// Settings lists all definitions by name.
+// Settings returns all definitions, sorted by name.
 func Settings() []Setting {
 	var out []Setting
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -244,7 +244,7 @@ func Settings() []Setting {
 	return out
 }
 
-// SettingNamed finds a definition.
+// SettingNamed returns the definition with this name.
 func SettingNamed(name string) (Setting, bool) {
 	s, ok := settings[name]
 	return s, ok
@@ -325,7 +325,7 @@ func (s Setting) Convert(v any) (any, error) {
 	return bad()
 }
 
-// convertDict takes a dict, or JSON text that holds one.
+// convertDict takes a dict, or JSON text of one.
 func (s Setting) convertDict(v any) (any, error) {
 	dict, ok := v.(map[string]any)
 	if text, isText := v.(string); isText {
@@ -352,7 +352,7 @@ func (s Setting) convertDict(v any) (any, error) {
 	return dict, nil
 }
 
-// jsonTrouble says where a text stops being the JSON of a dict.
+// jsonTrouble says where a text is not the JSON of a dict.
 func jsonTrouble(text string, err error) string {
 	var syntax *json.SyntaxError
 	switch {
@@ -375,7 +375,8 @@ func agentLimitsCheck(dict map[string]any) error {
 }
 
 // ParseInterval reads a number of seconds or a cron expression (five fields,
-// UTC) as a schedule. Zero seconds and the empty text give nil: never.
+// UTC) as a schedule. It returns nil, which means never, for zero seconds and the
+// empty text.
 func ParseInterval(text string) (cron.Schedule, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -394,8 +395,8 @@ func ParseInterval(text string) (cron.Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a number of seconds nor a cron expression: %w", text, err)
 	}
-	// From any day it takes less than the five years that Next looks ahead,
-	// but for the leap day around a century without one.
+	// Next looks five years ahead, which is enough except for a leap day around a
+	// century that has none.
 	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, fmt.Errorf("%q never comes: no month has such a day", text)
 	}
@@ -419,7 +420,7 @@ func patternsCheck(text string) error {
 
 func secondsDuration(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// Value gives what is set in an environment's settings, else the default.
+// Value returns the value in an environment's settings, or the default.
 func (s Setting) Value(set map[string]any) any {
 	if v, ok := set[s.Name]; ok {
 		if converted, err := s.Convert(v); err == nil {
@@ -429,40 +430,40 @@ func (s Setting) Value(set map[string]any) any {
 	return s.Default
 }
 
-// Bool reads a boolean setting of an environment.
+// Bool returns the value of a boolean setting.
 func (e Environment) Bool(name string) bool {
 	b, _ := settings[name].Value(e.Settings).(bool)
 	return b
 }
 
-// Int reads a whole-number setting of an environment.
+// Int returns the value of a whole-number setting.
 func (e Environment) Int(name string) int {
 	n, _ := settings[name].Value(e.Settings).(int)
 	return n
 }
 
-// Float reads a decimal setting of an environment.
+// Float returns the value of a decimal setting.
 func (e Environment) Float(name string) float64 {
 	f, _ := settings[name].Value(e.Settings).(float64)
 	return f
 }
 
-// Text reads a text setting of an environment.
+// Text returns the value of a text setting.
 func (e Environment) Text(name string) string {
 	s, _ := settings[name].Value(e.Settings).(string)
 	return s
 }
 
-// Dict reads a dict setting of an environment. It is not to be changed.
+// Dict returns the value of a dict setting, which must not be changed.
 func (e Environment) Dict(name string) map[string]any {
 	d, _ := settings[name].Value(e.Settings).(map[string]any)
 	return d
 }
 
-// Windows reads maintenance_windows of an environment. It was checked when it was set.
+// Windows returns the windows of the setting maintenance_windows, which was checked when it was set.
 func (e Environment) Windows() (Windows, error) { return ParseWindows(e.Dict("maintenance_windows")) }
 
-// AgentLimits reads agent_limits of an environment. It was checked when it was set.
+// AgentLimits returns the limits of the setting agent_limits, which was checked when it was set.
 func (e Environment) AgentLimits() (AgentLimits, error) {
 	return ParseAgentLimits(e.Dict("agent_limits"))
 }

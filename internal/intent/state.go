@@ -8,18 +8,18 @@ import (
 // Compliance says how a resource compares to its intent.
 type Compliance string
 
-// HandlerResult is how the last run of the handler ended.
+// HandlerResult says how the last run of the handler ended.
 type HandlerResult string
 
 // Blocked says whether a resource may be deployed at all.
 type Blocked string
 
-// The values that the API shows (API.md section 6).
+// Values, as the API shows them (API.md section 6).
 const (
 	Compliant    Compliance = "compliant"
 	HasUpdate    Compliance = "has_update" // the intent changed since it was last deployed
 	NonCompliant Compliance = "non_compliant"
-	Undefined    Compliance = "undefined" // the intent holds an unknown
+	Undefined    Compliance = "undefined" // the intent contains an unknown
 
 	RunNew        HandlerResult = "new" // never ran
 	RunSuccessful HandlerResult = "successful"
@@ -31,7 +31,7 @@ const (
 	TemporarilyBlocked Blocked = "temporarily_blocked"
 )
 
-// ResourceState is what is known of one resource of an environment.
+// ResourceState is the state of one resource of an environment.
 type ResourceState struct {
 	ID           ResourceID
 	Compliance   Compliance
@@ -43,25 +43,29 @@ type ResourceState struct {
 	LastDeployed int    // version that was last deployed; 0: none
 	DeployedHash string // attribute hash last deployed successfully
 	IntentHash   string // attribute hash of the active version
-	// LastEvents is when it last changed something, for dependents that receive events.
+	// LastEvents is when its deployment last changed something, for dependents that receive events.
 	LastEvents *time.Time
 	Attempts   int // failed runs since the last success or new intent
-	// Parked is why it is left alone until a person or new intent frees it; empty: it is not.
+	// Parked says why it is not deployed until a person or a new intent frees it; empty:
+	// it is not parked.
 	Parked   Parking
 	ParkedAt *time.Time
-	// RetryAt is when a failed one is tried again, at the earliest; nil: no time of its own.
+	// RetryAt is the earliest time at which it is retried after a failure; nil: at the
+	// next interval.
 	RetryAt *time.Time
-	// FailedCode marks the handler code under which it failed or was parked; other code frees it.
+	// FailedCode identifies the handler code with which it failed or was parked; other
+	// code frees it.
 	FailedCode string
-	// Heals are the latest times that drift was put right, oldest first.
+	// Heals holds the latest corrections of drift, oldest first.
 	Heals []Heal
-	// Drifted: records of drift are open.
+	// Drifted means that there are open records of drift.
 	Drifted bool
-	// Orphaned is the last version that had it, when the active one has not; 0: not an orphan.
+	// Orphaned is the last version that had it, if the active version does not; 0: it is
+	// not an orphan.
 	Orphaned int
 }
 
-// Parking is why a resource is left alone.
+// Parking says why a resource is parked.
 type Parking string
 
 // Reasons to park a resource.
@@ -71,19 +75,20 @@ const (
 	ParkedContested Parking = "contested" // self-healing reversed the same drift too often
 )
 
-// Heal is one time that drift was put right.
+// Heal is a correction of drift.
 type Heal struct {
-	Of string    `json:"of"` // the attributes, sorted, with commas between
+	Of string    `json:"of"` // the attributes, sorted and separated by commas
 	At time.Time `json:"at"`
 }
 
-// Free ends parking, and forgets what led to it.
+// Free frees a parked resource and resets the counters that led to it.
 func (s *ResourceState) Free() {
 	s.Parked, s.ParkedAt, s.RetryAt, s.FailedCode, s.Heals, s.Attempts = NotParked, nil, nil, "", nil, 0
 }
 
-// CutOff is what is known of a resource whose run began, or was about to, and whose end
-// nobody saw: it may be as before, as intended, or anything between, until it is deployed again.
+// CutOff returns the state of a resource whose run was interrupted, perhaps before it
+// began: the resource may be as before, as intended, or anything in between, until it
+// is deployed again.
 func (s *ResourceState) CutOff() {
 	s.IsDeploying, s.DeployedHash = false, ""
 	if s.Compliance == Compliant {
@@ -91,10 +96,10 @@ func (s *ResourceState) CutOff() {
 	}
 }
 
-// Status is the single word that the older API shows.
+// Status is the state in one word, as the older API shows it.
 type Status string
 
-// The words of the older API, also the outcome that a handler reports.
+// Statuses of the older API; handlers report some of them as their outcome.
 const (
 	StatusUnavailable          Status = "unavailable"
 	StatusSkipped              Status = "skipped"
@@ -111,7 +116,7 @@ const (
 	StatusOrphaned             Status = "orphaned"
 )
 
-// Status derives the single word; the first rule that matches wins.
+// Status returns the state in one word. The first rule that matches decides.
 func (s ResourceState) Status() Status {
 	switch {
 	case s.Orphaned > 0:
@@ -147,7 +152,7 @@ const (
 	Updated  Change = "updated"
 )
 
-// AttributeChange is one line of a diff: found beside desired.
+// AttributeChange is the current and the desired value of an attribute.
 type AttributeChange struct {
 	Current any `json:"current"`
 	Desired any `json:"desired"`
@@ -156,7 +161,7 @@ type AttributeChange struct {
 // LogLine is one message of a resource action.
 type LogLine struct {
 	Level     string          `json:"level"` // DEBUG, INFO, WARNING, ERROR, CRITICAL, TRACE
-	Message   string          `json:"msg"`   // with the values already filled in
+	Message   string          `json:"msg"`   // with the arguments filled in
 	Time      time.Time       `json:"timestamp"`
 	Arguments json.RawMessage `json:"kwargs,omitempty"`
 }

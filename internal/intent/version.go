@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// VersionStatus is where a version stands in the life of its environment.
+// VersionStatus is the status of a version in its environment.
 type VersionStatus string
 
-// A version starts as a candidate; one is active; those before it are retired.
+// A version starts as a candidate. One version is active, and those before it are retired.
 const (
 	VersionCandidate VersionStatus = "candidate"
 	VersionActive    VersionStatus = "active"
@@ -16,7 +16,7 @@ const (
 	VersionSkipped   VersionStatus = "skipped_candidate" // a later one was released first
 )
 
-// Version is what a compile exported. Released, it becomes the intent.
+// Version is what a compile exported. When it is released, it becomes the intent.
 type Version struct {
 	Environment EnvironmentID
 	Number      int
@@ -25,18 +25,18 @@ type Version struct {
 	Status      VersionStatus
 	Total       int // number of resources
 	Provenance  Provenance
-	// Preview: its commit was only compiled for a dry run; it is never released.
+	// Preview means that it was compiled for a dry run and is never released.
 	Preview bool
-	// Hold is why it was not released by itself; nil: nothing stood in the way.
+	// Hold says why it was not released automatically; nil: it was not held.
 	Hold *Hold
-	// Confirmed is who released it in spite of the hold; nil: nobody had to.
+	// Confirmed says who released it in spite of the hold; nil: nobody did.
 	Confirmed *Confirmation
 }
 
-// Held tells that the version waits for a person to confirm it.
+// Held reports whether the version waits for a person to confirm it.
 func (v Version) Held() bool { return v.Status == VersionCandidate && v.Hold != nil }
 
-// Provenance says where a version came from, well enough to make it again.
+// Provenance says where a version came from, in enough detail to make it again.
 type Provenance struct {
 	Compile        CompileID         `json:"compile"`
 	Commit         string            `json:"commit"`
@@ -45,25 +45,25 @@ type Provenance struct {
 	Email          string            `json:"email,omitempty"`
 	Subject        string            `json:"subject,omitempty"`
 	CommitTime     time.Time         `json:"commit_time,omitzero"`
-	Signer         string            `json:"signer,omitempty"`     // where the environment asks for signatures
+	Signer         string            `json:"signer,omitempty"`     // if the environment requires signatures
 	SignerKey      string            `json:"signer_key,omitempty"` // its fingerprint
 	Trigger        Trigger           `json:"trigger"`
 	Modules        map[string]string `json:"modules,omitempty"` // module name to version
 	CompilerPython string            `json:"compiler_python,omitempty"`
 	Ordain         string            `json:"ordain,omitempty"` // version of this program
 	Variables      map[string]string `json:"variables,omitempty"`
-	// PartialBase is the version that a partial export was merged with; 0: it was whole.
+	// PartialBase is the version that a partial export was merged with; 0: it was not partial.
 	PartialBase int `json:"partial_base,omitempty"`
-	// RolledBack: it is the content of an earlier version again; the rest of its
-	// provenance is that version's. Nil: it came from a compile.
+	// RolledBack is set if it has the content of an earlier version; the rest of its
+	// provenance is that version's. It is nil if it came from a compile.
 	RolledBack *RollBack `json:"rolled_back,omitempty"`
 }
 
-// MaxAttributes is how large the attributes of one resource may be, in bytes of
-// JSON. Tasks and their results, which may hold them twice, fit a worker's frame.
+// MaxAttributes is how large the attributes of one resource may be, in bytes of JSON.
+// Tasks and their results, which may contain them twice, must fit a worker's frame.
 const MaxAttributes = 16 << 20
 
-// Resource is one resource as a version has it.
+// Resource is a resource of a version.
 type Resource struct {
 	ID         ResourceID
 	Version    int
@@ -77,35 +77,36 @@ type Resource struct {
 	SendEvent     bool     // dependents are deployed again when this one changed
 	ReceiveEvents bool
 	Purged        bool // desired state is absence
-	// KeptRequires is what a purged resource required in the last released version
-	// in which it was not purged. Only the record knows it, of the active version.
+	// KeptRequires is what a purged resource required in the last released version in
+	// which it was not purged. It is set only when the active version is read from the
+	// store.
 	KeptRequires []ResourceID
 }
 
-// NewVersion is all that a compile hands over to be stored.
+// NewVersion is what a compile passes to the store.
 type NewVersion struct {
 	Environment EnvironmentID
 	Provenance  Provenance
 	Resources   []Resource
-	// Code tells, per resource type, what an executor needs to load to handle it.
+	// Code holds, for each resource type, the code that an executor loads to handle it.
 	Code []ResourceCode
 	// Pip holds the index settings of the project, part of the blueprint.
 	Pip      PipConfig
 	Unknowns []Unknown
-	// Partial: Resources are those of some resource sets, to be merged with the
-	// newest version. Nil: they are all.
+	// Partial is set if Resources has only some resource sets, to be merged with the
+	// newest version. It is nil if Resources is complete.
 	Partial *PartialChange
-	// Origins says where every value was set, packed by internal/provenance; nil
-	// when nobody knows.
+	// Origins says where every value was set, packed by internal/provenance; nil if
+	// unknown.
 	Origins []byte
-	// Preview: it was only made for a dry run, and is never released.
+	// Preview means that it was made for a dry run and is never released.
 	Preview bool
 }
 
 // PartialChange says how a partial export changes the version before it.
 type PartialChange struct {
-	Removed []string // resource sets that go
-	// AllowCode lets it bring another code for types of resources that stay.
+	Removed []string // resource sets to remove
+	// AllowCode lets it have other code for types of resources that stay.
 	AllowCode bool
 }
 

@@ -2,7 +2,7 @@ package intent
 
 import "time"
 
-// Why answers why a resource is not deployed: the most pressing reason first.
+// Why says why a resource is not deployed. The most important reason comes first.
 type Why struct {
 	Resource ResourceID
 	Status   Status
@@ -11,14 +11,14 @@ type Why struct {
 	Reasons  []WhyReason
 }
 
-// WhyReason is one thing that a resource waits for.
+// WhyReason is a reason why a resource is not deployed.
 type WhyReason struct {
 	// Kind is one word for programs: halted, paused, window, freeze, breaker, parked,
 	// requires, undefined, protected, reported, retry, held_version, queue, deploying, orphan.
 	Kind string
 	Text string
-	// Until is when it is over by itself; zero: only a person or another event ends it.
+	// Until is when it ends by itself; zero: only a person or another event ends it.
 	Until time.Time
-	// Resource that it waits for; zero: none.
+	// Resource is the resource that it waits for; zero: none.
 	Resource ResourceID
 }

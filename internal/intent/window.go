@@ -11,9 +11,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Windows say when changes may start. Where a window applies to a resource,
-// its changes start only while one of its windows is open; while a freeze
-// applies, none starts.
+// Windows say when changes may start. If windows apply to a resource, its changes
+// start only while one of them is open; during a freeze, none starts.
 //
 //	window   ────┐      ┌────────┐      ┌────
 //	             └──────┘        └──────┘        open above, closed below
@@ -22,19 +21,18 @@ import (
 //	changes  ━━━━       ━━━━           ━     ━━━
 type Windows []Window
 
-// WindowKind tells windows from freezes.
+// WindowKind distinguishes windows from freezes.
 type WindowKind string
 
 // Kinds of windows.
 const (
-	WindowOpen   WindowKind = "window" // changes start only inside
-	WindowFreeze WindowKind = "freeze" // no change starts inside
+	WindowOpen   WindowKind = "window" // changes start only during it
+	WindowFreeze WindowKind = "freeze" // no change starts during it
 )
 
-// Window is a time that comes again. It opens when the wall clock of its zone
-// shows what the cron expression says, and stays open for its duration. A wall
-// clock that is put forward over such a time opens it at that moment; one that
-// is put back does not open it twice.
+// Window is a recurring period. It opens when the wall clock of its zone matches the
+// cron expression, and stays open for its duration. If the clock is put forward over
+// such a time, it opens at that moment; if the clock is put back, it does not open twice.
 type Window struct {
 	Name      string
 	Kind      WindowKind
@@ -52,11 +50,11 @@ const (
 	mostWindows    = 100
 	mostNameLength = 100
 	longestWindow  = 366 * 24 * time.Hour
-	// mostOpenings bounds how many openings in a row, each before the one before closed, make one long one.
+	// mostOpenings bounds how many overlapping openings in a row make one long opening.
 	mostOpenings = 5000
 )
 
-// NewWindow checks what a window is made of.
+// NewWindow makes a window after checking its fields.
 func NewWindow(w Window) (Window, error) {
 	switch {
 	case w.Kind != WindowOpen && w.Kind != WindowFreeze:
@@ -84,7 +82,7 @@ func NewWindow(w Window) (Window, error) {
 	if w.schedule, err = cron.ParseStandard("CRON_TZ=UTC " + w.Cron); err != nil {
 		return w, fmt.Errorf("cron %q: %w", w.Cron, err)
 	}
-	// A leap year begins here, so that the 29th of February comes.
+	// Begin in a leap year, so that there is a 29th of February.
 	first := w.nextStart(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
 	if first.IsZero() {
 		return w, fmt.Errorf("cron %q never comes", w.Cron)
@@ -138,7 +136,7 @@ func parseWindow(name string, value any) (w Window, err error) {
 	return NewWindow(w)
 }
 
-// nextStart is the first opening after t; zero: none.
+// nextStart returns the first opening after t, or zero.
 func (w *Window) nextStart(t time.Time) time.Time {
 	n := wallOf(t.In(w.location))
 	for {
@@ -151,8 +149,8 @@ func (w *Window) nextStart(t time.Time) time.Time {
 	}
 }
 
-// chain follows an opening to its end, over those that come before it closed;
-// false when there are too many of them.
+// chain returns the end of an opening, extended by openings that overlap with it. It
+// returns false if there are too many of them.
 func (w *Window) chain(start time.Time) (end time.Time, closes bool) {
 	for range mostOpenings {
 		end = start.Add(w.Duration)
@@ -163,7 +161,7 @@ func (w *Window) chain(start time.Time) (end time.Time, closes bool) {
 	return time.Time{}, false
 }
 
-// At tells whether the window is open, and when that changes next; zero: never.
+// At reports whether the window is open, and when that changes next; zero means never.
 func (w *Window) At(t time.Time) (open bool, until time.Time) {
 	start := w.nextStart(t.Add(-w.Duration))
 	if start.IsZero() || start.After(t) {
@@ -173,22 +171,22 @@ func (w *Window) At(t time.Time) (open bool, until time.Time) {
 	return true, until
 }
 
-// Covers tells whether the window applies to a resource.
+// Covers reports whether the window applies to a resource.
 func (w *Window) Covers(id ResourceID) bool {
 	return matchAgent(w.Agents, id.Agent) && (len(w.Resources) == 0 || w.Resources.Match(id))
 }
 
-// CoversAgent tells whether the window applies to any resource of an agent that it could have.
+// CoversAgent reports whether the window applies to any resource that an agent could have.
 func (w *Window) CoversAgent(name string) bool { return matchAgent(w.Agents, name) }
 
-// wallOf is what a clock on the wall shows, read as if it were UTC.
+// wallOf returns the time that a wall clock shows, as if it were UTC.
 func wallOf(t time.Time) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// instantOf is when a clock on the wall first shows a time; when it is put
-// forward over that time, the moment in which it is.
+// instantOf returns when a wall clock first shows a time or, if it is put forward over
+// that time, the moment at which that happens.
 func instantOf(wall time.Time, loc *time.Location) time.Time {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), loc)
@@ -208,7 +206,8 @@ func instantOf(wall time.Time, loc *time.Location) time.Time {
 	return t
 }
 
-// matchAgent tells whether a name is one of those that patterns stand for; no patterns stand for all.
+// matchAgent reports whether a name matches one of the patterns. Without patterns,
+// every name matches.
 func matchAgent(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, name) })
 }

@@ -1,8 +1,8 @@
-// Package demo shows the whole flow on a sample repository: a push that
-// becomes a deployment, a second one that deploys only what changed, damage
-// that is repaired, and a broken model that changes nothing. Everything in it
-// is real: the repository, the webhook, the database, the virtual
-// environments, the modules and the files that are deployed.
+// Package demo shows the whole flow on a sample repository: a push that becomes a
+// deployment, a second one that deploys only what changed, damage that is repaired,
+// and a broken model that changes nothing. Everything in it is real: the repository,
+// the webhook, the database, the virtual environments, the modules and the deployed
+// files.
 package demo
 
 import (
@@ -25,31 +25,31 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// Config is what a demo needs.
+// Config configures a demo.
 type Config struct {
-	Dir     string        // everything is below it; it has to exist and be empty
-	Options config.Config // of the server; the directories are set by the demo
-	Program []string      // this program, for the compiler and for the webhook
+	Dir     string        // an existing, empty folder for all files
+	Options config.Config // of the server; the demo sets the directories
+	Program []string      // this program; it runs as the compiler and sends the webhook
 	Version string
 	Out     io.Writer
-	// Chapter is called after each chapter with what it led to; nil for none.
+	// Chapter is called after each chapter with its outcome; may be nil.
 	Chapter func(Ending)
 }
 
-// Ending is what a chapter of the demo led to, for tests.
+// Ending is the outcome of a chapter of the demo, for tests.
 type Ending struct {
 	Chapter  string // push, change, damage, break
 	URL      string
 	Env      intent.EnvironmentID
 	Control  *control.Control
 	Compile  *intent.Compile
-	Version  int // the active one
+	Version  int // the active version
 	Deployed []intent.Action
-	Root     string // folder of the deployed site
+	Root     string // the folder of the deployed site
 	Diags    []diag.Diagnostic
 }
 
-// demo is one run of it.
+// demo is the state of a running demo.
 type demo struct {
 	cfg    Config
 	n      *narrator
@@ -57,10 +57,11 @@ type demo struct {
 	repo   *repository
 	env    intent.EnvironmentID
 	root   string
-	last   intent.CompileID // the compile that was told last
+	last   intent.CompileID // the compile that was shown last
 }
 
-// Run tells the story and gives the server that goes on running; the caller stops it.
+// Run runs all chapters and returns the server, which goes on running. The caller must
+// stop it.
 func Run(ctx context.Context, cfg Config) (*server.Server, error) {
 	d := &demo{cfg: cfg, n: &narrator{out: cfg.Out}, root: filepath.Join(cfg.Dir, "site")}
 	for _, chapter := range []func(context.Context) error{d.start, d.bind, d.push, d.change, d.damage, d.breakModel} {
@@ -127,7 +128,7 @@ func (d *demo) bind(ctx context.Context) (err error) {
 
 func (d *demo) push(ctx context.Context) error {
 	d.n.chapter("The first push: sync, compile, release, deploy")
-	return d.pushed(ctx, "push", "The bakery's website")
+	return d.pushAndShow(ctx, "push", "The bakery's website")
 }
 
 func (d *demo) change(ctx context.Context) error {
@@ -135,11 +136,11 @@ func (d *demo) change(ctx context.Context) error {
 	if err := d.repo.edit("To order, two days ahead.", "To order, one day ahead."); err != nil {
 		return err
 	}
-	return d.pushed(ctx, "change", "Cakes: one day is enough")
+	return d.pushAndShow(ctx, "change", "Cakes: one day is enough")
 }
 
-// pushed pushes and tells what becomes of it, up to the last deployment.
-func (d *demo) pushed(ctx context.Context, chapter, message string) error {
+// pushAndShow pushes and shows what follows, up to the last deployment.
+func (d *demo) pushAndShow(ctx context.Context, chapter, message string) error {
 	before, err := d.actions(ctx)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (d *demo) pushed(ctx context.Context, chapter, message string) error {
 		return err
 	}
 	d.n.say("git push: %q", message)
-	compile, err := d.tellCompile(ctx)
+	compile, err := d.showCompile(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (d *demo) pushed(ctx context.Context, chapter, message string) error {
 		d.quote(compile)
 		return fmt.Errorf("the compile of %q failed", message)
 	}
-	deployed, total, err := d.tellDeployment(ctx, before)
+	deployed, total, err := d.showDeployment(ctx, before)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (d *demo) pushed(ctx context.Context, chapter, message string) error {
 	return d.end(ctx, Ending{Chapter: chapter, Compile: compile, Deployed: deployed})
 }
 
-// damage spoils a deployed file and lets the repair timer find it.
+// damage overwrites a deployed file and lets the repair timer find it.
 func (d *demo) damage(ctx context.Context) error {
 	d.n.chapter("Somebody edits a deployed file by hand")
 	before, err := d.actions(ctx)
@@ -206,7 +207,7 @@ func (d *demo) breakModel(ctx context.Context) error {
 	if err := d.repo.push(ctx, "A typing mistake"); err != nil {
 		return err
 	}
-	compile, err := d.tellCompile(ctx)
+	compile, err := d.showCompile(ctx)
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (d *demo) breakModel(ctx context.Context) error {
 	return d.end(ctx, Ending{Chapter: "break", Compile: compile, Diags: diags})
 }
 
-// quote shows what the compiler had to say.
+// quote shows the compiler's diagnostics, and returns them.
 func (d *demo) quote(compile *intent.Compile) (found []diag.Diagnostic) {
 	if compile.Diagnostics != nil && json.Unmarshal(compile.Diagnostics, &found) == nil {
 		for _, one := range found {
@@ -256,6 +257,6 @@ func changedNames(a intent.Action) string {
 	return strings.Join(names, ", ")
 }
 
-// patience is how long the demo waits for anything: the first virtual
-// environments are fetched from the package index.
+// patience is how long the demo waits for anything. It is long because packages for
+// the virtual environments may have to be downloaded.
 const patience = 10 * time.Minute

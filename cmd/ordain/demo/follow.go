@@ -9,19 +9,19 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// until looks again whenever something moves in the environment, until done
-// says so.
+// until waits until done reports true. It asks whenever something changes in the
+// environment, and every second.
 func (d *demo) until(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	moves := d.server.Control().Bus().Subscribe(func(e bus.Event) bool { return e.Environment == d.env })
-	defer moves.Close()
+	changes := d.server.Control().Bus().Subscribe(func(e bus.Event) bool { return e.Environment == d.env })
+	defer changes.Close()
 	for {
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
 		select {
-		case <-moves.Events():
+		case <-changes.Events():
 		case <-time.After(time.Second): // events may be lost
 		case <-ctx.Done():
 			return fmt.Errorf("waited in vain for %s: %w", what, ctx.Err())
@@ -33,7 +33,7 @@ func (d *demo) until(ctx context.Context, what string, done func() (bool, error)
 func (d *demo) tellCompile(ctx context.Context) (*intent.Compile, error) {
 	c := d.server.Store()
 	var found *intent.Compile
-	told := 0
+	shown := 0
 	err := d.until(ctx, "the compile", func() (bool, error) {
 		if found == nil {
 			page, err := c.Compiles(ctx, d.env, intent.ListQuery{Limit: 1, Sort: "requested", Desc: true})
@@ -48,8 +48,8 @@ func (d *demo) tellCompile(ctx context.Context) (*intent.Compile, error) {
 		if err != nil {
 			return false, err
 		}
-		for ; told < len(stages) && stages[told].Completed != nil; told++ {
-			s := stages[told]
+		for ; shown < len(stages) && stages[shown].Completed != nil; shown++ {
+			s := stages[shown]
 			d.n.took(s.Name, s.Completed.Sub(s.Started))
 			if s.ReturnCode != nil && *s.ReturnCode != 0 && s.Name != intent.StageCompile {
 				d.n.quote(s.ErrOutput)
@@ -67,7 +67,7 @@ func (d *demo) tellCompile(ctx context.Context) (*intent.Compile, error) {
 	return found, nil
 }
 
-// actions lists the deployments so far, by id.
+// actions returns the ids of the deployments so far.
 func (d *demo) actions(ctx context.Context) (map[intent.ActionID]bool, error) {
 	actions, err := d.server.Store().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
 	if err != nil {
@@ -80,14 +80,15 @@ func (d *demo) actions(ctx context.Context) (map[intent.ActionID]bool, error) {
 	return seen, nil
 }
 
-// tellDeployment tells each deployment as it ends, until every resource is as intended.
-func (d *demo) tellDeployment(
+// showDeployment shows each deployment as it ends, until every resource is as intended.
+func (d *demo) showDeployment(
 	ctx context.Context,
 	before map[intent.ActionID]bool,
 ) (deployed []intent.Action, total int, err error) {
 	c := d.server.Store()
 	err = d.until(ctx, "the deployment", func() (bool, error) {
-		counts, err := c.ResourceCounts(ctx, d.env) // before the actions: what it counts as deployed has ended
+		// before Actions, which then has everything that is counted as deployed
+		counts, err := c.ResourceCounts(ctx, d.env)
 		if err != nil {
 			return false, err
 		}
@@ -117,7 +118,7 @@ func (d *demo) tellDeployment(
 			total += n
 		}
 		if counts[intent.StatusFailed] > 0 && counts[intent.StatusDeploying]+counts[intent.StatusAvailable] == 0 {
-			return false, fmt.Errorf("%d resources failed; the console at %s tells why",
+			return false, fmt.Errorf("%d resources failed; the console at %s shows why",
 				counts[intent.StatusFailed], d.server.URL())
 		}
 		return total > 0 && counts[intent.StatusDeployed] == total, nil
@@ -125,7 +126,7 @@ func (d *demo) tellDeployment(
 	return deployed, total, err
 }
 
-// waitRepaired waits until a deployment that is not among before changed something.
+// waitRepaired waits for a deployment that is not in before and changed something.
 func (d *demo) waitRepaired(ctx context.Context, before map[intent.ActionID]bool) (repaired intent.Action, err error) {
 	err = d.until(ctx, "the repair", func() (bool, error) {
 		actions, err := d.server.Store().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)

@@ -7,32 +7,31 @@ import (
 	"time"
 )
 
-// narrator tells what happens, a line at a time, each with the seconds since
-// the chapter began.
+// narrator prints what happens, each line with the seconds since the chapter began.
 type narrator struct {
 	out   io.Writer
 	began time.Time
 	count int
 }
 
-// chapter begins a new part of the story.
+// chapter begins a new chapter.
 func (n *narrator) chapter(title string) {
 	n.count++
 	n.began = time.Now()
 	fmt.Fprintf(n.out, "\n%d. %s\n", n.count, title)
 }
 
-// say tells one thing that just happened.
+// say prints one thing that has just happened.
 func (n *narrator) say(format string, args ...any) {
 	fmt.Fprintf(n.out, "   %7.3f s  %s\n", time.Since(n.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// took tells one thing with the time that it took itself.
+// took prints a step and how long it took.
 func (n *narrator) took(what string, d time.Duration) {
 	n.say("%-34s %8s", what, d.Round(time.Millisecond))
 }
 
-// quote shows a text as it is, set in.
+// quote prints a text, indented.
 func (n *narrator) quote(text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(n.out, "             │ %s\n", strings.TrimRight(line, "\n"))

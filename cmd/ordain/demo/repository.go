@@ -16,14 +16,14 @@ import (
 //go:embed all:sample
 var sample embed.FS
 
-// repository is the bare repository that stands for a forge, and the working
-// copy of the person who pushes to it.
+// repository is a bare repository, which stands for a forge, and the working copy of
+// a person who pushes to it.
 type repository struct {
 	bare, work string
 }
 
-// newRepository makes a bare repository whose post-receive hook runs notify,
-// and a working copy with the sample project in it. The site goes to root.
+// newRepository makes a bare repository whose post-receive hook runs notify, and a
+// working copy with the sample project, which deploys its site to root.
 func newRepository(ctx context.Context, dir, root string, notify []string) (*repository, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, fault.Wrap("demo.newRepository", fault.Unavailable, err).
@@ -67,7 +67,7 @@ func (r *repository) unpack(root string) error {
 	})
 }
 
-// edit replaces a piece of the model.
+// edit replaces a piece of text in the model.
 func (r *repository) edit(from, to string) error {
 	path := filepath.Join(r.work, "main.cf")
 	text, err := os.ReadFile(path)
@@ -92,7 +92,7 @@ func (r *repository) push(ctx context.Context, message string) error {
 	return r.git(ctx, r.work, "push", "--quiet", "origin", "main")
 }
 
-// git runs git with an identity of the demo's own and without the person's configuration.
+// git runs git with the demo's own identity and without the user's configuration.
 func (r *repository) git(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

@@ -20,13 +20,13 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// newPython finds an interpreter that the newest published modules accept.
+// newPython finds an interpreter that is new enough for the newest published modules.
 func newPython(t *testing.T) string {
 	t.Helper()
 	names := []string{"python3", "python3.12", "python3.13", "python3.14"}
-	if home, err := os.UserHomeDir(); err == nil { // where pyenv keeps those that are not active
-		more, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[2-9]*/bin/python3"))
-		names = append(names, more...)
+	if home, err := os.UserHomeDir(); err == nil { // pyenv keeps inactive versions here
+		found, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1[2-9]*/bin/python3"))
+		names = append(names, found...)
 	}
 	for _, name := range names {
 		if i, err := venv.Find(t.Context(), name); err == nil && i.HasVenv && i.Minor >= "3.12" {
@@ -37,8 +37,7 @@ func newPython(t *testing.T) string {
 	return ""
 }
 
-// siteModule has a store of git-ops for greetings, as a project that uses that
-// module has.
+// siteModule is a module with a store of git-ops for greetings.
 var siteModule = map[string]string{
 	"libs/site/module.yml":     "name: site\nversion: 1.0.0\nlicense: Apache 2.0\n",
 	"libs/site/model/_init.cf": "import git_ops\n",
@@ -58,7 +57,7 @@ STORE = store.SliceStore(name="greetings", folder="inmanta:///greetings/", schem
 	"project.yml": "name: site\nmodulepath: libs\npip:\n  use_system_config: true\n",
 }
 
-// counter is a service that a model configures over HTTP.
+// counter is a service that the model configures over HTTP. It records the calls.
 type counter struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -93,7 +92,7 @@ func (c *counter) take() []string {
 	return taken
 }
 
-// adaptorsModel is a site of published modules on this machine.
+// adaptorsModel deploys a site on this machine with published modules.
 const adaptorsModel = `import std
 import mitogen
 import files
@@ -123,11 +122,11 @@ for greeting in git_ops::unroll_slices("greetings"):
 end
 `
 
-// A site is built of modules as they are published, none of them changed:
-// files, fs, exec, mitogen, rest, user and git-ops. A push deploys it; damage
-// that somebody does by hand is found by a dry run, which mends nothing, and
-// mended by a repair; a push with another text changes what has that text and
-// no more; a push that purges takes away what handlers can take away.
+// Published modules fail in Ordain although they work in Inmanta. A site uses files,
+// fs, exec, mitogen, rest, user and git-ops, none of them changed. A push deploys it.
+// A dry run finds damage and repairs nothing; a repair repairs it. A push with another
+// text changes only what has that text, and a push that purges removes what handlers
+// can remove.
 func TestPublishedAdaptors(t *testing.T) {
 	t.Parallel()
 	python := newPython(t)
@@ -149,7 +148,7 @@ func TestPublishedAdaptors(t *testing.T) {
 	}))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
-	whole := func(text string) map[string]string {
+	deployedSite := func(text string) map[string]string {
 		return map[string]string{
 			"conf": "drwxr-x---", "conf/motd": "-rw-r----- " + text, "link": "-> " + p.site + "/conf/motd",
 			"old": "-rw------- fs: " + text,
@@ -157,7 +156,7 @@ func TestPublishedAdaptors(t *testing.T) {
 		}
 	}
 	p.allDeployed()
-	p.onDisk(whole("welcome"))
+	p.wantOnDisk(deployedSite("welcome"))
 	if calls := service.take(); !slices.Equal(calls, []string{"PUT /level 3 welcome"}) {
 		t.Errorf("the service was called %q", calls)
 	}
@@ -197,11 +196,11 @@ func TestPublishedAdaptors(t *testing.T) {
 		"/link": "purged: true -> false", "/hello": "purged: true -> false",
 	} {
 		if got := diffs[name]; got != want {
-			t.Errorf("the dry run says of %s %q, want %q", name, got, want)
+			t.Errorf("the dry run reports %[2]q for %[1]s, want %[3]q", name, got, want)
 		}
 	}
 	if got := diffs["/conf"]; got != "" {
-		t.Errorf("the dry run says of the folder, which is as it should be, %q", got)
+		t.Errorf("the dry run reports %q for the folder, which is unchanged", got)
 	}
 	if text := p.note("conf/motd"); text != "graffiti" {
 		t.Fatalf("the dry run wrote %q", text)
@@ -214,22 +213,22 @@ func TestPublishedAdaptors(t *testing.T) {
 	}
 	p.until("the repair", func() bool { return p.action("files::TextFile", "/conf/motd").ID != before })
 	p.allDeployed()
-	p.onDisk(whole("welcome"))
+	p.wantOnDisk(deployedSite("welcome"))
 	repaired := p.action("files::TextFile", "/conf/motd")
 	if repaired.Change != intent.Updated ||
 		repaired.Changes["content"] != (intent.AttributeChange{Current: "graffiti", Desired: "welcome"}) {
-		t.Errorf("the repair is told as %s %v", repaired.Change, repaired.Changes)
+		t.Errorf("the repair is recorded as %s %v", repaired.Change, repaired.Changes)
 	}
 
 	p.push("another text", model("goodbye", false))
 	p.compiledWell()
 	p.allDeployed()
-	p.onDisk(whole("goodbye"))
+	p.wantOnDisk(deployedSite("goodbye"))
 
 	p.push("it is over", model("goodbye", true))
 	p.compiledWell()
 	p.allDeployed()
-	p.onDisk(map[string]string{"ran": "-rw-r--r-- once\n"}) // what a command did, nobody undoes
+	p.wantOnDisk(map[string]string{"ran": "-rw-r--r-- once\n"}) // nothing undoes what a command did
 	for kind, part := range map[string]string{
 		"files::Symlink": "/link", "fs::File": "/old", "files::TextFile": "/hello",
 	} {
@@ -237,10 +236,10 @@ func TestPublishedAdaptors(t *testing.T) {
 			t.Errorf("%s was %s: %s", part, purged.Change, logText(purged))
 		}
 	}
-	p.logsOnDisk(repaired)
+	p.wantLogged(repaired)
 }
 
-// allDeployed waits for the deployment, which has to succeed for every resource.
+// allDeployed waits until the deployment has ended, and fails unless every resource is deployed.
 func (p *place) allDeployed() {
 	p.t.Helper()
 	for _, r := range p.settled() {
@@ -254,7 +253,7 @@ func (p *place) allDeployed() {
 	}
 }
 
-// action is the last deployment of the resource of this type whose id holds part.
+// action returns the last deployment of the resource of this type whose id contains part.
 func (p *place) action(kind, part string) intent.Action {
 	p.t.Helper()
 	page, err := p.store.Resources(p.t.Context(), p.env, intent.ListQuery{})
@@ -282,8 +281,8 @@ func logText(a intent.Action) string {
 	return b.String()
 }
 
-// onDisk compares all below the site with mode and content.
-func (p *place) onDisk(want map[string]string) {
+// wantOnDisk compares the modes and contents of everything below the site.
+func (p *place) wantOnDisk(want map[string]string) {
 	p.t.Helper()
 	got := map[string]string{}
 	err := filepath.WalkDir(p.site, func(path string, d os.DirEntry, err error) error {
@@ -315,8 +314,8 @@ func (p *place) onDisk(want map[string]string) {
 	}
 }
 
-// dryRun runs the active version dry; it gives per resource, by the end of its
-// path, the changes it would make: "attribute: current -> desired".
+// dryRun makes a dry run of the active version. It returns the changes by the end of
+// the resource's path, as "attribute: current -> desired".
 func (p *place) dryRun() map[string]string {
 	p.t.Helper()
 	v, err := p.store.ActiveVersion(p.t.Context(), p.env)
@@ -348,9 +347,8 @@ func (p *place) dryRun() map[string]string {
 	return out
 }
 
-// logsOnDisk checks that the record's lines of an action are in the resource
-// action log as well, all of them and in their order.
-func (p *place) logsOnDisk(a intent.Action) {
+// wantLogged checks that the resource action log has all lines of an action, in order.
+func (p *place) wantLogged(a intent.Action) {
 	p.t.Helper()
 	text, err := os.ReadFile(p.server.Layout().ResourceActionsLog(p.env))
 	if err != nil {
@@ -374,6 +372,6 @@ func (p *place) logsOnDisk(a intent.Action) {
 	}
 	if out, err := exec.Command("grep", "-c", "executor",
 		p.server.Layout().AgentLog(p.env)).CombinedOutput(); err != nil {
-		p.t.Errorf("the agent log says nothing of executors: %s %v", out, err)
+		p.t.Errorf("the agent log does not mention executors: %s %v", out, err)
 	}
 }

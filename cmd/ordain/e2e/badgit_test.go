@@ -17,9 +17,9 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// The repository is moved away while a note runs: the fetch says that it is
-// gone and where it was looked for, and the note stays. When the repository is
-// back, all goes on.
+// The repository is moved away while a note is deployed. The fetch fails and says
+// which repository is missing, and the note stays. When the repository is back,
+// compiles succeed again.
 func TestRepositoryGone(t *testing.T) {
 	t.Parallel()
 	p := newDeployedPlace(t, sharedWorld(t))
@@ -35,7 +35,7 @@ func TestRepositoryGone(t *testing.T) {
 	p.compiledWell()
 }
 
-// An empty repository: nothing to compile yet, said so; the first push helps.
+// The repository is still empty. The compile says so, and the first push is deployed.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
@@ -50,8 +50,8 @@ func TestEmptyRepository(t *testing.T) {
 	}
 }
 
-// History is rewritten and pushed by force: the new tip is refused and nothing
-// moves, until a person accepts it.
+// History is rewritten and pushed by force. The new tip is rejected and nothing
+// changes until a person accepts it.
 func TestForcePush(t *testing.T) {
 	t.Parallel()
 	p := newDeployedPlace(t, sharedWorld(t))
@@ -71,9 +71,9 @@ func TestForcePush(t *testing.T) {
 	}
 }
 
-// A repository over HTTP asks for a password: with the right one a push is
-// deployed; with a wrong one the fetch says what to do, and the password is in
-// no report.
+// The password of a repository could end up in reports or logs. With the right one, a
+// push is deployed; with a wrong one, the fetch says what to do. Neither password is
+// in any report or log.
 func TestCredentialsOverHTTP(t *testing.T) {
 	t.Parallel()
 	const user, password = "deploy", "s3cret-Pass/word"
@@ -106,7 +106,7 @@ func TestCredentialsOverHTTP(t *testing.T) {
 	}
 }
 
-// gitOverHTTP serves the repositories of a folder with git's own program.
+// gitOverHTTP serves the repositories of a folder with git http-backend.
 func gitOverHTTP(t *testing.T, dir, user, password string) string {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -131,7 +131,8 @@ func gitOverHTTP(t *testing.T, dir, user, password string) string {
 	return s.URL
 }
 
-// Only what an allowed signer signed is deployed, and the version says who did.
+// An unsigned commit slips in. Only commits that an allowed signer has signed are
+// deployed, and the version names the signer.
 func TestOnlySignedCommits(t *testing.T) {
 	t.Parallel()
 	tool.Need(t, "ssh-keygen")
@@ -175,9 +176,9 @@ func TestOnlySignedCommits(t *testing.T) {
 	}
 }
 
-// A bad commit goes out and is rolled back from the command line: the note is as
-// it was, nothing brings the bad one back, and the fix on top of it is deployed
-// as any push is.
+// A bad commit is deployed and rolled back from the command line. The note is as it
+// was before, nothing deploys the bad commit again, and the fix on top of it is
+// deployed like any push.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	p := newDeployedPlace(t, sharedWorld(t))
@@ -216,8 +217,8 @@ func TestRollback(t *testing.T) {
 	mentions(t, p.must(t, "git", "unblock", e.Name, bad[:10], "--reason", "it is gone anyway"), bad+" is free")
 }
 
-// Commits that must not be checked out, and a branch that goes away: each is
-// told, and the note that runs stays as it is; the next good push is deployed.
+// Commits that must not be checked out, and a branch that is deleted. Each failure is
+// reported, the deployed note stays as it is, and the next good push is deployed.
 func TestCommitsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newDeployedPlace(t, sharedWorld(t))
@@ -278,10 +279,10 @@ func TestCommitsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Author and message of a commit are no UTF-8 and speak to terminals, a file
-// has a name of the same kind: it is deployed, and API, console and command
-// line tell of it without doing what it says.
-func TestCommitsThatAreNoText(t *testing.T) {
+// The author and the message of a commit are not UTF-8 and contain escape sequences
+// and HTML, and so does a file name. The commit is deployed, and the API, the console
+// and the command line show it without harm.
+func TestHostileTextInCommits(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
 	p := newDeployedPlace(t, w)
@@ -315,17 +316,17 @@ func TestCommitsThatAreNoText(t *testing.T) {
 	} {
 		seen[what] = p.fetch(path)
 	}
-	told := 0
+	shown := 0
 	for what, text := range seen {
 		if strings.Contains(text, "owned") {
-			told++
+			shown++
 		}
 		if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\x07\u202e") || strings.Contains(text, `\u001b`) ||
 			strings.Contains(text, "<script>alert") && what != "API" && what[0] == 'p' {
 			t.Errorf("%s does harm:\n%q", what, text)
 		}
 	}
-	if told < 3 {
-		t.Errorf("the commit is told of in %d places only: %q", told, seen)
+	if shown < 3 {
+		t.Errorf("only %d places show the commit: %q", shown, seen)
 	}
 }

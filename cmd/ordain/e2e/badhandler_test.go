@@ -54,7 +54,7 @@ func TestHandlersThatMisbehave(t *testing.T) {
 	}
 }
 
-// A handler that hangs is given up after its time: the note fails and says so,
+// A handler hangs. It is stopped after the timeout, its note fails and says so, and
 // the next note of the agent is deployed.
 func TestHandlerThatHangs(t *testing.T) {
 	t.Parallel()

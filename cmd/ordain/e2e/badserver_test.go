@@ -18,8 +18,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// A second server on the same state directory is refused at once, by the
-// number of the process that has it; the first does not notice.
+// Somebody starts a second server on the same state directory. It fails at once and
+// names the process that uses the directory; the first server is not affected.
 func TestSecondServerOnTheSameState(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -42,8 +42,8 @@ func TestSecondServerOnTheSameState(t *testing.T) {
 	}
 }
 
-// The port is taken: the message says which, and how to take another; nothing
-// is left running or locked.
+// The port is in use. The message says which port and how to choose another, and
+// nothing is left running or locked.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -69,8 +69,8 @@ func TestPortInUse(t *testing.T) {
 	mentions(t, errs.String(), "in use", "--port")
 }
 
-// Python is not where the configuration says: the server says so instead of
-// coming up useless.
+// There is no Python where the configuration says. The server does not start, and
+// says why.
 func TestPythonMissing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -89,9 +89,8 @@ func TestPythonMissing(t *testing.T) {
 	mentions(t, err.Error(), "/no/such/python")
 }
 
-// PostgreSQL is stopped while everything runs: the server says that the
-// database is away; it comes back by itself, and a push that arrived meanwhile
-// is deployed.
+// PostgreSQL is killed while everything runs. The server restarts it, and a push that
+// arrived meanwhile is deployed.
 func TestPostgresStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, nil)
@@ -102,12 +101,12 @@ func TestPostgresStopsAndStarts(t *testing.T) {
 	}
 	p.push("while the database is away", p.model([3]string{"a", "two", "calm"}))
 	waitFor(t, func() bool { return p.note("a") == "two" }, p.story)
-	if again := postmaster(t, w); again == pid {
-		t.Error("it is the same process as before")
+	if postmaster(t, w) == pid {
+		t.Error("the database is the same process as before")
 	}
 }
 
-// postmaster finds the process of the world's private database.
+// postmaster returns the process id of the server's private database.
 func postmaster(t *testing.T, w *world) int {
 	t.Helper()
 	file := filepath.Join(w.server.Layout().Postgres(), "data", "postmaster.pid")
@@ -123,9 +122,8 @@ func postmaster(t *testing.T, w *world) int {
 	return pid
 }
 
-// The disk of the state directory is full: the compile fails and says so, by
-// the path; the note that runs stays; and when there is space again, the next
-// push is deployed.
+// The disk of the state directory is full. The compile fails and says so, and the
+// deployed note stays. When there is space again, the push is deployed.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -177,7 +175,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// fill writes until the disk is full.
+// fill writes to a file until the disk is full.
 func fill(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.Create(file)
@@ -192,9 +190,8 @@ func fill(t *testing.T, file string) {
 	}
 }
 
-// The server is killed at moments all along a push, and started again each
-// time: what was pushed is deployed in the end, once, at the commit that was
-// pushed last, and nothing of the killed server stays behind.
+// The server is killed at different moments of a push, and started again each time. In
+// the end the last commit is deployed, and the killed servers leave no files behind.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

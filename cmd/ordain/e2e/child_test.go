@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// child is a server in a process of its own, which can be killed.
+// child is a server in its own process, which can be killed.
 type child struct {
 	t      *testing.T
 	dir    string
@@ -25,7 +25,7 @@ type child struct {
 	url    string
 }
 
-// startChild runs `ordain up` on the state in dir and waits until it says where it is.
+// startChild runs `ordain up` with its state in dir, and waits until it prints its address.
 func startChild(t *testing.T, dir string) *child {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -67,7 +67,7 @@ func startChild(t *testing.T, dir string) *child {
 	return nil
 }
 
-// kill ends the server as the kernel would.
+// kill kills the server, as the kernel would.
 func (c *child) kill() {
 	if c.cmd.ProcessState == nil {
 		_ = c.cmd.Process.Kill()
@@ -83,7 +83,7 @@ func (c *child) log() string {
 	return string(text[max(0, len(text)-8000):])
 }
 
-// bind makes an environment for a repository.
+// bind makes an environment for a repository and returns its id.
 func (c *child) bind(repo string) string {
 	c.t.Helper()
 	var project, env struct {
@@ -101,8 +101,8 @@ func (c *child) bind(repo string) string {
 	return env.ID
 }
 
-// until looks again whenever a live page of the console moves, until done is
-// true; problem says what is missing yet.
+// until waits until done reports true. It asks whenever a live page of the console
+// changes; problem says what is still missing.
 func (c *child) until(page string, done func(ctx context.Context) (ok bool, problem string)) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -137,7 +137,7 @@ func (c *child) until(page string, done func(ctx context.Context) (ok bool, prob
 	}
 }
 
-// waitDeployed waits until n resources are deployed and none is anything else.
+// waitDeployed waits until there are n resources and all of them are deployed.
 func (c *child) waitDeployed(env string, n int) {
 	c.t.Helper()
 	c.until("/e/"+env, func(ctx context.Context) (bool, string) {

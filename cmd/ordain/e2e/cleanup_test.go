@@ -13,10 +13,10 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// The document of the on-disk layout has a table: which path may be removed in
-// which state, and when it is there again. This is that table, row by row. After
-// each removal a push has to be compiled and deployed, and all of the layout to
-// be in place.
+// An operator removes files to free space, and the server breaks. The document of the
+// on-disk layout has a table of what may be removed in which state, and when it comes
+// back. This test goes through that table, row by row. After each removal, a push must
+// be compiled and deployed, and the layout must be complete.
 func TestCleanUpTable(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, nil)
@@ -25,7 +25,7 @@ func TestCleanUpTable(t *testing.T) {
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 	p.compiledWell()
 	p.settled()
-	laidOut(t, p)
+	wantLayout(t, p)
 	env := p.server.Layout().Environment(p.env)
 	venv, err := filepath.EvalSymlinks(env.CompilerVenvLink())
 	if err != nil {
@@ -36,10 +36,10 @@ func TestCleanUpTable(t *testing.T) {
 	mirrors := p.server.Layout().Mirrors()
 	for n, row := range []struct {
 		path   string
-		state  string // in which it is removed: running, halted or down
-		before bool   // it is there again before anything needs it
+		state  string // the state in which it is removed: running, halted or down
+		before bool   // it comes back before anything needs it
 	}{
-		{marker, "running", false}, // "always"; until the server starts nothing reads it
+		{marker, "running", false}, // "always"; nothing reads it until the server starts
 		{marker, "down", true},
 		{env.Executors(), "halted", true},
 		{env.Executors(), "down", true},
@@ -84,20 +84,20 @@ func TestCleanUpTable(t *testing.T) {
 				if _, err := os.Stat(row.path); err != nil {
 					t.Error("it did not come back:", err)
 				}
-				laidOut(t, p)
+				wantLayout(t, p)
 			}
 		})
 		if !ok {
 			break
 		}
 	}
-	for _, state := range []string{"running", "down"} { // when no commit is looked at
+	for _, state := range []string{"running", "down"} { // when no commit is previewed
 		ok := t.Run("preview "+state, func(t *testing.T) {
 			p.t = t
 			p.dryRunHead(env.Preview().Dir())
 			p.removeWhile(env.Preview().Dir(), state)
 			p.dryRunHead(env.Preview().Dir())
-			laidOut(t, p)
+			wantLayout(t, p)
 		})
 		if !ok {
 			break
@@ -123,7 +123,8 @@ func TestCleanUpTable(t *testing.T) {
 	t.Run("cleared and deleted", func(t *testing.T) { p.clearedAndDeleted(t, env.Dir()) })
 }
 
-// looksAtACommit makes a dry run of the newest commit, by the beginning of its hash, and finds its checkout.
+// dryRunHead makes a dry run of the newest commit, by the beginning of its hash, and
+// checks that it has a checkout.
 func (p *place) dryRunHead(dir string) {
 	p.t.Helper()
 	run, by := p.dryRunOf(control.DryRunRequest{Commit: p.head()[:8]})
@@ -135,7 +136,8 @@ func (p *place) dryRunHead(dir string) {
 	}
 }
 
-// without removes a path in a state, and goes on.
+// removeWhile removes a path while the environment is halted, or the server down, and
+// then resumes or restarts it.
 func (p *place) removeWhile(path, state string) {
 	p.t.Helper()
 	ctx := p.t.Context()
@@ -164,8 +166,8 @@ func (p *place) removeWhile(path, state string) {
 	}
 }
 
-// clearedAndDeleted is the row of the environment's own folder: it is removed
-// when the environment is cleared or deleted, and at no other time.
+// clearedAndDeleted tests the row of the environment's own folder: only clearing or
+// deleting the environment removes it.
 func (p *place) clearedAndDeleted(t *testing.T, dir string) {
 	p.t = t
 	stray := filepath.Join(dir, "executors", "stray")

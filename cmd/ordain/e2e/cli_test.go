@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/cli"
 )
 
-// ordain runs a command of the command line against a server.
+// ordain runs a command against the server.
 func (w *world) ordain(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -21,7 +21,7 @@ func (w *world) ordain(t *testing.T, stdin string, args ...string) (code int, st
 	return code, out.String(), errs.String()
 }
 
-// must is ordain for a command that has to succeed.
+// must runs a command like ordain, and fails the test if the command fails.
 func (w *world) must(t *testing.T, args ...string) string {
 	t.Helper()
 	code, out, errs := w.ordain(t, "", args...)
@@ -31,9 +31,9 @@ func (w *world) must(t *testing.T, args ...string) string {
 	return out
 }
 
-// A person does everything from the command line: makes an environment, waits
-// for its push to be deployed, looks at it, changes settings, compares
-// versions, dry-runs, pauses, halts, and takes it down again.
+// A command no longer fits the API. A person does everything from the command line:
+// makes an environment, waits until its push is deployed, inspects it, changes
+// settings, compares versions, makes a dry run, pauses, halts, and deletes it again.
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -132,8 +132,9 @@ func TestTheCommandLine(t *testing.T) {
 	}
 }
 
-// A webhook with the secret that the command line set starts a compile; with
-// another secret it is refused, and the secret is nowhere to be read.
+// A secret that was set from the command line can be read back, or does not work. A
+// webhook with the secret starts a compile, one with another secret is rejected, and no
+// command shows the secret.
 func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)

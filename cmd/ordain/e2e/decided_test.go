@@ -12,11 +12,10 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// Somebody wonders why a note says what it says. Eve wrote the implementation
-// that makes it, two implementations deep, and Noor pushed the shelf that it
-// stands on a day later. The server names the line, the chain of
-// implementations that led there, and who committed each: on the command line
-// and beside the attribute in the console.
+// A person cannot find out why a note has its text. Eve wrote the implementation that
+// makes it, two implementations deep, and Noor pushed the room that it belongs to
+// later. The server names the line, the chain of implementations that led there, and
+// who committed each, on the command line and next to the attribute in the console.
 func TestWhoDecidedThisValue(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)

@@ -12,10 +12,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// The demo, step by step, as the README promises it: the first push deploys
-// everything; the second only the page that changed; a damaged page is
-// repaired by the timer; a broken model is reported by file, line and column
-// and leaves everything as it was.
+// The demo that the README promises no longer works. The first push deploys
+// everything, and the second only the page that changed. The timer repairs a damaged
+// page. A broken model is reported with file, line and column and changes nothing.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -1,4 +1,4 @@
-// Package e2e holds the scenarios that cross the whole server: real
-// repositories, PostgreSQL, virtual environments, compilers and executors.
-// Each test tells the story of one push, or of one failure that we fear.
+// Package e2e tests the whole server, with real repositories, PostgreSQL, virtual
+// environments, compilers and executors. The first comment of each test says which
+// failure it is about. The mass of kills is in bench/soak.
 package e2e

@@ -9,10 +9,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Somebody edits a file that the model owns, and a note that can never be
-// written fails. A repair puts the file right and records the drift; the note is
-// parked after two attempts, stays so while all else is deployed, and is tried
-// again when it is freed. All of it is there on the command line.
+// A person edits a file that the model owns, and a note that can never be written
+// fails. A repair corrects the file and records the drift. The note is parked after two
+// attempts and tried again when it is freed. The command line shows all of it.
 func TestDriftAndParkedOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -30,19 +29,19 @@ func TestDriftAndParkedOnTheCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.must(t, "resource", "deploy", env, "--repair")
-	says := func(what string, args ...string) {
+	waitOutput := func(what string, args ...string) {
 		t.Helper()
 		p.until(strings.Join(args, " ")+" to say "+what,
 			func() bool { return strings.Contains(w.must(t, args...), what) })
 	}
-	says("healed", "drift", "list", env)
+	waitOutput("healed", "drift", "list", env)
 	mentions(t, w.must(t, "drift", "list", env, "--resource", p.site),
 		"lab::Note[desk,path="+filepath.Join(p.site, "a")+"]", "text", "graffiti", "one")
 	if out := w.must(t, "drift", "list", env, "--open"); strings.Contains(out, "graffiti") || p.note("a") != "one" {
 		t.Errorf("not healed:\n%s\n%s", out, p.note("a"))
 	}
 	broken := "lab::Note[desk,path=" + filepath.Join(p.site, "b") + "]"
-	says(broken, "resource", "list", env, "--parked")
+	waitOutput(broken, "resource", "list", env, "--parked")
 	tries := len(p.attempts("b"))
 	if code, _, _ := w.ordain(t, "", "resource", "unpark", env); code != 2 {
 		t.Errorf("it is not asked which: %d", code)

@@ -14,7 +14,8 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// factual lets the handler of notes tell how long its note is.
+// labModuleWithFacts is labModule with a handler that reports the length of a note as
+// a fact.
 func labModuleWithFacts() map[string]string {
 	files := map[string]string{}
 	for name, text := range labModule {
@@ -28,7 +29,7 @@ func labModuleWithFacts() map[string]string {
 	return files
 }
 
-// dryRunOf waits for the end of a dry run, and gives what it found by note.
+// dryRunOf makes a dry run, waits for its end, and returns the result by note.
 func (p *place) dryRunOf(q control.DryRunRequest) (intent.DryRun, map[string]intent.ResourceDiff) {
 	p.t.Helper()
 	id, err := p.control.StartDryRun(p.t.Context(), p.env, q)
@@ -50,10 +51,10 @@ func (p *place) dryRunOf(q control.DryRunRequest) (intent.DryRun, map[string]int
 	return run, by
 }
 
-// A commit on a branch that nobody merged is dry-run with the real handlers:
-// what it would make, change and leave behind; what cannot be told is told
-// apart. Nothing is deployed, and main's next push is not disturbed.
-func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
+// A dry run changes something, or hides what it could not find out. A commit on an
+// unmerged branch is dry-run with the real handlers. The result shows what it would
+// create, change and leave behind, and what is unknown. Nothing is deployed.
+func TestDryRunOfAnUnmergedCommit(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
 	p.push(
@@ -111,9 +112,9 @@ func TestDryRunOfACommitThatNobodyMerged(t *testing.T) {
 	}
 }
 
-// A model waits for a fact of a note. When the note was written its handler is
-// asked, the model is compiled again with what it told, and the rest is deployed.
-func TestAMissingFactIsAskedFor(t *testing.T) {
+// A model waits for a fact of a note for ever. When the note is deployed, the server
+// asks its handler for the fact, compiles the model again, and deploys the rest.
+func TestAMissingFactIsFetched(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
 	p.push("two notes", mergeFiles(labModuleWithFacts(), map[string]string{"main.cf": `import lab
@@ -133,9 +134,9 @@ lab::Note(path="` + p.site + `/b", text=std::getfact(a, "length"))
 	}
 }
 
-// The server is killed in the middle of a dry run whose looks wait for a
-// signal. The next server finishes it: what was found stays, the rest is looked at.
-func TestADryRunOutlivesAKilledServer(t *testing.T) {
+// The server is killed in the middle of a dry run. The next server finishes it: it
+// keeps what was found and examines the rest.
+func TestADryRunSurvivesAKilledServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts servers")

@@ -9,9 +9,10 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A note says what is known of another one. As long as nobody knows, it is not
-// deployed; once the fact is stored the next compile writes it, and another
-// value is written too by a compile that begins with a warm worker.
+// A compile does not see a new fact, perhaps because it starts from a warm worker. A
+// note has the fact of another note as its text. It is not deployed while the fact is
+// missing; each value that is stored is deployed by the next compile, also by one that
+// starts from a warm worker.
 func TestFactsReachTheModel(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)

@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/server/forge/forgetest"
 )
 
-// has waits until something is so at the forge.
+// waitForge waits until done reports true. It asks whenever the forge changes.
 func (p *place) waitForge(h *host, what string, done func() bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
@@ -34,7 +34,7 @@ func (p *place) waitForge(h *host, what string, done func() bool) {
 	}
 }
 
-// comment waits until the only comment on a pull request holds all words.
+// waitComment waits until the only comment on a pull request contains all words.
 func (p *place) waitComment(h *host, number int, words ...string) forgetest.Comment {
 	p.t.Helper()
 	var last forgetest.Comment
@@ -62,7 +62,8 @@ func (p *place) waitComment(h *host, number int, words ...string) forgetest.Comm
 	return last
 }
 
-// told waits until a context says something of a commit, and gives all that it said, in order.
+// waitStatus waits until a status context of a commit has a state, and returns all
+// states that it has had, in order.
 func (p *place) waitStatus(h *host, commit, what, state string) string {
 	p.t.Helper()
 	name := "ordain/" + strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name()) + "/" + what
@@ -76,7 +77,7 @@ func (p *place) waitStatus(h *host, commit, what, state string) string {
 	return strings.Join(all, " ")
 }
 
-// paused pauses the only agent, or lets it go on.
+// pauseAgent pauses or resumes the only agent.
 func (p *place) pauseAgent(paused bool) {
 	p.t.Helper()
 	if err := p.control.PauseAgent(p.t.Context(), p.env, "desk", paused); err != nil {
@@ -84,7 +85,7 @@ func (p *place) pauseAgent(paused bool) {
 	}
 }
 
-// words are the states of commits as the forge has them.
+// stateNames returns the forge's names for commit states.
 func (h *host) stateNames() (pending, failure string) {
 	if h.Kind == "gitlab" {
 		return "running", "failed"
@@ -92,7 +93,7 @@ func (h *host) stateNames() (pending, failure string) {
 	return "pending", "failure"
 }
 
-// previewOf gives the preview of a pull request as the server has it.
+// previewOf returns a pull request with its preview, as the server has it.
 func (p *place) previewOf(number int) intent.PullRequest {
 	p.t.Helper()
 	q, err := p.store.PullRequest(p.t.Context(), p.env, number)
@@ -102,7 +103,7 @@ func (p *place) previewOf(number int) intent.PullRequest {
 	return q
 }
 
-// untouched fails unless what is deployed, and the versions that were released, are as before.
+// wantUntouched fails if what is deployed, or which versions are released, has changed.
 func (p *place) wantUntouched(before string) {
 	p.t.Helper()
 	if after := p.deployedState() + p.released(); after != before {
@@ -125,10 +126,11 @@ func (p *place) released() string {
 	return b.String()
 }
 
-// The life of a pull request at each forge, from the git client's push to the one
-// comment that is kept up to date, by signed webhooks alone: it is previewed,
-// pushed to, overtaken by its base, and closed, while nothing that is deployed moves.
-func TestFromThePushToTheComment(t *testing.T) {
+// A preview changes what is deployed, or its comment is outdated. A pull request lives
+// through everything at each forge, with signed webhooks only: it is previewed, pushed
+// to, overtaken by its base, and closed. Its one comment is kept up to date, and
+// nothing that is deployed changes.
+func TestPreviewsOfPullRequests(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"github", "gitlab", "gitea"} {
 		t.Run(kind, func(t *testing.T) {
@@ -155,7 +157,7 @@ func TestFromThePushToTheComment(t *testing.T) {
 			first := p.waitComment(h, 7, "#### Changed", "- text: one", "+ text: two",
 				"| 0 | 1 | 0 | 0 | 1 | 0 | 0 |", head[:7])
 			dropped := p.previewOf(7)
-			// The author thinks again; one of the notes lies where nobody answers.
+			// The author pushes a change; one of the notes is on an unreachable target.
 			head = p.branch(
 				"origin",
 				"feature",
@@ -171,8 +173,8 @@ func TestFromThePushToTheComment(t *testing.T) {
 			p.waitPreviewRemoved(dropped)
 			p.wantUntouched(before)
 
-			// What it would go onto moves: its preview is computed again. The deployment is
-			// pending as long as it cannot go on.
+			// The base branch is pushed to, so the preview is computed again. The deployment
+			// is pending while the agent is paused.
 			p.pauseAgent(true)
 			p.push("kept moves", p.model([3]string{"kept", "five", "calm"}, [3]string{"changed", "one", "calm"}))
 			base = p.head()
@@ -212,7 +214,7 @@ func TestFromThePushToTheComment(t *testing.T) {
 				p.wantUntouched(before)
 			}
 
-			// What cannot be compiled, and what cannot be deployed, is told of its commit.
+			// A commit that cannot be compiled or deployed has a failure as its status.
 			p.git("pull", "-q", "origin", "main")
 			p.push("broken", map[string]string{"main.cf": "import lab\nlab::Nothing(path=3)\n"})
 			p.failsIn("Recompiling configuration model")
@@ -228,7 +230,7 @@ func TestFromThePushToTheComment(t *testing.T) {
 	}
 }
 
-// gone waits until a preview and its version are removed.
+// waitPreviewRemoved waits until the version of a preview is removed.
 func (p *place) waitPreviewRemoved(q intent.PullRequest) {
 	p.t.Helper()
 	if q.Preview == nil || q.Preview.Version == 0 {
@@ -241,8 +243,9 @@ func (p *place) waitPreviewRemoved(q intent.PullRequest) {
 	})
 }
 
-// stranger proposes from a fork: nothing of it runs before a person approves
-// exactly that commit, from the command line, and what is pushed later waits again.
+// previewFromFork opens a pull request from a fork. None of its code runs before a
+// person approves exactly that commit, from the command line; a later commit needs
+// another approval.
 func (p *place) previewFromFork(h *host) {
 	t := p.t
 	h.create("mallory/shop")
@@ -284,7 +287,7 @@ func (p *place) previewFromFork(h *host) {
 	p.waitComment(h, 8, "Needs approval", later)
 	mentions(t, p.must(t, "pull", "show", env, "8"), "Needs approval", later)
 	if _, err := os.Stat(stolen); err == nil {
-		t.Error("the code of a stranger ran")
+		t.Error("code of the fork ran without approval")
 	}
 	h.closes(8, false)
 	p.waitComment(h, 8, "closed")
@@ -294,8 +297,8 @@ func (p *place) previewFromFork(h *host) {
 	}
 }
 
-// guest may not write to the repository, but somebody pushed the guest's branch to
-// it: that waits as well, until the guest becomes a writer.
+// previewByNonWriter opens a pull request of an author who may not write to the
+// repository, although the branch is in it. It waits until the author may write.
 func (p *place) previewByNonWriter(h *host) {
 	p.branch("origin", "by-a-guest", "main", map[string]string{"README": "a guest was here\n"})
 	h.opens(9, "guest", hostRepo, "by-a-guest")
@@ -307,10 +310,11 @@ func (p *place) previewByNonWriter(h *host) {
 	p.waitComment(h, 9, "closed")
 }
 
-// A pull request whose model is wrong, one that does not merge and one that
-// would take much away: each comment says so in words, and nothing deployed changes.
-// A commit that was merged is taken back by a pull request of the server's.
-func TestWhatAPreviewCannotShow(t *testing.T) {
+// A preview that cannot be computed is silent. One pull request has a broken model, one
+// does not merge, and one would take many resources away: each comment says so, and
+// nothing that is deployed changes. The server opens a pull request that reverts a
+// merged commit.
+func TestPreviewsThatCannotBeComputed(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
 	p, h := w.hosted(t, "github", labModule)
@@ -342,8 +346,8 @@ func TestWhatAPreviewCannotShow(t *testing.T) {
 	}
 }
 
-// The compile of the environment waits for a signal: a preview is done meanwhile.
-// Then the compile of a preview waits for one, and a push is deployed meanwhile.
+// A preview blocks a deployment, or the other way round. While a compile of the
+// environment waits, a preview is computed; while a preview waits, a push is deployed.
 func TestAPreviewAndACompileDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)

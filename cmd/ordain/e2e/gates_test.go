@@ -11,9 +11,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A commit comes in a freeze: it becomes the intent, nothing of it is deployed,
-// and whoever asks is told why. Somebody lets it through from the command line,
-// with who and why; when that was ended the next commit waits again.
+// A commit is deployed during a freeze. It becomes the intent, but nothing of it is
+// deployed, and the command line says why. A person lets it through with an override;
+// after the override has ended, the next commit waits again.
 func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)

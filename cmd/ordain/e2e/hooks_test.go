@@ -17,7 +17,8 @@ import (
 	"ordain.dev/ordain/webhooks"
 )
 
-// notify makes the repository tell the server of pushes, as a forge would.
+// notify installs a hook in the repository that notifies the server of pushes, as a
+// forge would.
 func (p *place) notify(secret string) {
 	p.t.Helper()
 	file := filepath.Join(p.t.TempDir(), "secret")
@@ -31,7 +32,7 @@ func (p *place) notify(secret string) {
 	}
 }
 
-// deliveries waits until so many webhooks were acted on; newest first.
+// deliveries waits until n webhooks were processed, and returns them, newest first.
 func (p *place) deliveries(n int) (out []intent.Delivery) {
 	p.t.Helper()
 	p.until(fmt.Sprint(n, " webhooks"), func() bool {
@@ -50,10 +51,11 @@ func (p *place) deliveries(n int) (out []intent.Delivery) {
 	return out
 }
 
-// The real git client pushes to a bare repository, whose hook tells the server:
-// pushes to the branch and within the project's folder are compiled, and every
-// one can be read with what came of it, also from the command line.
-func TestAPushIsToldByAWebhook(t *testing.T) {
+// A webhook starts a compile that it should not, or nobody can see why it started none.
+// The real git client pushes to a bare repository whose hook notifies the server. Only
+// pushes to the branch that change the project's folder are compiled, and every webhook
+// is listed with its outcome, also on the command line.
+func TestWebhooksOfPushes(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
 	files := map[string]string{}
@@ -110,7 +112,8 @@ func TestAPushIsToldByAWebhook(t *testing.T) {
 	}
 }
 
-// told sends the webhook of a push to main, as GitHub would, and gives the status of the answer.
+// sendPushHook sends the webhook of a push to main, as GitHub does, and returns the
+// status of the answer.
 func sendPushHook(t *testing.T, server, repository, head, secret, id string) int {
 	t.Helper()
 	body := []byte(fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"clone_url":%q}}`, head, repository))
@@ -131,8 +134,8 @@ func sendPushHook(t *testing.T, server, repository, head, secret, id string) int
 	return res.StatusCode
 }
 
-// The server is killed as soon as it answered a burst of webhooks: what it
-// answered for is acted on after the start, and no one is lost.
+// The server is killed right after it has answered a burst of webhooks. After the
+// restart it processes all of them; none is lost.
 func TestWebhooksSurviveAKilledServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a scenario of the whole server; not with -short")
@@ -192,9 +195,9 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 	c.waitDeployed(env, 1)
 }
 
-// The database is killed in the middle of a burst of webhooks. Whoever was told
-// that a webhook is recorded finds it recorded; the others were told to send it
-// again, and when they do, each is there once.
+// The database is killed in the middle of a burst of webhooks. Every webhook that was
+// accepted is recorded. The others were answered with "try again", and after that each
+// of them is recorded once.
 func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	t.Parallel()
 	w := ownWorld(t, nil)

@@ -31,9 +31,9 @@ import (
 	"ordain.dev/ordain/webhooks"
 )
 
-// host is a forge whole: its API (a fake), its repositories over HTTP (the real
-// git http-backend), and webhooks. When a client pushed, it brings its references
-// of pull requests up to date and tells the server, before the push returns.
+// host is a whole forge: its API (a fake), its repositories over HTTP (the real git
+// http-backend), and its webhooks. When a client pushes, it updates the refs of pull
+// requests and sends webhooks before the push returns.
 type host struct {
 	*forgetest.Server
 	t      *testing.T
@@ -45,7 +45,7 @@ type host struct {
 	requests map[int]*request
 }
 
-// request is a pull request with where its commits come from.
+// request is a pull request with the repository and branch of its head.
 type request struct {
 	forgetest.Pull
 	repo, branch string
@@ -75,13 +75,13 @@ func newHost(t *testing.T, kind string) *host {
 	return h
 }
 
-// create makes a bare repository, to which everybody with the password may push.
+// create makes a bare repository to which everybody with the password can push.
 func (h *host) create(name string) {
 	h.git("", "init", "-q", "--bare", "-b", "main", filepath.Join(h.root, name+".git"))
 	h.git(name, "config", "http.receivepack", "true")
 }
 
-// url is where somebody clones a repository from.
+// url returns the URL from which a user clones a repository.
 func (h *host) url(user, name string) string {
 	u, err := url.Parse(h.URL)
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *host) url(user, name string) string {
 	return u.String()
 }
 
-// run runs git in a repository of the host.
+// git runs git in a repository of the host.
 func (h *host) git(repo string, args ...string) string {
 	h.t.Helper()
 	out, err := h.tryGit(repo, args...)
@@ -113,7 +113,7 @@ func (h *host) tryGit(repo string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// refs gives the branches and tags of a repository.
+// refs returns the branches and tags of a repository, with their commits.
 func (h *host) refs(repo string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(h.git(repo, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads",
@@ -152,7 +152,7 @@ func (h *host) serveGit(w http.ResponseWriter, r *http.Request) {
 	h.pushed(repo, user, before)
 }
 
-// pushed tells of what moved in a repository.
+// pushed sends webhooks for what changed in a repository.
 func (h *host) pushed(repo, user string, before map[string]string) {
 	after := h.refs(repo)
 	for _, ref := range slices.Sorted(maps.Keys(union(before, after))) {
@@ -186,7 +186,7 @@ func union(a, b map[string]string) map[string]string {
 	return out
 }
 
-// refresh makes the references of a pull request, and what the API says of it.
+// refresh updates the refs of a pull request, and what the API says about it.
 func (h *host) refresh(q *request) {
 	at := fmt.Sprintf("refs/pull/%d/", q.Number)
 	if h.Kind == "gitlab" {
@@ -199,7 +199,7 @@ func (h *host) refresh(q *request) {
 	} else {
 		q.Unmergeable = false
 		merge := h.git(hostRepo, "commit-tree", tree, "-p", "refs/heads/"+q.Base, "-p", q.Head, "-m", "Merge")
-		if h.Kind != "gitea" { // which has none that can be fetched
+		if h.Kind != "gitea" { // which has no ref for the merge
 			h.git(hostRepo, "update-ref", at+"merge", merge)
 		}
 	}
@@ -249,7 +249,7 @@ func (h *host) closes(number int, merged bool) {
 	h.sendPull(q, "closed", "")
 }
 
-// payload reads what the forge sends, as it was recorded or published.
+// payload reads a webhook of the forge, as it was recorded or published.
 func (h *host) payload(name string) map[string]any {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "webhooks", "testdata", name))
 	if err != nil {
@@ -262,7 +262,7 @@ func (h *host) payload(name string) map[string]any {
 	return out
 }
 
-// set changes a field that a payload has; a name that it has not is a mistake of the test.
+// set changes a field of a payload. The test fails if the payload does not have it.
 func (h *host) set(payload map[string]any, path string, value any) {
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
@@ -287,7 +287,7 @@ func (h *host) place(payload map[string]any, at, repo string) {
 	h.set(payload, at+".default_branch", "main")
 }
 
-// project is place in the words of GitLab.
+// project does what place does, for payloads of GitLab.
 func (h *host) project(payload map[string]any, at, repo string) {
 	h.set(payload, at+".path_with_namespace", repo)
 	for _, name := range []string{"git_http_url", "http_url"} {
@@ -390,7 +390,7 @@ func (h *host) sendMerge(q *request, action, before string) {
 	h.send("Merge Request Hook", p)
 }
 
-// send signs a webhook as the forge does; the server has to take it.
+// send signs and sends a webhook as the forge does. The server must accept it.
 func (h *host) send(event string, payload map[string]any) {
 	if h.server == "" {
 		return
@@ -446,8 +446,9 @@ func (h *host) send(event string, payload map[string]any) {
 	}
 }
 
-// hosted makes an environment of a repository at a forge, whose first commit has
-// this module and a note, kept, and is deployed. Only webhooks tell it of anything.
+// hosted makes a place whose repository is at a forge. Its first commit, with this
+// module and the note kept, is deployed. The environment learns of pushes only by
+// webhooks.
 func (w *world) hosted(t *testing.T, kind string, module map[string]string) (*place, *host) {
 	t.Helper()
 	p := w.newPlace(t)
@@ -483,7 +484,8 @@ func (w *world) hosted(t *testing.T, kind string, module map[string]string) (*pl
 	return p, h
 }
 
-// branch commits files on a branch made from a commit, and pushes it; it gives the head.
+// branch makes a branch from a commit, commits files on it and pushes it. It returns
+// the new head.
 func (p *place) branch(to, name, from string, files map[string]string) string {
 	p.t.Helper()
 	p.git("checkout", "-q", "-B", "work", from)

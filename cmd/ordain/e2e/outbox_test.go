@@ -11,9 +11,10 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// From the command line: pull requests are listed, shown, previewed again; a
-// forge that is down delays nothing and is told when it is back; with a wrong
-// token what is to be told is dead until somebody gives a right one and tries again.
+// A forge that is down delays deployments or never gets its statuses. From the command
+// line, pull requests are listed, shown and previewed again. While the forge is down,
+// pushes are deployed, and statuses are sent when it is back. With a wrong token they
+// fail for good, until a person sets the right token and retries.
 func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -64,7 +65,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	h.Answer(nil)
 	p.waitStatus(h, p.head(), "deploy", "success")
 
-	// Somebody sets a wrong token.
+	// A person sets a wrong token.
 	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env,
 		source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
@@ -88,7 +89,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	out := p.must(t, "forge", "outbox", env)
 	mentions(t, out, "dead", "401", "deploy/"+p.head())
 	if strings.Contains(out, "not-the-token") || strings.Contains(out, forgetest.Token) {
-		t.Errorf("a token is told:\n%s", out)
+		t.Errorf("a token is shown:\n%s", out)
 	}
 	mentions(t, p.must(t, "forge", "outbox", env, "-o", "json"), "token is wrong")
 	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env,

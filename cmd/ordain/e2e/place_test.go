@@ -417,7 +417,7 @@ func newDeployedPlace(t *testing.T, w *world) *place {
 	return p
 }
 
-// recompile asks for a compile as a person does.
+// recompile requests a compile, as a person does.
 func (p *place) recompile() {
 	p.t.Helper()
 	_, _, err := p.control.RequestCompile(p.t.Context(), p.env,

@@ -10,10 +10,10 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// A project whose module lies in a Git repository of its own. The server
-// downloads it at the newest tag that project.yml allows, sets what
-// environment_settings asks for, and deploys. Then one resource set is
-// compiled and deployed; the other stays as it was.
+// A project that works in Inmanta cannot be deployed, because its module is in a Git
+// repository of its own. The server downloads it at the newest tag that project.yml
+// allows, applies environment_settings, and deploys. A partial compile then deploys one
+// resource set, and the other stays as it was.
 func TestAProjectWithModulesElsewhere(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -56,7 +56,7 @@ end
 	mentions(t, p.failsIn(intent.StageInstall), "the module lab, imported at main.cf:1, cannot be found",
 		"/none/lab.git: ")
 
-	// A module may have no larger files than the project.
+	// The size limit for files applies to modules, too.
 	files["large"], files["module.yml"] = strings.Repeat("x", 2<<20), strings.Replace(files["module.yml"],
 		"2.0.0", "1.1.0", 1)
 	module.push("by accident", files)

@@ -13,7 +13,7 @@ import (
 	"ordain.dev/ordain/server/control"
 )
 
-// named is a main.cf whose notes carry the name of the environment: two
+// named returns a main.cf whose notes have the environment in their names, so that two
 // environments of one commit write different files.
 func (p *place) named(notes ...[3]string) map[string]string {
 	var b strings.Builder
@@ -24,7 +24,7 @@ func (p *place) named(notes ...[3]string) map[string]string {
 	return map[string]string{"main.cf": b.String()}
 }
 
-// promoting waits until what an environment follows is as it should be.
+// waitPromotion waits until is reports true for the state of promotions.
 func (p *place) waitPromotion(what string, is func(control.Following) bool) control.Following {
 	p.t.Helper()
 	var f control.Following
@@ -38,6 +38,7 @@ func (p *place) waitPromotion(what string, is func(control.Following) bool) cont
 	return f
 }
 
+// waitHeld waits until a commit is waiting, for a reason that contains why.
 func (p *place) waitHeld(commit, why string) {
 	p.t.Helper()
 	p.waitPromotion(commit[:7]+" to wait for "+why, func(f control.Following) bool {
@@ -46,9 +47,9 @@ func (p *place) waitHeld(commit, why string) {
 	})
 }
 
-// A push is deployed in staging, and in production only what proved itself
-// there: a commit that fails, drifts or is not approved waits, one that is rolled
-// back never comes, and what comes is the very same commit, verified once more.
+// Production gets a commit that has not passed its gates in staging. A commit that
+// fails, drifts or is not approved waits, and one that is rolled back is never
+// promoted. What is promoted is the same commit, verified again.
 func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
@@ -71,7 +72,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It may have begun to compile its branch before it is told whom to follow.
+	// It may begin to compile its branch before follow is set.
 	production := &place{world: w, t: t, env: made.ID, bare: staging.bare, work: staging.work, site: staging.site}
 	for _, s := range [][2]string{{"follow_approval", "true"}, {"follow_soak", "1"}, {"follow", e.Name}} {
 		w.must(t, "settings", "set", name, s[0], s[1])
@@ -82,7 +83,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	}
 	staging.settled()
 
-	// A commit that cannot be deployed holds, whatever anybody approves.
+	// A commit that cannot be deployed waits, even if it is approved.
 	w.must(t, "settings", "set", e.Name, "autostart_agent_deploy_interval", "0")
 	staging.push("it breaks", staging.named([3]string{"a", "two", "raise"}))
 	staging.compiledWell()
@@ -130,7 +131,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	mentions(t, list, "follows      "+e.Name, good, "promoted; it is version",
 		"superseded: "+e.Name+" moved on to "+good[:7])
 
-	// What staging takes back never comes; a webhook or poll of the branch changes nothing.
+	// A commit that was rolled back in staging is never promoted.
 	w.must(t, "git", "pause", name, "--reason", "the fair", "--by", "ida")
 	staging.push("a bad idea", staging.named([3]string{"a", "four", "calm"}))
 	staging.compiledWell()
@@ -144,7 +145,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 		t.Errorf("promoted what was rolled back: %s", errs)
 	}
 	w.must(t, "git", "resume", name, "--reason", "the fair is over")
-	// A better one goes without its gates, for a person says so.
+	// A person promotes the next one without waiting for its gates.
 	staging.push("a better idea", staging.named([3]string{"a", "five", "calm"}))
 	staging.compiledWell()
 	better := staging.head()
@@ -164,8 +165,8 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	}
 }
 
-// The server is killed while a commit soaks. Started again it goes on soaking
-// from where it was, and promotes the commit then and not before.
+// The server is killed while a commit soaks. After the restart, the soak continues from
+// its beginning in the first server, and the commit is promoted afterwards, not before.
 func TestASoakSurvivesAKilledServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a scenario of the whole server; not with -short")
@@ -196,7 +197,7 @@ func TestASoakSurvivesAKilledServer(t *testing.T) {
 	}
 	call(http.MethodPut, "/api/v2/environment", "",
 		map[string]any{"project_id": e.Project, "name": "production", "repository": "", "branch": ""}, &made)
-	// It is bound after it is told whom to follow, so it never compiles its branch.
+	// It does not compile before it follows staging, so it never compiles its branch.
 	production := made.ID
 	call(http.MethodPost, "/api/v2/environment_settings/server_compile", production,
 		map[string]any{"value": false}, nil)

@@ -13,9 +13,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// shelfModule has folders that can only be removed when they are empty, and
-// files in them; a file that is named in the file "stuck" cannot be removed. What
-// is removed is written into a journal.
+// shelfModule has folders, which can be removed only when they are empty, and files in
+// them. A file that is named in the file "stuck" cannot be removed. Handlers write what
+// they remove into a journal.
 var shelfModule = map[string]string{
 	"libs/shelf/module.yml": "name: shelf\nversion: 1.0.0\nlicense: Apache 2.0\n",
 	"libs/shelf/model/_init.cf": `entity Item extends std::PurgeableResource:
@@ -91,11 +91,10 @@ class LeafHandler(ItemHandler):
 	"project.yml":      labModule["project.yml"],
 }
 
-// Somebody empties a shelf by mistake, or so it seems: the version is held and
-// everything stays. A protected file cannot be taken by anyone; then a person
-// confirms. Files go before their folder; one is stuck, so that the folder
-// waits for it, and when it comes free both go, in this order. A kept file keeps
-// its own folder.
+// A push removes most resources, perhaps by mistake. The version is held and everything
+// stays until a person confirms, which is impossible while a file is protected. Files
+// are then removed before their folder; when one is stuck, the folder waits for it. A
+// file that is kept keeps its folder.
 func TestAShelfIsEmptied(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
@@ -176,7 +175,7 @@ func TestAShelfIsEmptied(t *testing.T) {
 	set("shelf::Leaf[*/f05]")
 	if err := p.control.Confirm(t.Context(), p.env, 2, "ida", "spring cleaning"); !fault.Is(err, fault.Conflict) ||
 		there() != leaves {
-		t.Fatalf("what is protected was confirmed away: %v", err)
+		t.Fatalf("a version that removes a protected resource was confirmed: %v", err)
 	}
 	set("")
 	write("stuck", "f03")
@@ -213,10 +212,10 @@ func TestAShelfIsEmptied(t *testing.T) {
 	}
 }
 
-// A purge that is in force already when its resource becomes protected is not
-// done: the resource says why, and what waits for it waits. Without the
-// protection it goes.
-func TestWhatIsProtectedIsNotPurged(t *testing.T) {
+// A resource becomes protected after the version that purges it was released. It is not
+// purged, its log says why, and what depends on it waits. Without the protection, it is
+// purged.
+func TestProtectedResourcesAreNotPurged(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
 	if err := os.WriteFile(filepath.Join(p.site, "journal"), nil, 0o644); err != nil {
@@ -261,9 +260,9 @@ shelf::Leaf(agent="desk", path=%q, purged=%t, requires=[folder])
 		func() bool { _, err := os.Stat(filepath.Join(p.site, "shelf")); return os.IsNotExist(err) })
 }
 
-// A note of ten megabytes goes the whole way: compiled, stored, deployed by a
-// worker, told whole by the API and in part by the console. One that is too
-// large fails its compile in words that name it, and nothing changes.
+// A large resource breaks the server somewhere on its way. A note of ten megabytes is
+// compiled, stored and deployed; the API shows all of it, and the console a part. A
+// note that is too large fails its compile, which names it, and nothing changes.
 func TestAVeryLargeNote(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)

@@ -10,10 +10,10 @@ import (
 	"ordain.dev/ordain/server/config"
 )
 
-// shelfModel has files in folders, of the published modules. Between their
-// own kinds the modules write the requirements: the file requires its folder,
-// and once both are to go the folder its file. A folder of fs with a file of
-// files in it needs the model to say it, which says the same in both cases.
+// shelfModel has files in folders, of published modules. A module adds requirements
+// between its own types: a file requires its folder or, if both are purged, the folder
+// its file. For a folder of fs with a file of files in it, the model has to add the
+// requirement, and it is the same in both cases.
 const shelfModel = `import std
 import mitogen
 import files
@@ -53,7 +53,7 @@ func TestFoldersGoAfterTheirFiles(t *testing.T) {
 			"main.cf":          strings.NewReplacer("SITE", p.site, "PURGED", fmt.Sprint(purged)).Replace(shelfModel),
 		}
 	}
-	whole := map[string]string{
+	deployedFiles := map[string]string{
 		"plain": "drwxr-xr-x", "plain/text": "-rw------- a", "fs": "drwxr-xr-x", "fs/inner": "drwxr-xr-x",
 		"fs/inner/file": "-rw------- b",
 		"said":          "drwxr-xr-x", "said/text": "-rw------- c", "said/inner": "drwxr-xr-x",
@@ -64,11 +64,11 @@ func TestFoldersGoAfterTheirFiles(t *testing.T) {
 	for round := range 2 {
 		p.compiledWell()
 		p.allDeployed()
-		p.onDisk(whole)
+		p.wantOnDisk(deployedFiles)
 		p.push("they go", model(true))
 		p.compiledWell()
 		p.allDeployed()
-		p.onDisk(map[string]string{})
+		p.wantOnDisk(map[string]string{})
 		for part, kind := range map[string]string{
 			"/plain": "fs::Directory", "/fs": "fs::Directory", "/fs/inner": "fs::Directory",
 			"/said": "files::Directory", "/said/inner": "files::Directory",

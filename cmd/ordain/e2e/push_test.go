@@ -9,9 +9,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A push deploys; a second push that changes one note deploys that one only;
-// a third that takes a note out of the model leaves its file alone, as an
-// orphan; and each version says which commit it came from.
+// A push deploys too much. The first push deploys everything, and a second one that
+// changes one note deploys only that note. A third one that takes a note out of the
+// model does not touch its file. Each version names the commit that it came from.
 func TestPushDeploysWhatChanged(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
@@ -33,7 +33,7 @@ func TestPushDeploysWhatChanged(t *testing.T) {
 	}
 	if got := p.attempts("b")[0]; got.Change != intent.Updated || got.Changes["text"].Current != "two" ||
 		got.Changes["text"].Desired != "three" {
-		t.Errorf("the change of b is told as %s %v", got.Change, got.Changes)
+		t.Errorf("the change of b is recorded as %s %v", got.Change, got.Changes)
 	}
 	if *second.Version != *first.Version+1 {
 		t.Errorf("versions are %d and %d", *first.Version, *second.Version)
@@ -57,9 +57,9 @@ func TestPushDeploysWhatChanged(t *testing.T) {
 	}
 }
 
-// laidOut checks the layout on disk by its words, not by the package that
-// makes it: other tools look there.
-func laidOut(t *testing.T, p *place) {
+// wantLayout checks the layout on disk. It spells out the paths, because other tools
+// rely on them.
+func wantLayout(t *testing.T, p *place) {
 	t.Helper()
 	state, logs, id := p.server.Layout().StateDir(), p.server.Layout().LogDir(), p.env.String()
 	for _, path := range []string{

@@ -15,9 +15,9 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// spyModule writes what a reference resolved to into a file, and tells it
-// wherever a handler can tell anything. It keeps a note at the server, as the
-// module terraform keeps its state, and discovers what is in the folder.
+// spyModule has a handler that writes a secret into a file and leaks it wherever a
+// handler can: logs, output, facts, changes, errors. It stores a parameter at the
+// server, as the module terraform stores its state, and discovers the files in a folder.
 var spyModule = map[string]string{
 	"libs/spy/module.yml": "name: spy\nversion: 1.0.0\nlicense: Apache 2.0\n",
 	"libs/spy/model/_init.cf": `entity Spy extends std::PurgeableResource:
@@ -92,12 +92,11 @@ class WatchHandler(DiscoveryHandler):
 	"project.yml":      "name: spy\nmodulepath: libs\npip:\n  use_system_config: true\n",
 }
 
-// A secret variable of an environment reaches a handler by a reference of std,
-// and the file that it writes; and nothing else, however hard the handler tries
-// to tell it: no row of any table, no file of logs. On the way the handler
-// asks the server for a parameter that it keeps there, and a discovery
-// resource finds the file, which the API lists as managed. A parameter that it
-// does not have is asked for, as a fact: 503 says to come back.
+// A secret leaks. A handler gets a secret variable of the environment by a reference of
+// std and writes it into a file. However hard the handler tries, the secret is in no row
+// of any table and in no log file. On the way, the handler stores and reads a parameter
+// at the server, where a missing one is answered with 503 and requested as a fact, and a
+// discovery resource finds the file, which the API lists as managed.
 func TestSecretsStayInTheExecutor(t *testing.T) {
 	t.Parallel()
 	const secret = "xyzzy-plugh-4711"
@@ -121,8 +120,8 @@ spy::Watch(folder="` + p.site + `")
 	if got := p.note("secret"); got != secret {
 		t.Fatalf("the handler wrote %q: %s", got, logText(p.action("spy::Spy", "/secret")))
 	}
-	told := logText(p.action("spy::Spy", "/secret"))
-	mentions(t, told, "wrote ***", "printed ***", "other stream ***", "could not cope with ***",
+	logged := logText(p.action("spy::Spy", "/secret"))
+	mentions(t, logged, "wrote ***", "printed ***", "other stream ***", "could not cope with ***",
 		"storing it gave 403", "storing else gave 200", "it says made", "a missing one gave 503")
 
 	if _, err := p.control.Deploy(t.Context(), p.env, true, nil); err != nil {
@@ -148,8 +147,7 @@ spy::Watch(folder="` + p.site + `")
 	}
 }
 
-// search looks for a text in every column of every table and in every log; it
-// gives where it is.
+// search returns the log files and tables that contain a text.
 func (p *place) search(url, text string) []string {
 	p.t.Helper()
 	var places []string
@@ -186,7 +184,7 @@ func (p *place) search(url, text string) []string {
 	for _, table := range tables {
 		var found int
 		name := pgx.Identifier{table}.Sanitize()
-		// Bytes are shown in hexadecimal: the text is looked for in that form too.
+		// PostgreSQL shows bytes in hexadecimal, so search for that form too.
 		query := "SELECT count(*) FROM " + name +
 			" AS x WHERE position($1 in x::text) > 0 OR position(encode($1::text::bytea, 'hex') in x::text) > 0"
 		if err := conn.QueryRow(ctx, query, text).Scan(&found); err != nil {

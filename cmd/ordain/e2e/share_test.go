@@ -16,8 +16,9 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// A dozen environments follow one repository. A push, told by one webhook, is
-// compiled in all of them, and its objects are fetched once.
+// Each of many environments of one repository fetches every push. A dozen environments
+// follow a repository; a push with one webhook is compiled in all of them, and its
+// objects are fetched once.
 func TestEnvironmentsShareOneFetch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a scenario of the whole server; not with -short")
