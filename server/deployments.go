@@ -107,8 +107,8 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	return made, nil
 }
 
-// tell publishes what moved, for live pages.
-func (d *deployments) tell(env intent.EnvironmentID, moved deployer.Event) {
+// publish tells live pages what moved.
+func (d *deployments) publish(env intent.EnvironmentID, moved deployer.Event) {
 	event := bus.Event{Environment: env, Topic: bus.Resource}
 	switch {
 	case moved.DryRun != intent.ActionID{}:
