@@ -29,8 +29,8 @@ func (d *demo) until(ctx context.Context, what string, done func() (bool, error)
 	}
 }
 
-// tellCompile tells the stages of the next compile as they end, and gives its report.
-func (d *demo) tellCompile(ctx context.Context) (*intent.Compile, error) {
+// showCompile shows the stages of the next compile as they end, and returns its report.
+func (d *demo) showCompile(ctx context.Context) (*intent.Compile, error) {
 	c := d.server.Store()
 	var found *intent.Compile
 	shown := 0

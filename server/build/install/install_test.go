@@ -231,7 +231,7 @@ func TestAnEnvironmentOfTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.install(); !fault.Is(err, fault.Invalid) ||
-		!strings.Contains(err.Error(), "no virtual environment") {
+		!strings.Contains(err.Error(), "not a virtual environment") {
 		t.Errorf("got %v", err)
 	}
 }
