@@ -80,28 +80,21 @@ func New(cfg Config) (http.Handler, error) {
 // calls declares all calls, and returns what the OpenAPI document says of them.
 func (s *server) calls(router *gin.Engine) []*declaration {
 	c := &calls{server: s, router: router}
-	s.projectCalls(c)
-	s.environmentCalls(c)
-	s.secretCalls(c)
-	s.settingCalls(c)
-	s.compileCalls(c)
-	s.versionCalls(c)
-	s.holdCalls(c)
-	s.resourceCalls(c)
-	s.stateCalls(c)
-	s.gateCalls(c)
-	s.agentCalls(c)
-	s.dryRunCalls(c)
-	s.gitCalls(c)
-	s.promotionCalls(c)
-	s.pullCalls(c)
-	s.deliveryCalls(c)
-	s.notificationCalls(c)
-	s.parameterCalls(c)
-	s.factCalls(c)
-	s.discoveredCalls(c)
-	s.fileCalls(c)
-	s.statusCalls(c)
+	for _, group := range []struct {
+		name    string
+		declare func(*calls)
+	}{
+		{"Projects", s.projectCalls}, {"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
+		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
+		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
+		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
+		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
+		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
+		{"Discovery", s.discoveredCalls}, {"Files", s.fileCalls}, {"Server", s.statusCalls},
+	} {
+		c.group = group.name
+		group.declare(c)
+	}
 	return c.declared
 }
 

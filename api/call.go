@@ -21,11 +21,13 @@ import (
 type calls struct {
 	server   *server
 	router   *gin.Engine
+	group    string // of the calls that are being declared
 	declared []*declaration
 }
 
 // declaration is what the OpenAPI document says of a call.
 type declaration struct {
+	group        string // the heading that it stands under
 	method, path string
 	summary      string
 	handler      string       // the name of the method that answers
@@ -112,6 +114,7 @@ func describe[A any](method, path, summary string, handle any, options []option)
 // serve routes a call. A nil answer is an empty body.
 func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any, error)) {
 	checkArguments(reflect.ValueOf(new(A)).Elem())
+	d.group = c.group
 	c.declared = append(c.declared, d)
 	pattern, names := pathPattern(d.path)
 	c.router.Handle(d.method, pattern, func(g *gin.Context) {

@@ -72,7 +72,7 @@ type documenter struct {
 
 func (d *documenter) operation(call *declaration) (*openapi3.Operation, error) {
 	o := openapi3.NewOperation()
-	o.OperationID, o.Summary, o.Tags = d.operationID(call), call.summary, []string{tag(call.path)}
+	o.OperationID, o.Summary, o.Tags = d.operationID(call), call.summary, []string{call.group}
 	if scoped(call.args) {
 		o.Parameters = append(o.Parameters, &openapi3.ParameterRef{Ref: "#/components/parameters/" + tidParameter})
 	}
@@ -104,11 +104,6 @@ func (d *documenter) operationID(call *declaration) string {
 		name = fmt.Sprintf("%s_%d", name, n)
 	}
 	return name
-}
-
-// tag is the first part of a path after its version.
-func tag(path string) string {
-	return strings.Split(strings.TrimPrefix(strings.TrimPrefix(path, "/api/v1/"), "/api/v2/"), "/")[0]
 }
 
 // success describes the answer of a call that succeeds.

@@ -210,7 +210,7 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 	}))
 	facts, err := r.Store.Parameters(t.Context(), r.Production.ID, true, intent.ListQuery{})
 	must(err)
-	values := map[string]string{ // of what a path has in braces, by the path's tag and the name, or by the name
+	values := map[string]string{ // of what a path has in braces, by the path's first part and the name, or by the name
 		"rid": r.FailedFile.String(), "version": "9", "number": "7", "from": "6", "to": "7",
 		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
 		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
@@ -227,7 +227,7 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		for i, segment := range segments {
 			if name, is := strings.CutPrefix(segment, "{"); is {
 				name = strings.TrimSuffix(name, "}")
-				value, known := values[tag(call.path)+"/"+name]
+				value, known := values[segments[3]+"/"+name]
 				if !known {
 					value, known = values[name]
 				}

@@ -53,6 +53,7 @@ type Server struct {
 	keepers *keeper.Registry
 	forge   *forge.Service
 	control *control.Control
+	store   *store.Store
 	rest    http.Handler // the REST API, also for handlers
 	url     string
 
@@ -82,6 +83,9 @@ func (s *Server) URL() string { return s.url }
 
 // Control returns the server's control. Call it after Start.
 func (s *Server) Control() *control.Control { return s.control }
+
+// Store returns the server's store. Call it after Start.
+func (s *Server) Store() *store.Store { return s.store }
 
 // Layout returns the paths of the server's files. Call it after Start.
 func (s *Server) Layout() *layout.Layout { return s.layout }
@@ -124,6 +128,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if err != nil {
 		return nil, err
 	}
+	s.store = records
 	handler, err := s.wire(ctx, records)
 	if err != nil {
 		return nil, err

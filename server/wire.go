@@ -69,7 +69,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	})
 	if s.control, err = control.New(control.Config{
 		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Keepers: s.keepers,
-		Forge: s.forge, Version: s.cfg.Version,
+		Forge: s.forge,
 	}); err != nil {
 		return nil, err
 	}

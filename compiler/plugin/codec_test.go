@@ -58,16 +58,11 @@ func TestFloatText(t *testing.T) {
 // walk a value: it ends where it is found again.
 func TestCircles(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"r":1,"type":"m::S","args":[["a",[{"r":1}]]]}`:
-			"m::S(a=[m::S()])",
-		`{"r":1,"type":"m::S","args":[["a",{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]]}`:
-			"m::S(a=m::R(b=m::S()))",
-		`[{"r":1,"type":"m::S","args":[["a",1]]},{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]`:
-			"[m::S(a=1), m::R(b=m::S(a=1))]",
-		`[{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",[{"o":1}]]]},{"o":1}]`:
-			"[<m.D object>, <m.D object>]",
-		`{"d":[["k",{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",{"d":[["k",{"o":1}]]}]]}]]}`:
-			"{'k': <m.D object>}",
+		`{"r":1,"type":"m::S","args":[["a",[{"r":1}]]]}`:                                                  "m::S(a=[m::S()])",
+		`{"r":1,"type":"m::S","args":[["a",{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]]}`:               "m::S(a=m::R(b=m::S()))",
+		`[{"r":1,"type":"m::S","args":[["a",1]]},{"r":2,"type":"m::R","args":[["b",{"r":1}]]}]`:           "[m::S(a=1), m::R(b=m::S(a=1))]",
+		`[{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",[{"o":1}]]]},{"o":1}]`:                 "[<m.D object>, <m.D object>]",
+		`{"d":[["k",{"o":1,"class":"m.D","dataclass":["m::D"],"fields":[["f",{"d":[["k",{"o":1}]]}]]}]]}`: "{'k': <m.D object>}",
 	} {
 		v, err := newCodec(&Host{}).decode(json.RawMessage(raw))
 		if err != nil || types.Text(v) != want {

@@ -2,7 +2,8 @@
 // environment of an environment's compiler, with the project's requirements in
 // it, and the compiler as a child process.
 //
-//	checkout ──▶ Venv: which Python ──▶ Install: <env>/compiler/.env-py3.x, .env points at it ──▶ Compile: `ordain compile`
+//	checkout ──▶ Venv: which Python ──▶ Install: <env>/compiler/.env-py3.x, to which .env points
+//	                                    ──▶ Compile: `ordain compile -`
 //
 // The virtual environment is made again only when the interpreter, the
 // requirements or the pip settings changed, or when a reinstall was asked for:
@@ -54,7 +55,7 @@ type Builder struct {
 // New checks the configuration.
 func New(c Config) (*Builder, error) {
 	if c.Layout == nil || c.Maker == nil || len(c.Program) == 0 || c.Logger == nil {
-		return nil, fault.New("builder.New", fault.Internal, "builder.Config is not complete")
+		return nil, fault.New("build.New", fault.Internal, "builder.Config is not complete")
 	}
 	installer, err := install.New(install.Config{Maker: c.Maker, Git: c.Git, Logger: c.Logger})
 	if err != nil {

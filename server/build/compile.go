@@ -83,7 +83,7 @@ func (b *Builder) Compile(
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return nil, shown, fault.New("builder.Compile", fault.Exhausted,
+		return nil, shown, fault.New("build.Compile", fault.Exhausted,
 			fmt.Sprintf("the compile took longer than %s and was stopped", b.timeout)).
 			Hint("look for a plug-in that waits, or raise [compiler] timeout")
 	}
@@ -98,7 +98,7 @@ func (b *Builder) Compile(
 		if runErr != nil {
 			err = runErr
 		}
-		return nil, shown, fault.Wrap("builder.Compile", fault.Internal, err).
+		return nil, shown, fault.Wrap("build.Compile", fault.Internal, err).
 			Say("the compiler ended without a result").
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
@@ -168,11 +168,11 @@ func known(job Job) plugin.Known {
 // there goes at the next start.
 func (b *Builder) scratch() (string, error) {
 	if err := os.MkdirAll(b.layout.Scratch(), 0o750); err != nil {
-		return "", fault.Disk("builder.scratch", b.layout.Scratch(), err)
+		return "", fault.Disk("build.scratch", b.layout.Scratch(), err)
 	}
 	work, err := os.MkdirTemp(b.layout.Scratch(), "compile-")
 	if err != nil {
-		return "", fault.Disk("builder.scratch", b.layout.Scratch(), err)
+		return "", fault.Disk("build.scratch", b.layout.Scratch(), err)
 	}
 	return work, nil
 }
@@ -194,7 +194,7 @@ func readDocument(file string) (*export.Document, error) {
 		return nil, err
 	}
 	if info.Size() > documentMax {
-		return nil, fault.New("builder.readDocument", fault.Exhausted,
+		return nil, fault.New("build.readDocument", fault.Exhausted,
 			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at "+
 				"most", info.Size()>>20, documentMax>>20),
 		).

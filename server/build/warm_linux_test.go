@@ -44,7 +44,8 @@ pages = []
 def write(text: "string") -> "string":
     pages.append(text)
     how = "warm" if "ordain_worker.template_role" in sys.modules else "cold"
-    return f"{how} {'+'.join(pages)} {os.environ.get('COLOUR', '-')} {os.getcwd() == sys.path and 0 or os.path.basename(os.getcwd())}"
+    where = os.getcwd() == sys.path and 0 or os.path.basename(os.getcwd())
+    return f"{how} {'+'.join(pages)} {os.environ.get('COLOUR', '-')} {where}"
 
 @plugin
 def process() -> "string":

@@ -54,8 +54,8 @@ var doneTexts = map[string]string{
 // action does what a form asks for, and returns the address of the page to show next.
 type action func(r *http.Request, e intent.Environment) (next string, err error)
 
-// post serves a form: it finds the environment, reads the form, does the action, and redirects the browser to a page, so
-// that a reload does nothing twice.
+// post serves a form: it finds the environment, reads the form, does the action, and redirects the browser to a page,
+// so that a reload does nothing twice.
 func (c *console) post(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -93,7 +93,7 @@ func back(r *http.Request, fallback, done string) string {
 // confirmed checks that the name of the environment was typed, before something is destroyed.
 func confirmed(r *http.Request, e intent.Environment) error {
 	if r.PostFormValue("confirm") != e.Name {
-		return fault.New("console.confirm", fault.Invalid, "the name that was typed is not the name of the environment").
+		return fault.New("console.confirm", fault.Invalid, "the typed name is not the name of the environment").
 			Hint("type " + e.Name + " to confirm; nothing was done")
 	}
 	return nil

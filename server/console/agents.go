@@ -68,7 +68,7 @@ func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {
 	case e.Halted:
 		row.State = halted
 	case a.Breaker.Open():
-		row.State = unreached
+		row.State = unreachable
 	}
 	if a.Breaker.Open() {
 		row.Breaker = fmt.Sprintf("Not reached since %s, %d times in a row. One deployment tries again %s; "+

@@ -173,24 +173,25 @@ var screens = []struct {
 // dark, wide and narrow. With ORDAIN_CONSOLE_SHOTS=dir, the test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 	r, h := rich(t)
-	b := browse(t, h)
 	shots := os.Getenv("ORDAIN_CONSOLE_SHOTS")
-	for name, path := range paths(r) {
-		for _, screen := range screens {
+	for _, screen := range screens {
+		t.Run(screen.name, func(t *testing.T) {
+			b := browse(t, h)
 			b.look(screen.width, screen.height, screen.scheme)
-			b.open(path)
-			what := name + " " + screen.name
-			b.accessible(what)
-			b.fits(what)
-			if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
-				b.t.Errorf("%s has %d first headings", what, n)
+			for name, path := range paths(r) {
+				b.open(path)
+				b.accessible(name)
+				b.fits(name)
+				if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
+					t.Errorf("%s has %d first headings", name, n)
+				}
+				if shots != "" {
+					picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+					must(t, err)
+					must(t, os.WriteFile(filepath.Join(shots, name+"-"+screen.name+".png"), picture, 0o644))
+				}
 			}
-			if shots != "" {
-				picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-				must(t, err)
-				must(t, os.WriteFile(filepath.Join(shots, name+"-"+screen.name+".png"), picture, 0o644))
-			}
-		}
+		})
 	}
 }
 

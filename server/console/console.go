@@ -1,15 +1,14 @@
-// Package console is the door for people: pages rendered on the server, live
-// by server-sent events, usable without script.
+// Package console is the door for people: pages that are rendered on the server, follow events live, and work without
+// script.
 //
 //	GET page ─▶ load (store ▸ a typed struct) ─▶ template ─▶ HTML
-//	GET page?live ─▶ the same load, again on every event ─▶ the fragments that changed
+//	GET page?live ─▶ the same load, again after every event ─▶ the fragments that changed
 //	POST form ─▶ a verb of control ─▶ redirect to a page
 //
-// A page is a function from a request to a view: a struct and the fragments
-// in it that move. The stream of a page renders the same fragments with the
-// same templates, so what arrives live is what a reload would show. Whatever
-// comes from models, handlers and remotes is hostile text; html/template
-// escapes it, and the policy of the page allows no inline script or style.
+// A page is a function from a request to a view: a struct, and the fragments of it that move. The stream of a page
+// renders the same fragments with the same templates, so that what arrives live is what a reload would show. All text
+// from models, handlers and remotes counts as hostile: html/template escapes it, and the pages' content security policy
+// allows no inline script or style.
 package console
 
 import (
@@ -23,20 +22,20 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// Config is what the console is made of. Control, Store, Bus and Logger are needed.
+// Config configures a console. Control, Store, Bus and Logger are required.
 type Config struct {
-	Control *control.Control // the verbs that decide
-	Store   *store.Store     // what pages read
-	Bus     *bus.Bus         // what tells live pages that something moved
+	Control *control.Control // does what forms ask for
+	Store   *store.Store     // is what pages show
+	Bus     *bus.Bus         // announces to live pages that something moved
 	Version string           // of this program
 	Logger  *slog.Logger
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
-	// Heartbeat is how often a quiet stream says that it lives; 15 s when zero.
+	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
 	Heartbeat time.Duration
 	// Pace is the shortest time between two updates of one stream; 100 ms when zero.
 	Pace time.Duration
-	// MaxStreams limits how many pages are live at once; 256 when zero.
+	// MaxStreams is how many pages can be live at once; 256 when zero.
 	MaxStreams int
 }
 
@@ -49,15 +48,15 @@ type console struct {
 	now       func() time.Time
 	heartbeat time.Duration
 	pace      time.Duration
-	streams   chan struct{} // a place for each stream
+	streams   chan struct{} // holds an item for each open stream
 	templates templates
 	assets    assets
 }
 
-// New makes the handler. It serves from the root: /, /e/…, /static/….
+// New returns the handler of the console. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil {
-		return nil, errors.New("console.New: Control, Store, Bus and Logger are needed")
+		return nil, errors.New("console.New: Control, Store, Bus and Logger are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -88,7 +87,7 @@ func New(cfg Config) (http.Handler, error) {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusForbidden, "This form came from another site",
-			"The browser says that it was sent by a page of another origin, so nothing was done.",
+			"The browser says that a page of another origin sent it, so nothing was done.",
 			"Open the console at its own address and try again.")
 	}))
 	return headers(protection.Handler(mux)), nil
@@ -156,25 +155,18 @@ func (c *console) routes(mux *http.ServeMux) {
 	post("/e/{env}/settings/clear", c.doClear)
 	post("/e/{env}/settings/delete", c.doDelete)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		c.failure(
-			w,
-			r,
-			http.StatusNotFound,
-			"There is no such page",
+		c.failure(w, r, http.StatusNotFound, "There is no such page",
 			"The address may be mistyped, or what it named was deleted.",
-			"Go to the list of environments and start from there.",
-		)
+			"Go to the list of environments and start from there.")
 	})
 }
 
-// headers sets what every answer says about its safety.
+// headers sets the security headers of every answer.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set(
-			"Content-Security-Policy",
-			"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
-		)
+		h.Set("Content-Security-Policy",
+			"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "same-origin")

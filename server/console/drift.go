@@ -94,8 +94,8 @@ func driftRows(env uuid.UUID, list []intent.Drift) (out []driftRow) {
 	for _, d := range list {
 		row := driftRow{
 			State: driftStates[d.Ending], Resource: d.Resource.String(), URL: resourceURL(env, d.Resource),
-			Attribute: d.Attribute, Desired: jsonText(d.Desired), Found: jsonText(d.Found), Since: d.Since, Ended: d.Ended,
-			Version: d.Version, VersionURL: versionURL(env, d.Version),
+			Attribute: d.Attribute, Desired: jsonText(d.Desired), Found: jsonText(d.Found),
+			Since: d.Since, Ended: d.Ended, Version: d.Version, VersionURL: versionURL(env, d.Version),
 		}
 		row.Long = isLong(row.Desired) || isLong(row.Found)
 		out = append(out, row)

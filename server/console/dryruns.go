@@ -90,7 +90,7 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 	case d.Ending == intent.DryRunCancelled:
 		row.State = state{"none", "cancelled"}
 	case d.Version == 0:
-		row.State = state{"running", "compiling"}
+		row.State = state{"deploying", "compiling"}
 	}
 	return row
 }
@@ -128,8 +128,8 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	cutValues(run, p.Diff)
 	p.Head = dryRunHead{
 		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID),
-		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Reason: run.Reason, Live: run.Ended == nil,
-		Sentence: blastSentence(diffs, run),
+		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Live: run.Ended == nil,
+		Reason: run.Reason, Sentence: blastSentence(diffs, run),
 	}
 	if run.Compile != nil {
 		p.Head.RunURL = runURL(e.ID, *run.Compile)
@@ -248,7 +248,7 @@ func blastSentence(diffs []intent.ResourceDiff, run intent.DryRun) string {
 		text = "It found nothing to change" + soFar + "."
 	}
 	if unknown > 0 {
-		text += " Of " + plural(unknown, "resource") + " it is not known."
+		text += " " + plural(unknown, "resource") + " could not be checked."
 	}
 	return text
 }

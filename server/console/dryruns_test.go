@@ -18,7 +18,7 @@ func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
 	ctx, env := t.Context(), "/e/"+r.Production.ID.String()+"/dryruns/"
 	page := get(t, h, env+r.DryRun.String()).Body.String()
 	for _, want := range []string{
-		"It would change 3 resources on 3 agents. Of 2 resources it is not known.", "incomplete",
+		"It would change 3 resources on 3 agents. 2 resources could not be checked.", "incomplete",
 		"unknown: not reached", "unknown: the handler failed", "no route to web09", "no such folder",
 		"would be created first", "No longer managed", "/srv/www/left.html",
 	} {
@@ -27,7 +27,9 @@ func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("0123456789", 1000)
-	run := intent.DryRun{ID: uuid.New(), Environment: r.Production.ID, Version: 7, Date: r.Now(), Total: 1, Todo: 1, Base: 6}
+	run := intent.DryRun{
+		ID: uuid.New(), Environment: r.Production.ID, Version: 7, Date: r.Now(), Total: 1, Todo: 1, Base: 6,
+	}
 	must(t, r.Store.CreateDryRun(ctx, run))
 	must(t, r.Store.AddDryRunDiffs(ctx, r.Production.ID, run.ID, []intent.ResourceDiff{{
 		ID: r.FailedFile, Kind: intent.DiffModified,

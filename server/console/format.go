@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// functions are what templates may call.
+// functions are the functions that templates may call.
 func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"ago":      func(t time.Time) string { return ago(now(), t) },
@@ -29,7 +29,7 @@ func functions(now func() time.Time) template.FuncMap {
 	}
 }
 
-// ago says how long ago a time is, for a glance.
+// ago says roughly how long ago a time is.
 func ago(now, t time.Time) string {
 	d := now.Sub(t)
 	if d < 0 {
@@ -56,7 +56,7 @@ func coarse(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// bytesText is a size for people.
+// bytesText writes a size for people.
 func bytesText(n int64) string {
 	const unit = 1024
 	size, names := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
@@ -97,7 +97,7 @@ func count(n int) string {
 	return text
 }
 
-// plural is a number with its noun.
+// plural writes a number with its noun.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -107,14 +107,14 @@ func plural(n int, noun string) string {
 
 func short(commit string) string { return intent.Revision{Commit: commit}.Short() }
 
-// attribute is a name with a value as text; Long values get a block.
+// attribute is a name with a value as text. A long value gets a block of its own.
 type attribute struct {
 	Name  string
 	Value string
 	Long  bool
 }
 
-// attributesOf reads a JSON object in the order in which it was written.
+// attributesOf lists the members of a JSON object in the order in which they were written.
 func attributesOf(raw json.RawMessage) []attribute {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
@@ -138,25 +138,21 @@ func attributesOf(raw json.RawMessage) []attribute {
 
 func isLong(text string) bool { return strings.Contains(text, "\n") || len(text) > 120 }
 
-// maxShown is how much of one value a page shows, in bytes.
+// maxShown is how many bytes of a value a page shows.
 const maxShown = 64 << 10
 
-// rawText shows a JSON value: a text without quotes, the rest as JSON. Of a
-// very large one it shows the beginning.
+// rawText writes a JSON value for people: a text without quotes, anything else as JSON. Of a very large value it writes
+// the beginning.
 func rawText(raw json.RawMessage) string {
 	text := wholeText(raw)
 	if len(text) <= maxShown {
 		return text
 	}
-	return strings.ToValidUTF8(
-		text[:maxShown],
-		"",
-	) + fmt.Sprintf(
-		"\n… %d KiB more; the API gives all of it",
-		(len(text)-maxShown)>>10,
-	)
+	more := (len(text) - maxShown) >> 10
+	return strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("\n… %d KiB more; the API returns all of it", more)
 }
 
+// wholeText writes a JSON value for people.
 func wholeText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -166,14 +162,14 @@ func wholeText(raw json.RawMessage) string {
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	if compact := strings.Join(strings.Fields(b.String()), " "); len(compact) <= 60 &&
-		!strings.Contains(string(raw), `\`) {
+	compact := strings.Join(strings.Fields(b.String()), " ")
+	if len(compact) <= 60 && !strings.Contains(string(raw), `\`) {
 		return string(raw)
 	}
 	return b.String()
 }
 
-// valueText shows a value of a change.
+// valueText writes a value of a change for people.
 func valueText(v any) string {
 	if v == nil {
 		return "–"

@@ -53,7 +53,7 @@ func TestButtonsReachTheDeployer(t *testing.T) {
 	r, h := rich(t)
 	r.Start(t)
 	env := "/e/" + r.Production.ID.String()
-	failed := r.FailedFile.String()
+	failed, parked := r.FailedFile.String(), r.ParkedFile.String()
 	for _, b := range []struct {
 		button
 		told string
@@ -61,7 +61,7 @@ func TestButtonsReachTheDeployer(t *testing.T) {
 		{button{"/deploy", nil}, "deploy full=false [] []"},
 		{button{"/deploy", url.Values{"full": {"yes"}, "agent": {"web03"}}}, "deploy full=true [web03] []"},
 		{button{"/resource/deploy", url.Values{"id": {failed}}}, "deploy full=true [] [" + failed + "]"},
-		{button{"/resource/unpark", url.Values{"id": {r.ParkedFile.String()}}}, "unpark [" + r.ParkedFile.String() + "]"},
+		{button{"/resource/unpark", url.Values{"id": {parked}}}, "unpark [" + parked + "]"},
 		{button{"/resource/unpark", url.Values{"all": {"yes"}}}, "unpark [" + r.ContestedFile.String() + "]"},
 		{button{"/agents/pause", url.Values{"agent": {"web01"}, "pause": {"yes"}}}, "pause web01=true"},
 		{button{"/agents/pause", url.Values{"agent": {"web01"}}}, "pause web01=false"},
@@ -126,7 +126,7 @@ func TestButtonsAreRecorded(t *testing.T) {
 		}
 		return "not rolled back"
 	}
-	commit, rewritten := r.Waiting.Commit, strings.Repeat("a", 40)
+	seen, commit, rewritten := r.Notices[1].ID.String(), r.Waiting.Commit, strings.Repeat("a", 40)
 	for _, b := range []struct {
 		button
 		effect func() any
@@ -138,9 +138,9 @@ func TestButtonsAreRecorded(t *testing.T) {
 			last := open[len(open)-1]
 			return fmt.Sprint(last.Trigger.Type, " ", last.Update)
 		}, "console true"},
-		{button{"/notifications", url.Values{"id": {r.Notices[1].ID.String()}}}, func() any { return notice().Read }, true},
+		{button{"/notifications", url.Values{"id": {seen}}}, func() any { return notice().Read }, true},
 		{
-			button{"/notifications", url.Values{"id": {r.Notices[1].ID.String()}, "clear": {"yes"}}},
+			button{"/notifications", url.Values{"id": {seen}, "clear": {"yes"}}},
 			func() any { return notice().Cleared }, true,
 		},
 		{button{"/notifications", url.Values{"all": {"yes"}}}, func() any {
@@ -153,7 +153,10 @@ func TestButtonsAreRecorded(t *testing.T) {
 			ok(err)
 			return runs[0].Commit
 		}, "feature"},
-		{button{"/settings/secret", url.Values{"name": {"webhook"}, "value": {"x"}}}, func() any { return secrets() }, "webhook webhook-previous"},
+		{
+			button{"/settings/secret", url.Values{"name": {"webhook"}, "value": {"x"}}},
+			func() any { return secrets() }, "webhook webhook-previous",
+		},
 		{
 			button{"/settings/secret", url.Values{"variable": {"API_TOKEN"}, "value": {"x"}}},
 			func() any { return secrets() }, "variable:API_TOKEN webhook webhook-previous",
@@ -199,7 +202,10 @@ func TestButtonsAreRecorded(t *testing.T) {
 			ok(err)
 			return p.Commit
 		}, commit},
-		{button{"/rollback", person("the shop is down")}, func() any { return active() }, "from 7 to 6 by ann: the shop is down"},
+		{
+			button{"/rollback", person("the shop is down")},
+			func() any { return active() }, "from 7 to 6 by ann: the shop is down",
+		},
 		{
 			button{"/rollback", person("still down", "version", "4")},
 			func() any { return active() }, "from 11 to 4 by ann: still down",
@@ -221,17 +227,19 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
 	} {
 		w := post(h, "/e/"+r.Production.ID.String()+"/halt", nil, headers...)
-		if e, err := r.Store.Environment(t.Context(), r.Production.ID); w.Code != http.StatusForbidden || err != nil || e.Halted {
+		e, err := r.Store.Environment(t.Context(), r.Production.ID)
+		if w.Code != http.StatusForbidden || err != nil || e.Halted {
 			t.Errorf("%v: %d, halted: %v (%v)", headers, w.Code, e.Halted, err)
 		}
 	}
 }
 
-// A form may lead back to a page of the console, never elsewhere, and an
-// address cannot put words into a page.
-func TestRedirectsStayAtHome(t *testing.T) {
+// A form may lead back to a page of the console, never elsewhere, and an address cannot put words into a page.
+func TestRedirectsStayInTheConsole(t *testing.T) {
 	r, h := rich(t)
-	for _, evil := range []string{"https://evil.example/", "//evil.example/", `/\evil.example/`, "javascript:alert(1)", "evil", "/%0d%0aX: y"} {
+	for _, evil := range []string{
+		"https://evil.example/", "//evil.example/", `/\evil.example/`, "javascript:alert(1)", "evil", "/%0d%0aX: y",
+	} {
 		w := post(h, "/e/"+r.Production.ID.String()+"/halt", url.Values{"back": {evil}})
 		location := w.Header().Get("Location")
 		if w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "/") || strings.HasPrefix(location, "//") ||
@@ -253,8 +261,8 @@ func TestRedirectsStayAtHome(t *testing.T) {
 	}
 }
 
-// Harm needs the name typed; a protected environment does not even ask.
-func TestHarmNeedsTheName(t *testing.T) {
+// Clearing and deleting an environment need its name typed; a protected environment does not offer them.
+func TestDestructionNeedsTheName(t *testing.T) {
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	for _, what := range []string{"clear", "delete"} {
@@ -310,8 +318,8 @@ func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
-// Every answer says that nothing inline may run and nobody may frame it; the
-// style and the script are kept for ever under a name of their content.
+// Every answer forbids inline scripts and frames. The style sheet and the script have names that depend on their
+// content, and may be cached forever.
 func TestHeaders(t *testing.T) {
 	_, h := rich(t)
 	w := get(t, h, "/")
@@ -338,15 +346,16 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// The search box goes to what was named.
+// The search box leads to the page of what was typed.
 func TestSearch(t *testing.T) {
 	r, h := rich(t)
 	env := r.Production.ID.String()
 	deployed, err := r.Store.Version(t.Context(), r.Production.ID, 7)
 	must(t, err)
 	for text, want := range map[string]string{
-		"7": "/versions/7", "v8": "/versions/8", short(deployed.Provenance.Commit): "/versions/7", "99": "/resources?value=99", "site-023": "/resources?value=site-023",
-		r.FailedFile.String(): "/resource?id=", r.FailedFile.AtVersion(6): "/resource?id=", "": "/resources", "deadbeef": "/resources?value=deadbeef",
+		"7": "/versions/7", "v8": "/versions/8", short(deployed.Provenance.Commit): "/versions/7",
+		"99": "/resources?value=99", "site-023": "/resources?value=site-023", "deadbeef": "/resources?value=deadbeef",
+		r.FailedFile.String(): "/resource?id=", r.FailedFile.AtVersion(6): "/resource?id=", "": "/resources",
 	} {
 		w := get(t, h, "/search?"+url.Values{"env": {env}, "q": {text}}.Encode())
 		if got := w.Header().Get("Location"); !strings.HasPrefix(got, "/e/"+env+want) {
@@ -357,19 +366,21 @@ func TestSearch(t *testing.T) {
 		t.Errorf("an environment by name: %s", got)
 	}
 	if w := get(t, h, "/search?q=nobody"); w.Code != http.StatusNotFound {
-		t.Errorf("nobody: %d", w.Code)
+		t.Errorf("an environment that does not exist: %d", w.Code)
 	}
 }
 
-// The pages of a list hold every row once.
+// The pages of a list show every row exactly once.
 func TestListsArePagedToTheEnd(t *testing.T) {
 	r, h := rich(t)
-	for _, sort := range []string{"", "?sort=status.desc", "?sort=resource_id_value.asc", "?agent=web0&sort=agent.desc"} {
+	for _, sort := range []string{
+		"", "?sort=status.desc", "?sort=resource_id_value.asc", "?agent=web0&sort=agent.desc",
+	} {
 		next, seen := "/e/"+r.Production.ID.String()+"/resources"+sort, map[string]bool{}
 		for next != "" {
 			body := get(t, h, next).Body.String()
-			for _, part := range strings.Split(body, `href="/e/`+r.Production.ID.String()+`/resource?id=`)[1:] {
-				id, _, _ := strings.Cut(part, `"`)
+			for _, link := range strings.Split(body, `href="/e/`+r.Production.ID.String()+`/resource?id=`)[1:] {
+				id, _, _ := strings.Cut(link, `"`)
 				if seen[id] {
 					t.Fatalf("%s: %s twice", sort, id)
 				}

@@ -89,8 +89,8 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	return f, nil
 }
 
-// ring returns the bell of a page, nil when it shows none.
-func (f frame) ring() *bell { return f.Bell }
+// pageBell returns the bell of a page, nil when it shows none.
+func (f frame) pageBell() *bell { return f.Bell }
 
 // environment finds the environment in the path of a request.
 func (c *console) environment(r *http.Request) (intent.Environment, error) {

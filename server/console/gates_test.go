@@ -15,9 +15,10 @@ import (
 func TestJourneyLettingChangesThrough(t *testing.T) {
 	t.Parallel()
 	r, h := liveRich(t)
-	r.SetClock(time.Now()) // the database, too, compares with the time at which an override ends
+	r.SetClock(time.Now()) // overrides end by the clock of the database
+	hourly := fmt.Sprintf("0 %d * * *", r.Now().UTC().Hour())
 	must(t, r.Control.SetSetting(t.Context(), r.Production.ID, "maintenance_windows", map[string]any{
-		"holidays": map[string]any{"kind": "freeze", "cron": fmt.Sprintf("0 %d * * *", r.Now().UTC().Hour()), "duration": 7200},
+		"holidays": map[string]any{"kind": "freeze", "cron": hourly, "duration": 7200},
 		"nightly":  map[string]any{"cron": "0 2 * * *", "duration": 3600, "agents": []any{"nobody*"}},
 	}))
 	b := browse(t, h)

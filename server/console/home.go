@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // homePage lists the environments.
@@ -114,8 +115,8 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 	}
 	secrets := map[string]string{}
 	for field, name := range map[string]string{
-		"webhook-secret": control.SecretWebhook, "git-username": control.SecretGitUser,
-		"git-password": control.SecretGitPassword,
+		"webhook-secret": source.SecretWebhook, "git-username": source.SecretGitUser,
+		"git-password": source.SecretGitPassword,
 	} {
 		if value := r.PostFormValue(field); value != "" {
 			secrets[name] = value
@@ -202,10 +203,18 @@ func triggerWord(kind string) string {
 		return "the command line"
 	case "console":
 		return "the console"
-	case "recovery":
-		return "recovery after a restart"
+	case "param":
+		return "a parameter or fact that changed"
+	case "dryrun":
+		return "a dry run"
+	case intent.TriggerModule:
+		return "a module that changed"
+	case intent.TriggerPromotion:
+		return "a promotion"
 	case "rollback":
 		return "a rollback"
+	case "accept":
+		return "somebody who accepted a commit"
 	case "unblock":
 		return "somebody who unblocked a commit"
 	case "schedule":

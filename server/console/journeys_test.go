@@ -112,7 +112,8 @@ func TestJourneyByKeyboard(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.title.startsWith('staging')`)
 	b.open(env + "/agents")
-	eval[bool](b, `([...document.querySelectorAll('main button')].find(x => x.textContent === 'Pause web03').focus(), true)`)
+	eval[bool](b, `([...document.querySelectorAll('main button')]
+		.find(x => x.textContent === 'Pause web03').focus(), true)`)
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelector('.banner.done')?.textContent === 'The agent is paused.'`)
 	agents, err := r.Store.Agents(t.Context(), r.Production.ID, intent.ListQuery{
@@ -164,7 +165,7 @@ func TestJourneyWithoutScript(t *testing.T) {
 	r.Start(t)
 	b := browse(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".js") {
-			http.NotFound(w, r) // as a filter on the way, or a script that is switched off
+			http.NotFound(w, r) // as for a filter on the way, or a browser with scripts switched off
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -196,9 +197,10 @@ func TestJourneyLargeText(t *testing.T) {
 	}
 }
 
-// TestPicture photographs a console that runs elsewhere, for the README:
+// TestPicture takes a picture of a console that runs elsewhere, for the README:
 //
-//	ORDAIN_PICTURE_URL=http://127.0.0.1:8888/e/… ORDAIN_PICTURE=docs/console.png go test -run TestPicture ./server/console
+//	export ORDAIN_PICTURE_URL=http://127.0.0.1:8888/e/… ORDAIN_PICTURE=docs/console.png
+//	go test -run TestPicture ./server/console
 func TestPicture(t *testing.T) {
 	address, target := os.Getenv("ORDAIN_PICTURE_URL"), os.Getenv("ORDAIN_PICTURE")
 	if address == "" || target == "" {
@@ -232,7 +234,8 @@ func TestJourneyAPromotion(t *testing.T) {
 	b.look(1280, 900, "light")
 	commit, env := r.Waiting.Commit, "/e/"+r.Production.ID.String()
 	gate := func(text string) string {
-		return `[...document.querySelectorAll('#promotion li')].find(x => x.textContent.includes('` + text + `'))?.textContent`
+		return `[...document.querySelectorAll('#promotion li')]
+			.find(x => x.textContent.includes('` + text + `'))?.textContent`
 	}
 	b.open(env)
 	b.do(chromedp.Click(chromedp.CSS(`nav a[href="` + env + `/git"]`)))
@@ -283,8 +286,8 @@ func makeCompliant(t *testing.T, r *servertest.Rich) {
 	for _, s := range states {
 		s.Compliance = intent.Compliant
 		done = append(done, intent.FinishedAction{State: s, Action: intent.Action{
-			ID: uuid.New(), Environment: r.Staging.ID, Kind: intent.ActionDeploy, Resource: s.ID, Version: s.LastDeployed,
-			Started: at, Finished: &at, Status: intent.StatusDeployed,
+			ID: uuid.New(), Environment: r.Staging.ID, Kind: intent.ActionDeploy, Resource: s.ID,
+			Version: s.LastDeployed, Started: at, Finished: &at, Status: intent.StatusDeployed,
 		}})
 	}
 	must(t, r.Store.FinishActions(t.Context(), r.Staging.ID, done))

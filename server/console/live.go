@@ -12,13 +12,12 @@ import (
 	"ordain.dev/ordain/internal/bus"
 )
 
-// writeTimeout ends the stream of a browser that does not read.
+// writeTimeout is how long a browser may not read before its stream ends.
 const writeTimeout = 10 * time.Second
 
-// stream sends the fragments of a page as they change: all of them at once
-// when it begins (a browser that comes back has missed some), then those that
-// differ from what was sent, after every event that may concern the page.
-// Bursts of events become one update.
+// stream sends the fragments of a page as they change. It begins with all of them, since a browser that reconnects has
+// missed some; after every event that may concern the page, it sends those that changed. A burst of events becomes one
+// update.
 func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 	select {
 	case c.streams <- struct{}{}:
@@ -28,7 +27,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 		http.Error(w, "too many live pages", http.StatusServiceUnavailable)
 		return
 	}
-	// Subscribe before the first look, so that nothing falls between.
+	// Subscribe before the first load, so that no event is missed in between.
 	env, _ := uuid.Parse(r.PathValue("env"))
 	sub := c.bus.Subscribe(func(e bus.Event) bool {
 		return env == uuid.Nil || e.Environment == env || e.Topic == bus.Lagged
@@ -50,8 +49,8 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 			s.flush()
 			return
 		}
-		if page, ok := v.data.(interface{ ring() *bell }); ok && page.ring() != nil {
-			v.fragments = append(v.fragments, fragment{"bell", "bell", *page.ring()})
+		if page, ok := v.data.(interface{ pageBell() *bell }); ok && page.pageBell() != nil {
+			v.fragments = append(v.fragments, fragment{"bell", "bell", *page.pageBell()})
 		}
 		for _, f := range v.fragments {
 			html, err := c.renderFragment(v, f)
@@ -62,15 +61,15 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 			s.send(f.id, html)
 		}
 		s.flush()
-		// Rest at least as long as the pace, and longer when a look is costly.
-		if !c.rest(r, max(c.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C) {
+		// Rest for the pace at least, and longer when loading took long.
+		if !rest(r, max(c.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C) {
 			return
 		}
 	}
 }
 
-// rest waits; false when the browser went away.
-func (c *console) rest(r *http.Request, d time.Duration) bool {
+// rest waits, and reports whether the browser is still there.
+func rest(r *http.Request, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -90,7 +89,7 @@ type stream struct {
 	err     error
 }
 
-// await waits for an event and takes along those that came with it.
+// await waits for an event, takes the others that have arrived with it, and reports whether the stream goes on.
 func (s *stream) await(r *http.Request, sub *bus.Subscription, heartbeat <-chan time.Time) bool {
 	for {
 		select {
@@ -118,7 +117,7 @@ func (s *stream) await(r *http.Request, sub *bus.Subscription, heartbeat <-chan 
 	}
 }
 
-// send writes a fragment unless the browser has it already.
+// send writes a fragment, unless the browser already has it.
 func (s *stream) send(id, html string) {
 	sum := sha256.Sum256([]byte(html))
 	if s.sent[id] == sum {
@@ -134,7 +133,7 @@ func (s *stream) write(text string) {
 	if s.err != nil {
 		return
 	}
-	// A connection without deadlines (a test recorder) is fine too.
+	// A connection that has no deadlines, such as the recorder of a test, will do.
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, s.err = s.w.Write([]byte(text))
 }

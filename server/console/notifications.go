@@ -84,7 +84,9 @@ func (c *console) notifications(r *http.Request) (view, error) {
 			Long: isLong(n.Message), Last: n.Last, Created: n.Created, Times: n.Times, Read: n.Read,
 		})
 	}
-	p.List.Pager = pagerOf(l, page, func(n intent.Notification) (string, string) { return stamp(n.Last), n.ID.String() })
+	p.List.Pager = pagerOf(l, page, func(n intent.Notification) (string, string) {
+		return stamp(n.Last), n.ID.String()
+	})
 	return view{
 		template: "notifications", data: p, fragments: []fragment{{"notificationlist", "notificationlist", p.List}},
 	}, nil

@@ -53,7 +53,8 @@ func originOf(f provenance.Field) *origin {
 	}
 	s := f.Settings[0]
 	o := &origin{
-		Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place), Commit: lineAuthorOf(s.Commit),
+		Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place),
+		Commit: lineAuthorOf(s.Commit),
 	}
 	for _, input := range s.Inputs {
 		for _, from := range input.Settings {

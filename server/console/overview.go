@@ -19,23 +19,23 @@ type overviewPage struct {
 
 // summary is an environment in one sentence and one bar.
 type summary struct {
-	EnvURL  string
-	State   state
-	Text    string
-	Commit  string
-	Subject string
-	Author  string
-	Version int
-	VerURL  string
-	When    *time.Time
-	Bar     bar
-	Runs    []runRow
-	Behind  *runRow      // the newest run, when it failed: the deployed commit is not the newest
-	Held    []versionRow // versions that wait for a person
-	Bound   bool         // to a repository
-	Halted  bool
-	HeldBy  string // who halted it and when
-	Gates   gateCard
+	EnvURL   string
+	State    state
+	Text     string
+	Commit   string
+	Subject  string
+	Author   string
+	Version  int
+	VerURL   string
+	When     *time.Time
+	Bar      bar
+	Runs     []runRow
+	Behind   *runRow      // the newest run, when it failed: the deployed commit is not the newest
+	Held     []versionRow // versions that wait for a person
+	Bound    bool         // to a repository
+	Halted   bool
+	HaltedBy string // who halted it and when
+	Gates    gateCard
 }
 
 // bar is a picture of how many resources are in which state.
@@ -98,7 +98,7 @@ func (c *console) summary(r *http.Request, e intent.Environment) (summary, error
 	s := summary{Bound: e.Source.URL != "", EnvURL: envURL(e.ID), Halted: e.Halted}
 	s.Gates = c.gatesOf(e)
 	if e.Halted && e.HaltedAt != nil {
-		s.HeldBy = "Halted by " + e.HaltedBy + " since " + minute(*e.HaltedAt, "UTC") + "."
+		s.HaltedBy = "Halted by " + e.HaltedBy + " since " + minute(*e.HaltedAt, "UTC") + "."
 	}
 	counts, err := c.store.ResourceCounts(ctx, e.ID)
 	if err != nil {

@@ -48,7 +48,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Every template is checked against the struct that it gets.
+// Every template fits the struct that it is rendered with.
 func TestTemplatesFitTheirPages(t *testing.T) {
 	set, err := parseTemplates(time.Now)
 	if err != nil {
@@ -112,14 +112,16 @@ func TestGitPageShowsPromotions(t *testing.T) {
 			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	if page := get(t, h, paths(r)["git-followed"]).Body.String(); !strings.Contains(page, "Followed by</dt><dd>production") {
+	page = get(t, h, paths(r)["git-followed"]).Body.String()
+	if !strings.Contains(page, "Followed by</dt><dd>production") {
 		t.Error("the page of the followed environment does not name its follower")
 	}
 	_, err := r.Control.RollBack(control.As(t.Context(), "ida", "too early"), r.Staging.ID, 1)
 	must(t, err)
 	judge(t, r)
 	page = get(t, h, paths(r)["git"]).Body.String()
-	if !strings.Contains(page, "Nothing waits: staging was rolled back to version 1;") || strings.Contains(page, "Promote ") {
+	const idle = "Nothing waits: staging was rolled back to version 1;"
+	if !strings.Contains(page, idle) || strings.Contains(page, "Promote ") {
 		t.Error("the page does not say why nothing waits")
 	}
 }
@@ -152,8 +154,9 @@ func paths(r *servertest.Rich) map[string]string {
 		"compare": env + "/compare?from=6&to=7", "dryrun": env + "/dryruns/" + r.DryRun.String(),
 		"deliveries": env + "/deliveries", "delivery": env + "/deliveries/" + r.Delivery.String(),
 		"empty-deliveries": empty + "/deliveries",
-		"git":              env + "/git", "git-followed": "/e/" + r.Staging.ID.String() + "/git", "empty-git": empty + "/git",
-		"drift": env + "/drift", "drift-open": env + "/drift?ending=open", "empty-drift": empty + "/drift",
+		"git":              env + "/git", "empty-git": empty + "/git",
+		"git-followed": "/e/" + r.Staging.ID.String() + "/git",
+		"drift":        env + "/drift", "drift-open": env + "/drift?ending=open", "empty-drift": empty + "/drift",
 		"agents": env + "/agents", "empty-agents": empty + "/agents",
 		"notifications": env + "/notifications", "notifications-all": env + "/notifications?show=all",
 		"empty-notifications": empty + "/notifications",
@@ -216,7 +219,9 @@ func TestAFailedRunIsNotHiddenByAGoodState(t *testing.T) {
 	}}))
 	compileIn(t, s, env, "9f03ab1")
 	body := get(t, h, envURL(env)).Body.String()
-	for _, want := range []string{"The one resource is as intended.", "failed on 9f03ab1", "version 1 stays the intent"} {
+	for _, want := range []string{
+		"The one resource is as intended.", "failed on 9f03ab1", "version 1 stays the intent",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
@@ -255,7 +260,8 @@ func compileIn(
 	must(t, s.Store.SetCompileRevision(ctx, run.ID, revision))
 	end := intent.CompileEnd{Success: len(resources) > 0, At: at.Add(time.Second)}
 	if end.Success {
-		v := intent.NewVersion{Environment: env, Provenance: intent.Provenance{Compile: run.ID, Commit: revision.Commit}}
+		v := intent.NewVersion{Environment: env}
+		v.Provenance = intent.Provenance{Compile: run.ID, Commit: revision.Commit}
 		for _, id := range resources {
 			v.Resources = append(v.Resources, intent.Resource{
 				ID: id, Attributes: json.RawMessage(`{"purged": false}`), AttributeHash: "1",

@@ -39,7 +39,8 @@ type actorRow struct {
 	At         time.Time
 }
 
-// promoteForm says what a person can do: approve or promote the commit, if there is one, and pause or resume promotions.
+// promoteForm says what a person can do: approve or promote the commit, if there is one, and pause or resume
+// promotions.
 type promoteForm struct {
 	EnvURL, Back string
 	Commit, Full string

@@ -10,7 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // pullsPage lists pull requests, and the messages for the forge.
@@ -155,7 +155,7 @@ func (c *console) hasForgeToken(ctx context.Context, e intent.Environment) (bool
 		return false, err
 	}
 	shared, err := c.control.ProjectSecretNames(ctx, e.ProjectID)
-	return slices.Contains(own, control.SecretForgeToken) || slices.Contains(shared, control.SecretForgeToken), err
+	return slices.Contains(own, source.SecretForgeToken) || slices.Contains(shared, source.SecretForgeToken), err
 }
 
 func outboxRowOf(w intent.Outbox) outboxRow {

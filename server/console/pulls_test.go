@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/servertest"
+	"ordain.dev/ordain/server/source"
 )
 
 // Somebody connects a first forge: the page says what is missing, until nothing is; it shows what the forge is sent,
@@ -27,11 +27,18 @@ func TestWhatAForgeLacks(t *testing.T) {
 	says("pull_previews</a> is off", "ENVIRONMENT forge-token")
 	must(t, r.Control.SetSetting(ctx, r.Staging.ID, "pull_previews", "trusted"))
 	says("no token of the forge is set", "is off")
-	must(t, r.Control.SetSecret(ctx, r.Staging.ID, control.SecretForgeToken, "x"))
+	must(t, r.Control.SetSecret(ctx, r.Staging.ID, source.SecretForgeToken, "x"))
 	says("One that is opened appears here by itself", "no token")
+	settings := get(t, h, "/e/"+r.Staging.ID.String()+"/settings").Body.String()
+	if !strings.Contains(settings, `id="secret-forge-token"`) ||
+		!strings.Contains(settings, "Set for this environment.") {
+		t.Error("the settings, to which the page leads, have no form for the token")
+	}
 
 	env := "/e/" + r.Production.ID.String()
-	for _, want := range []string{"look at pull request 3", "comment on pull request 7", "the forge answered 401 &lt;script"} {
+	for _, want := range []string{
+		"look at pull request 3", "comment on pull request 7", "the forge answered 401 &lt;script",
+	} {
 		if body := get(t, h, env+"/pulls").Body.String(); !strings.Contains(body, want) {
 			t.Errorf("nothing of %q:\n%s", want, body)
 		}
@@ -83,13 +90,14 @@ func TestPreviewSaysWhatWouldStopIt(t *testing.T) {
 	}
 	must(t, r.Store.SavePull(ctx, pull, false, r.Now()))
 	previewIn(t, r, pull, r.FailedFile)
-	page("8", "be held:</strong> it takes away 203 of 204 resources, more than 20%: 152 fs::File, 41 fs::Directory, 10 web::Site.")
+	page("8", "be held:</strong> it takes away 203 of 204 resources, more than 20%: 152 fs::File, 41 fs::Directory, "+
+		"10 web::Site.")
 	must(t, r.Control.SetSetting(ctx, env, "prune_share", 100))
 	page("8", "")
 	must(t, r.Control.SetSetting(ctx, env, "git_verify", "tip"))
 	page("8", "be refused as it is:</strong> commit "+short(deployed)+" by Noor Haddad may not be deployed: it is not "+
-		"signed; sign it with a key that git_allowed_signers names, or add the key there (or merge it with a commit that "+
-		"is signed).")
+		"signed; sign it with a key that git_allowed_signers names, or add the key there (or merge it with a commit "+
+		"that is signed).")
 }
 
 // previewIn records the preview of a pull request whose model has only one resource.

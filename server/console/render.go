@@ -21,26 +21,24 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// view is a page that is ready to render: its template, the data of the
-// template, and the fragments in it that move.
+// view is a page that is ready to be rendered: its template, the data of the template, and the fragments that move.
 type view struct {
 	template  string
 	data      any
 	fragments []fragment
 }
 
-// fragment is one element of a page, rendered by a template of its own. The
-// element carries the id of the fragment.
+// fragment is one element of a page, with a template of its own. The id of the element is that of the fragment.
 type fragment struct {
 	id       string
 	template string
 	data     any
 }
 
-// loader makes the view of a page for a request.
+// loader returns the view of a page for a request.
 type loader func(*http.Request) (view, error)
 
-// templates holds a set per page: the layout, the shared parts and the page.
+// templates holds a set for each page: the layout, the shared parts, and the page itself.
 type templates map[string]*template.Template
 
 func parseTemplates(now func() time.Time) (templates, error) {
@@ -66,7 +64,7 @@ func parseTemplates(now func() time.Time) (templates, error) {
 	return out, nil
 }
 
-// page serves a page, or the stream of it.
+// page serves a page, or its stream.
 func (c *console) page(load loader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("live") {
@@ -82,8 +80,8 @@ func (c *console) page(load loader) http.HandlerFunc {
 	}
 }
 
-// render sends a whole page. It is rendered before the first byte goes out,
-// so that a failure cannot leave half of one.
+// render sends a whole page. It renders the page before it sends the first byte, so that a failure cannot leave half a
+// page.
 func (c *console) render(w http.ResponseWriter, r *http.Request, code int, v view) {
 	var b bytes.Buffer
 	if err := c.templates[v.template].ExecuteTemplate(&b, "layout", v.data); err != nil {
@@ -105,7 +103,7 @@ func (c *console) renderFragment(v view, f fragment) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// failurePage says what happened, what it means, and what to do.
+// failurePage says what went wrong, what it means, and what to do.
 type failurePage struct {
 	frame
 	What, Why, Do string
@@ -120,11 +118,11 @@ func (c *console) failure(w http.ResponseWriter, r *http.Request, code int, what
 	c.render(w, r, code, view{template: "failure", data: failurePage{frame: f, What: what, Why: why, Do: do}})
 }
 
-// fail shows an error of control.
+// fail shows an error.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, what := http.StatusInternalServerError, "Something went wrong in the server"
-	why := "The error is of a kind that may hold anything, so it is only in the server's log."
-	do := "Try again; if it stays, the server's log says more."
+	why := "The text of this error may hold anything, so it is only in the server's log."
+	do := "Try again; if it fails again, look into the server's log."
 	var f *fault.Error
 	if errors.As(err, &f) {
 		if f.Advice != "" {
@@ -153,8 +151,8 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	c.failure(w, r, code, what, why, do)
 }
 
-// assets are the style, the script and the icon, under names that change with
-// their content, so that browsers may keep them for ever.
+// assets are the style sheet, the script and the icon, under names that change with their content, so that browsers may
+// keep them forever.
 type assets struct {
 	content map[string][]byte // by request path
 	paths   assetPaths
@@ -166,7 +164,9 @@ type assetPaths struct {
 
 func loadAssets() (assets, error) {
 	a := assets{content: map[string][]byte{}}
-	for name, path := range map[string]*string{"console.css": &a.paths.CSS, "console.js": &a.paths.JS, "icon.svg": &a.paths.Icon} {
+	for name, path := range map[string]*string{
+		"console.css": &a.paths.CSS, "console.js": &a.paths.JS, "icon.svg": &a.paths.Icon,
+	} {
 		content, err := files.ReadFile("static/" + name)
 		if err != nil {
 			return a, err

@@ -176,7 +176,8 @@ func (c *console) resource(r *http.Request) (view, error) {
 		}
 	}
 	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
-		p.Head.Sentence = "The model wants it to be gone, but the setting protected_resources protects it: it is not purged."
+		p.Head.Sentence = "The model wants it to be gone, but the setting protected_resources protects it: it is not " +
+			"purged."
 	}
 	drift, err := c.store.Drift(ctx, e.ID, intent.ListQuery{
 		Limit: shownDrift, Filters: map[string][]string{"resource": {id.String()}},

@@ -160,7 +160,7 @@ func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
 	steps := []step{received}
 	taken := map[uuid.UUID]bool{}
 	for _, slot := range runSteps {
-		s := step{ID: slot.id, Title: slot.title, State: ahead, Show: slot.id != "prepared"}
+		s := step{ID: slot.id, Title: slot.title, State: notYet, Show: slot.id != "prepared"}
 		if run.Completed != nil {
 			s.State = notReached
 		}
@@ -236,7 +236,7 @@ func tail(text string) (string, bool) {
 
 // deployedStep shows how far the version of a run is deployed.
 func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error) {
-	s := step{ID: "deployed", Title: "Deployed", State: ahead, Show: true}
+	s := step{ID: "deployed", Title: "Deployed", State: notYet, Show: true}
 	if run.Version == nil {
 		if run.Completed != nil {
 			s.State = notReached

@@ -52,6 +52,8 @@ func (c *console) runs(r *http.Request) (view, error) {
 	for _, run := range page.Items {
 		p.List.Table.Rows = append(p.List.Table.Rows, c.runRow(run))
 	}
-	p.List.Pager = pagerOf(l, page, func(x intent.Compile) (string, string) { return stamp(x.Requested), x.ID.String() })
+	p.List.Pager = pagerOf(l, page, func(x intent.Compile) (string, string) {
+		return stamp(x.Requested), x.ID.String()
+	})
 	return view{template: "runs", data: p, fragments: []fragment{{"runlist", "runlist", p.List}}}, nil
 }

@@ -20,3 +20,14 @@ func TestCancelledRunLinksToTheNewerOne(t *testing.T) {
 		t.Errorf("no link to the newer run:\n%s", body)
 	}
 }
+
+// A run says in words what asked for it, whatever the server records as its trigger.
+func TestRunsSayWhatAskedForThem(t *testing.T) {
+	r, h := rich(t)
+	if body := get(t, h, paths(r)["runs"]).Body.String(); !strings.Contains(body, "a dry run · <time") {
+		t.Errorf("nothing says that a dry run asked for the preview:\n%s", body)
+	}
+	if body := get(t, h, paths(r)["run-good"]).Body.String(); !strings.Contains(body, "from a promotion: ") {
+		t.Errorf("nothing says that a promotion asked for the run:\n%s", body)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // settingsPage shows the settings of an environment and changes them.
@@ -53,19 +53,29 @@ type settingForm struct {
 }
 
 var secretForms = []secretForm{
-	{Name: "webhook", Title: "Webhook secret", Help: "What the forge signs its deliveries with.", Password: true},
-	{Name: "git-username", Title: "Git user name", Help: "For a private repository over HTTPS."},
-	{Name: "git-password", Title: "Git password or token", Help: "It is stored sealed and never shown.", Password: true},
 	{
-		Name: "git-ssh-key", Title: "SSH key", Lines: true,
+		Name: source.SecretWebhook, Title: "Webhook secret", Password: true,
+		Help: "What the forge signs its webhooks with.",
+	},
+	{Name: source.SecretGitUser, Title: "Git user name", Help: "For a private repository over HTTPS."},
+	{
+		Name: source.SecretGitPassword, Title: "Git password or token", Password: true,
+		Help: "It is stored encrypted and never shown.",
+	},
+	{
+		Name: source.SecretSSHKey, Title: "SSH key", Lines: true,
 		Help: "For a repository over SSH: the private key, as ssh-keygen wrote it.",
 	},
 	{
-		Name: "git-ssh-passphrase", Title: "Passphrase of the SSH key", Password: true,
+		Name: source.SecretSSHPassphrase, Title: "Passphrase of the SSH key", Password: true,
 		Help: "If the key is encrypted with one.",
 	},
 	{
-		Name: "git-proxy", Title: "Proxy with a password", Password: true,
+		Name: source.SecretForgeToken, Title: "Forge token", Password: true,
+		Help: "With it, the server reads pull requests, and reports at the forge how commits compile and deploy.",
+	},
+	{
+		Name: source.SecretGitProxy, Title: "Proxy with a password", Password: true,
 		Help: "http://user:password@host:port. For a proxy without a password, use the setting git_proxy.",
 	},
 }
@@ -95,7 +105,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	for _, name := range names {
-		if variable, is := strings.CutPrefix(name, control.VariablePrefix); is {
+		if variable, is := strings.CutPrefix(name, source.VariablePrefix); is {
 			p.Variables = append(p.Variables, variable)
 		}
 	}
@@ -165,7 +175,7 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 	}
 	name := r.PostFormValue("name")
 	if variable := strings.TrimSpace(r.PostFormValue("variable")); variable != "" {
-		name = control.VariablePrefix + variable
+		name = source.VariablePrefix + variable
 	}
 	next := envURL(e.ID) + "/settings?done=saved"
 	if r.PostFormValue("for") == "project" {

@@ -2,43 +2,43 @@ package console
 
 import "ordain.dev/ordain/internal/intent"
 
-// state is how a state looks on all pages: a word, a shape and a colour. Key names the shape and the colour in the style
-// sheet.
+// state is how a state looks on all pages: a word, a shape and a colour. Key names the shape and the colour in the
+// style sheet.
 type state struct {
 	Key  string
 	Word string
 }
 
-// The states that pages show.
+// The looks of states on pages.
 var (
-	intended   = state{"intended", "as intended"}
-	deploying  = state{"deploying", "deploying"}
-	pending    = state{"differs", "to be deployed"}
-	differs    = state{"differs", "differs"}
-	failed     = state{"failed", "failed"}
-	noHandler  = state{"failed", "unavailable"}
-	waiting    = state{"waiting", "waiting"}
-	cancelled  = state{"waiting", "cancelled"}
-	undefined  = state{"undefined", "undefined"}
-	blocked    = state{"undefined", "blocked"}
-	paused     = state{"paused", "paused"}
-	halted     = state{"paused", "halted"}
-	orphan     = state{"orphan", "orphan"}
-	succeeded  = state{"intended", "succeeded"}
-	superseded = state{"none", "cancelled for a newer one"}
-	finished   = state{"intended", "done"}
-	running    = state{"deploying", "running"}
-	notReached = state{"none", "not reached"}
-	ahead      = state{"none", "not yet"}
-	active     = state{"intended", "active"}
-	candidate  = state{"waiting", "candidate"}
-	held       = state{"paused", "held"}
-	retired    = state{"none", "retired"}
-	skipped    = state{"none", "skipped"}
-	unreached  = state{"failed", "unreachable"}
-	parked     = state{"paused", "parked"}
-	ready      = state{"intended", "ready"}
-	dry        = state{"waiting", "dry run"}
+	intended    = state{"intended", "as intended"}
+	deploying   = state{"deploying", "deploying"}
+	pending     = state{"differs", "to be deployed"}
+	differs     = state{"differs", "differs"}
+	failed      = state{"failed", "failed"}
+	unavailable = state{"failed", "unavailable"}
+	waiting     = state{"waiting", "waiting"}
+	cancelled   = state{"waiting", "cancelled"}
+	undefined   = state{"undefined", "undefined"}
+	blocked     = state{"undefined", "blocked"}
+	paused      = state{"paused", "paused"}
+	halted      = state{"paused", "halted"}
+	orphan      = state{"orphan", "orphan"}
+	succeeded   = state{"intended", "succeeded"}
+	superseded  = state{"none", "cancelled for a newer one"}
+	finished    = state{"intended", "done"}
+	running     = state{"deploying", "running"}
+	notReached  = state{"none", "not reached"}
+	notYet      = state{"none", "not yet"}
+	active      = state{"intended", "active"}
+	candidate   = state{"waiting", "candidate"}
+	held        = state{"paused", "held"}
+	retired     = state{"none", "retired"}
+	skipped     = state{"none", "skipped"}
+	unreachable = state{"failed", "unreachable"}
+	parked      = state{"paused", "parked"}
+	ready       = state{"intended", "ready"}
+	dryRunOnly  = state{"waiting", "dry run"}
 )
 
 // stateOf returns the look of a resource's status.
@@ -55,7 +55,7 @@ func stateOf(s intent.Status) state {
 	case intent.StatusFailed:
 		return failed
 	case intent.StatusUnavailable:
-		return noHandler
+		return unavailable
 	case intent.StatusSkipped, intent.StatusSkippedForDependency:
 		return waiting
 	case intent.StatusCancelled:
@@ -67,7 +67,7 @@ func stateOf(s intent.Status) state {
 	case intent.StatusOrphaned:
 		return orphan
 	case intent.StatusDry:
-		return dry
+		return dryRunOnly
 	}
 	return state{"waiting", string(s)}
 }

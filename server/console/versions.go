@@ -143,7 +143,8 @@ func (c *console) version(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	title := "Version " + strconv.Itoa(v.Number)
-	f, err := c.frame(r, title, "versions", crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: title})
+	f, err := c.frame(r, title, "versions",
+		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: title})
 	if err != nil {
 		return view{}, err
 	}

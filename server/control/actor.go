@@ -10,12 +10,12 @@ import (
 
 type actorKey struct{}
 
-// As says who asks for what is done with this context, and why; both may be empty.
+// As returns a context that names the person who acts, and their reason; both may be empty.
 func As(ctx context.Context, by, reason string) context.Context {
 	return context.WithValue(ctx, actorKey{}, intent.Actor{By: by, Reason: reason})
 }
 
-// actor is who asks, for the record.
+// actor returns the person who acts, for the record.
 func (c *Control) actor(ctx context.Context) intent.Actor {
 	a, _ := ctx.Value(actorKey{}).(intent.Actor)
 	if a.By == "" {

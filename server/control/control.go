@@ -32,7 +32,6 @@ type Config struct {
 	Sources *source.Opener
 	Keepers *keeper.Registry
 	Forge   *forge.Service
-	Version string // of this program
 	// Now is the clock; time.Now outside tests.
 	Now func() time.Time
 }
@@ -58,9 +57,6 @@ func New(cfg Config) (*Control, error) {
 
 // Bus returns the events of this server.
 func (c *Control) Bus() *bus.Bus { return c.cfg.Bus }
-
-// ProgramVersion is the version of this program.
-func (c *Control) ProgramVersion() string { return c.cfg.Version }
 
 func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
 	c.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})

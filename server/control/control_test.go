@@ -455,7 +455,7 @@ func (s *stage) build() {
 	})
 	s.Control, err = control.New(control.Config{
 		Store: s.store, Bus: events, Logger: log, Git: s.parts, Sources: sources, Keepers: s.keepers,
-		Forge: s.forge, Version: "test", Now: now,
+		Forge: s.forge, Now: now,
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// NewEnvironment is what a client gives to make an environment.
+// NewEnvironment describes an environment that is to be created.
 type NewEnvironment struct {
 	Environment intent.Environment // a zero ID gets a fresh one
 	// Secrets by name; the names are those of package source.

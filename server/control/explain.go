@@ -20,7 +20,7 @@ const blameTime = 5 * time.Second
 // maxBlames bounds how many files' histories are remembered.
 const maxBlames = 200
 
-// blames remembers who wrote the lines of files at commits, which never changes.
+// blames caches the authors of lines of files at commits, which never change.
 type blames struct {
 	mu    sync.Mutex
 	known map[blameKey]provenance.Blame
@@ -28,7 +28,7 @@ type blames struct {
 
 type blameKey struct{ url, commit, path string }
 
-// Explain tells where the attributes of a resource were set, and by whose
+// Explain reports where the attributes of a resource were set, and by whose
 // commits. NotFound when the version has no such resource, or does not say.
 func (c *Control) Explain(
 	ctx context.Context,

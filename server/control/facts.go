@@ -9,7 +9,7 @@ import (
 )
 
 // RefreshFacts asks resources for their facts: those named, or all that have
-// facts which expire or that the model waits for. It gives which; NotFound when
+// facts which expire or that the model waits for. It returns those resources; NotFound when
 // one is not in the version that is deployed.
 func (c *Control) RefreshFacts(
 	ctx context.Context,

@@ -38,6 +38,3 @@ func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id 
 	c.publish(env, bus.Notification, "")
 	return nil
 }
-
-// shownGates is how many of the newest overrides and interventions are listed.
-const shownGates = 500

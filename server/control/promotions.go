@@ -95,7 +95,7 @@ func (f Following) Waiting() *intent.Promotion {
 // shownPromotions is how many of the newest are listed.
 const shownPromotions = 100
 
-// Following tells what an environment follows, what waits to be promoted to it, and what was.
+// Following reports what an environment follows, what waits to be promoted to it, and what was promoted.
 func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Following, err error) {
 	all, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *Control) PausePromotions(ctx context.Context, env intent.EnvironmentID,
 	return c.cfg.Keepers.JudgePromotion(ctx, env)
 }
 
-// follower gives an environment with the one that it follows, or says that it follows none.
+// follower returns an environment and the one that it follows; Conflict when it follows none.
 func (c *Control) follower(
 	ctx context.Context,
 	op string,
@@ -241,7 +241,7 @@ func (c *Control) follower(
 	return e, *from, nil
 }
 
-// wholeCommit gives the commit that waits when that is what is meant.
+// wholeCommit completes a shortened commit to the one that waits, if it means that one.
 func (c *Control) wholeCommit(ctx context.Context, op string, env intent.EnvironmentID, commit string) (string, error) {
 	newest, err := c.cfg.Store.Promotions(ctx, env, 1)
 	if err != nil {

@@ -116,7 +116,7 @@ func (c *Control) OpenRevert(
 	return c.cfg.Forge.OpenRevert(ctx, e, commit, why)
 }
 
-// RetryOutbox gives work for a forge that is dead another chance.
+// RetryOutbox tries work for a forge again that was given up.
 func (c *Control) RetryOutbox(ctx context.Context, env intent.EnvironmentID, id int64) error {
 	return c.cfg.Forge.Retry(ctx, env, id)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Deploy runs resources again: those that are not as intended or, when full
-// is set, all of them (repair). No agents means all. It gives the agents that
+// is set, all of them (repair). No agents means all. It returns the agents that
 // have work. NotFound when nothing was released yet or no such agent exists.
 func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full bool, agents []string) ([]string, error) {
 	if v, err := c.cfg.Store.ActiveVersion(ctx, env); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Unpark frees resources that are parked, all of them when none is named, and
-// tries those that are not as intended at once. It gives which were parked;
+// tries those that are not as intended at once. It returns those that were parked;
 // NotFound when one that was named does not exist.
 func (c *Control) Unpark(
 	ctx context.Context,

@@ -18,7 +18,7 @@ func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number 
 	return c.cfg.Keepers.ReleaseVersion(ctx, env, number)
 }
 
-// Confirm releases a version that is held, and records who wanted that and why.
+// Confirm releases a version that is held, and records the person and the reason.
 func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error {
 	confirmation := intent.Confirmation{By: strings.TrimSpace(by), Reason: strings.TrimSpace(reason), At: c.cfg.Now()}
 	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords ||

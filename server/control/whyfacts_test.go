@@ -142,11 +142,17 @@ func TestWhyNotDeployed(t *testing.T) {
 			kinds: "parked", says: []string{"something else keeps changing it back"},
 		},
 		"protected": {
-			facts: WhyFacts{Environment: intent.Environment{Settings: map[string]any{"protected_resources": "fs::File[web,*"}}, Detail: intent.ResourceDetail{Resource: intent.Resource{Purged: true}}},
+			facts: WhyFacts{
+				Environment: intent.Environment{Settings: map[string]any{"protected_resources": "fs::File[web,*"}},
+				Detail:      intent.ResourceDetail{Resource: intent.Resource{Purged: true}},
+			},
 			kinds: "protected", says: []string{"protected_resources protects it"},
 		},
 		"another is protected": {
-			facts: WhyFacts{Environment: intent.Environment{Settings: map[string]any{"protected_resources": "fs::File[db,*"}}, Detail: intent.ResourceDetail{Resource: intent.Resource{Purged: true}}},
+			facts: WhyFacts{
+				Environment: intent.Environment{Settings: map[string]any{"protected_resources": "fs::File[db,*"}},
+				Detail:      intent.ResourceDetail{Resource: intent.Resource{Purged: true}},
+			},
 			kinds: "queue", not: []string{"protect"},
 		},
 		"what it needs": {

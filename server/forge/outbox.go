@@ -31,7 +31,7 @@ const (
 // OutboxRetention is how long work that was done is kept.
 const OutboxRetention = 14 * 24 * time.Hour
 
-// Retry gives a dead piece of work another chance; Conflict when it is not dead.
+// Retry tries a piece of work again that was given up (dead); Conflict when it is not dead.
 func (s *Service) Retry(ctx context.Context, env intent.EnvironmentID, id int64) error {
 	if err := s.cfg.Store.RetryOutbox(ctx, env, id, s.cfg.Now()); err != nil {
 		return err

@@ -27,9 +27,9 @@ func LookUp(
 	now time.Time,
 ) error {
 	if number <= 0 || number > 1<<31-1 {
-		return fault.New("control.PullMoved", fault.Invalid, "a pull request has a number")
+		return fault.New("forge.PullMoved", fault.Invalid, "a pull request has a number")
 	}
-	if err := PreviewsWanted("control.PullMoved", e); err != nil {
+	if err := PreviewsWanted("forge.PullMoved", e); err != nil {
 		return err
 	}
 	if err := records.AskForge(ctx, e.ID, number, now); err != nil {

@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/server/forge/client"
 )
 
-// Report is what the comment on a pull request tells. All of its texts but
+// Report is the content of the comment on a pull request. All of its texts but
 // Environment and Page are written by strangers.
 type Report struct {
 	Environment string
@@ -58,7 +58,7 @@ func (r Report) Text() string {
 	return w.String()
 }
 
-// state tells what is known, by the state of the preview.
+// state writes what is known, by the state of the preview.
 func (r Report) state(w *writer) {
 	p := r.Pull
 	switch p.PreviewState() {
@@ -174,7 +174,7 @@ func (r Report) result(w *writer) {
 	}
 }
 
-// policies tells what would happen to the version before it is deployed.
+// policies writes what would hold up the version before it is deployed.
 func (r Report) policies(w *writer) {
 	if r.Hold != nil {
 		how := "a person would have to confirm it"

@@ -59,7 +59,9 @@ func TestWhatACommentTells(t *testing.T) {
 	text := r.Text()
 	for _, want := range []string{forge.Marker(uuid.Nil), "| 0 | 1 | 1 | 1 | 1 | 1 | 0 |", "- text: old", "+ text: new",
 		"the target is away", "#### Purged", "/c", "No longer managed", "/e",
-		"This would be held:", "9 of 10", "It would be refused as it is:** `0123456 may not be deployed", "This would wait:", "took 3s", "0123456", "version 3 is deployed", "https://ordain.example.org/e/1/pulls/7", "***"} {
+		"This would be held:", "9 of 10", "It would be refused as it is:** `0123456 may not be deployed",
+		"This would wait:", "took 3s", "0123456", "version 3 is deployed",
+		"https://ordain.example.org/e/1/pulls/7", "***"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing of %q in\n%s", want, text)
 		}

@@ -20,7 +20,7 @@ func (s *Service) OpenRevert(
 	e intent.Environment,
 	commit, why string,
 ) (page string, err error) {
-	const op = "control.OpenRevert"
+	const op = "forge.OpenRevert"
 	f, err := s.cfg.Forges.Open(ctx, e)
 	if errors.Is(err, ErrNoForge) {
 		return "", fault.New(op, fault.Conflict, "the environment "+e.Name+" has no forge, or no token for it").

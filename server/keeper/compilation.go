@@ -129,7 +129,7 @@ func (c *compilation) finish(ctx context.Context, err error) {
 
 // failure is the notice of a compile that failed, as people look for it: what
 // they pushed is not what is deployed. A compile that exports nothing concerns
-// only whoever asked for it, and gives none.
+// only the caller who asked for it, and makes no notice.
 func (c *compilation) failure(err error, success bool) *intent.Notice {
 	if success || !c.compile.Export || c.preview {
 		return nil

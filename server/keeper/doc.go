@@ -5,11 +5,11 @@
 // share a database, one of them owns an environment at a time. While a keeper
 // owns its environment it has these loops, which end together:
 //
-//	webhooks    deliveries that wait ─▶ one look at the repository ─▶ a compile is asked for  hooks.go
-//	compiles    the queue ─▶ fetch ▸ admit ▸ … ▸ export ▸ release                               queue.go, compilation.go
-//	previews    dry runs of commits ─▶ a compilation beside the queue ─▶ its dry run             previews.go
-//	promotions  what the followed environment deployed ─▶ its gates ─▶ a compile is asked for   promotions.go
-//	deployer    a version that was released ─▶ its resources are deployed                        package deployer
+//	webhooks    deliveries that wait ▸ one look at the repository ▸ a compile is asked for    hooks.go
+//	compiles    the queue ▸ fetch, admit, checkout, compile, export ▸ release                 compilation.go
+//	previews    a dry run of a commit ▸ a compilation beside the queue ▸ its dry run          previews.go
+//	promotions  what the followed environment deployed ▸ gates ▸ a compile is asked for       promotions.go
+//	deployer    a version that was released ▸ its resources are deployed                      package deployer
 //
 // The watcher (package gitsync), the inbox of webhooks and the clean-up are
 // shared by all environments of the process. Loops tell each other that there is

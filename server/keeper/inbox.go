@@ -44,7 +44,7 @@ func (r *Registry) RecordDelivery(ctx context.Context, d intent.Delivery) ([]int
 	case <-a.done:
 		return a.took, a.err
 	case <-ctx.Done():
-		return nil, fault.Wrap("control.RecordDelivery", fault.Unavailable, ctx.Err()).Say("the sender did not wait")
+		return nil, fault.Wrap("keeper.RecordDelivery", fault.Unavailable, ctx.Err()).Say("the sender did not wait")
 	}
 }
 

@@ -73,6 +73,7 @@ func TestASenderThatGoesAway(t *testing.T) {
 			t.Error("it was answered before it was recorded")
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if recorded != 1 {
 			t.Errorf("%d webhooks were recorded", recorded)
 		}

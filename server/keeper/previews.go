@@ -279,7 +279,7 @@ func CountMatches(
 	version int,
 	f intent.DryRunFilter,
 ) (int, error) {
-	const op = "control.StartDryRun"
+	const op = "keeper.StartDryRun"
 	if f.IsZero() {
 		v, err := records.Version(ctx, env, version)
 		return v.Total, err

@@ -30,7 +30,7 @@ func (r *Registry) Enqueue(
 	e intent.Environment,
 	q CompileRequest,
 ) (id intent.CompileID, warning string, err error) {
-	const op = "control.RequestCompile"
+	const op = "keeper.RequestCompile"
 	switch {
 	case !e.Bool("server_compile"):
 		return uuid.Nil, "Skipping compile because server compile is not enabled for this environment.", nil

@@ -14,7 +14,7 @@ import (
 // ConvertSetting checks the value of a setting and converts it to the setting's
 // type; NotFound when there is no such setting.
 func ConvertSetting(name string, value any) (any, error) {
-	const op = "control.SetSetting"
+	const op = "keeper.SetSetting"
 	def, ok := intent.SettingNamed(name)
 	if !ok {
 		return nil, fault.New(op, fault.NotFound, "there is no setting "+name).
@@ -41,7 +41,7 @@ func (r *Registry) ProtectSettings(
 	settings map[string]any,
 	by string,
 ) (changed bool, err error) {
-	const op = "control.ProtectSettings"
+	const op = "keeper.ProtectSettings"
 	values := make(map[string]any, len(settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		converted, err := ConvertSetting(name, settings[name])

@@ -105,7 +105,7 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	})
 	s.Control, err = control.New(control.Config{
 		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Keepers: s.Keepers, Forge: s.Forge,
-		Version: Version, Now: s.clock.read,
+		Now: s.clock.read,
 	})
 	return s, err
 }

@@ -104,7 +104,7 @@ func TestExplainSaysWhatThereIs(t *testing.T) {
 		{"Host[name=shop-a].service", 0, "set at main.cf:14: argument of a constructor, in the loop at main.cf:13"},
 		{"shop.hosts", 0, "which set the other side of the relation"},
 		{"__config__::Service.port", 0, "set at main.cf:3: default of the entity"},
-		{"shop.provides", 0, "nobody set it"},
+		{"shop.provides", 0, "not set"},
 		{"Host", 1, "2 instances match Host:\n    __config__::Host[name=shop-a], made at main.cf:14"},
 		{"Host[name=shop-c]", 1, "did you mean\n    __config__::Host[name=shop-a]"},
 		{"Servise", 1, "there is no instance Servise"},

@@ -46,10 +46,9 @@ func newPull() *cobra.Command {
 			return nil
 		},
 	)
-	approve.Long = "Allows the code of exactly this commit of a pull request to run for a preview. Its model, " +
-		"plug-ins\n" +
-		"and handlers run on the server, as those of the environment's own commits do, so review the changes\n" +
-		"first. Commits that are pushed later need another approval."
+	approve.Long = "Allows the code of exactly this commit of a pull request to run for a preview. Its model,\n" +
+		"plug-ins and handlers run on the server, as those of the environment's own commits do, so review the\n" +
+		"changes first. Commits that are pushed later need another approval."
 	approve.Flags().StringVar(&by, "by", "", "who approves (default: your user name)")
 	return r.group(
 		"pull",

@@ -22,6 +22,7 @@ import (
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // Config configures a demo.
@@ -115,7 +116,7 @@ func (d *demo) bind(ctx context.Context) (err error) {
 			Name:      "bakery",
 			Source:    intent.Source{URL: "file://" + d.repo.bare, Branch: "main"},
 		},
-		Secrets: map[string]string{control.SecretWebhook: secret},
+		Secrets: map[string]string{source.SecretWebhook: secret},
 	})
 	if err != nil {
 		return err
@@ -214,7 +215,7 @@ func (d *demo) breakModel(ctx context.Context) error {
 	if len(diags) == 0 {
 		return errors.New("the broken model led to no diagnostics")
 	}
-	active, err := d.server.Control().ActiveVersion(ctx, d.env)
+	active, err := d.server.Store().ActiveVersion(ctx, d.env)
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ func (d *demo) end(ctx context.Context, e Ending) error {
 	if d.cfg.Chapter == nil {
 		return nil
 	}
-	active, err := d.server.Control().ActiveVersion(ctx, d.env)
+	active, err := d.server.Store().ActiveVersion(ctx, d.env)
 	if err != nil {
 		return err
 	}

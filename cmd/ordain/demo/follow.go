@@ -31,7 +31,7 @@ func (d *demo) until(ctx context.Context, what string, done func() (bool, error)
 
 // showCompile shows the stages of the next compile as they end, and returns its report.
 func (d *demo) showCompile(ctx context.Context) (*intent.Compile, error) {
-	c := d.server.Control()
+	c := d.server.Store()
 	var found *intent.Compile
 	shown := 0
 	err := d.until(ctx, "the compile", func() (bool, error) {
@@ -69,7 +69,7 @@ func (d *demo) showCompile(ctx context.Context) (*intent.Compile, error) {
 
 // actions returns the ids of the deployments so far.
 func (d *demo) actions(ctx context.Context) (map[intent.ActionID]bool, error) {
-	actions, err := d.server.Control().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
+	actions, err := d.server.Store().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (d *demo) showDeployment(
 	ctx context.Context,
 	before map[intent.ActionID]bool,
 ) (deployed []intent.Action, total int, err error) {
-	c := d.server.Control()
+	c := d.server.Store()
 	err = d.until(ctx, "the deployment", func() (bool, error) {
 		// before Actions, which then has everything that is counted as deployed
 		counts, err := c.ResourceCounts(ctx, d.env)
@@ -129,7 +129,7 @@ func (d *demo) showDeployment(
 // waitRepaired waits for a deployment that is not in before and changed something.
 func (d *demo) waitRepaired(ctx context.Context, before map[intent.ActionID]bool) (repaired intent.Action, err error) {
 	err = d.until(ctx, "the repair", func() (bool, error) {
-		actions, err := d.server.Control().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
+		actions, err := d.server.Store().Actions(ctx, d.env, intent.ResourceID{}, intent.ActionDeploy, 1000)
 		if err != nil {
 			return false, err
 		}

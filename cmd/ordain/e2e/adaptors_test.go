@@ -244,7 +244,7 @@ func (p *place) allDeployed() {
 	p.t.Helper()
 	for _, r := range p.settled() {
 		if r.State.Status() != intent.StatusDeployed {
-			actions, err := p.control.Actions(p.t.Context(), p.env, r.State.ID, intent.ActionDeploy, 1)
+			actions, err := p.store.Actions(p.t.Context(), p.env, r.State.ID, intent.ActionDeploy, 1)
 			if err != nil || len(actions) == 0 {
 				p.t.Fatalf("%s is %s: %v", r.State.ID, r.State.Status(), err)
 			}
@@ -256,13 +256,13 @@ func (p *place) allDeployed() {
 // action returns the last deployment of the resource of this type whose id contains part.
 func (p *place) action(kind, part string) intent.Action {
 	p.t.Helper()
-	page, err := p.control.Resources(p.t.Context(), p.env, intent.ListQuery{})
+	page, err := p.store.Resources(p.t.Context(), p.env, intent.ListQuery{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	for _, r := range page.Items {
 		if r.State.ID.Type == kind && strings.Contains(r.State.ID.Value, part) {
-			actions, err := p.control.Actions(p.t.Context(), p.env, r.State.ID, intent.ActionDeploy, 1)
+			actions, err := p.store.Actions(p.t.Context(), p.env, r.State.ID, intent.ActionDeploy, 1)
 			if err != nil || len(actions) != 1 {
 				p.t.Fatalf("%s: %d actions, %v", r.State.ID, len(actions), err)
 			}
@@ -318,7 +318,7 @@ func (p *place) wantOnDisk(want map[string]string) {
 // the resource's path, as "attribute: current -> desired".
 func (p *place) dryRun() map[string]string {
 	p.t.Helper()
-	v, err := p.control.ActiveVersion(p.t.Context(), p.env)
+	v, err := p.store.ActiveVersion(p.t.Context(), p.env)
 	if err != nil || v == nil {
 		p.t.Fatal(v, err)
 	}
@@ -328,7 +328,7 @@ func (p *place) dryRun() map[string]string {
 	}
 	var diffs []intent.ResourceDiff
 	p.until("the dry run", func() bool {
-		run, found, err := p.control.DryRun(p.t.Context(), p.env, id)
+		run, found, err := p.store.DryRun(p.t.Context(), p.env, id)
 		if err != nil {
 			p.t.Fatal(err)
 		}

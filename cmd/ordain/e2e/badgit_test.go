@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // The repository is moved away while a note is deployed. The fetch fails and says
@@ -81,13 +82,13 @@ func TestCredentialsOverHTTP(t *testing.T) {
 	url := gitOverHTTP(t, filepath.Dir(p.bare), user, password) + "/repo.git"
 	p.push("a note", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.bind(intent.Source{URL: url, Branch: "main"},
-		map[string]string{control.SecretGitUser: user, control.SecretGitPassword: password})
+		map[string]string{source.SecretGitUser: user, source.SecretGitPassword: password})
 	p.compiledWell()
 	p.settled()
 	if p.note("a") != "one" {
 		t.Errorf("a is %q", p.note("a"))
 	}
-	if err := p.control.SetSecret(t.Context(), p.env, control.SecretGitPassword, "wrong-"+password); err != nil {
+	if err := p.control.SetSecret(t.Context(), p.env, source.SecretGitPassword, "wrong-"+password); err != nil {
 		t.Fatal(err)
 	}
 	p.recompile()
@@ -166,7 +167,7 @@ func TestOnlySignedCommits(t *testing.T) {
 	p.git("push", "-q", "--force", "origin", "HEAD")
 	c := p.compiledWell()
 	p.settled()
-	v, err := p.control.Version(t.Context(), p.env, *c.Version)
+	v, err := p.store.Version(t.Context(), p.env, *c.Version)
 	if err != nil || v.Provenance.Signer != "ada@example.com" || !strings.HasPrefix(v.Provenance.SignerKey, "SHA256:") {
 		t.Errorf("%+v, %v", v.Provenance, err)
 	}
@@ -181,7 +182,7 @@ func TestOnlySignedCommits(t *testing.T) {
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	p := newDeployedPlace(t, sharedWorld(t))
-	e, err := p.control.Environment(t.Context(), p.env)
+	e, err := p.store.Environment(t.Context(), p.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestHostileTextInCommits(t *testing.T) {
 	if p.note("a") != "two" || done.Revision.Commit != p.head() {
 		t.Errorf("%q, %+v", p.note("a"), done.Revision)
 	}
-	e, err := p.control.Environment(t.Context(), p.env)
+	e, err := p.store.Environment(t.Context(), p.env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestSecondServerOnTheSameState(t *testing.T) {
 		t.Fatal("a second server runs on the same state directory")
 	}
 	mentions(t, err.Error(), "in use", strconv.Itoa(os.Getpid()), "--state-dir")
-	if err := w.control.Ping(t.Context()); err != nil {
+	if err := w.store.Ping(t.Context()); err != nil {
 		t.Error("the first server suffered: ", err)
 	}
 }

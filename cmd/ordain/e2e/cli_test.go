@@ -47,7 +47,7 @@ func TestTheCommandLine(t *testing.T) {
 		p.bare,
 	)
 	mentions(t, w.must(t, "project", "list"), "cli")
-	envs, err := w.control.Environments(t.Context())
+	envs, err := w.store.Environments(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestWebhookSecretFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)
 	p := newDeployedPlace(t, w)
-	e, err := w.control.Environment(t.Context(), p.env)
+	e, err := w.store.Environment(t.Context(), p.env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (p *place) dryRunOf(q control.DryRunRequest) (intent.DryRun, map[string]int
 	by := map[string]intent.ResourceDiff{}
 	p.until("the dry run", func() bool {
 		var diffs []intent.ResourceDiff
-		if run, diffs, err = p.control.DryRun(p.t.Context(), p.env, id); err != nil {
+		if run, diffs, err = p.store.DryRun(p.t.Context(), p.env, id); err != nil {
 			p.t.Fatal(err)
 		}
 		for _, d := range diffs {
@@ -128,7 +128,7 @@ lab::Note(path="` + p.site + `/b", text=std::getfact(a, "length"))
 		t.Errorf("%+v", c.Trigger)
 	}
 	a := intent.ResourceID{Type: "lab::Note", Agent: "desk", Attribute: "path", Value: filepath.Join(p.site, "a")}
-	actions, err := p.control.Actions(t.Context(), p.env, a, intent.ActionGetFact, 10)
+	actions, err := p.store.Actions(t.Context(), p.env, a, intent.ActionGetFact, 10)
 	if err != nil || len(actions) == 0 {
 		t.Errorf("%+v, %v", actions, err)
 	}

@@ -26,8 +26,8 @@ func (p *place) waitForge(h *host, what string, done func() bool) {
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			outbox, err := p.control.Outbox(context.Background(), p.env)
-			pulls, _ := p.control.PullRequests(context.Background(), p.env)
+			outbox, err := p.store.Outbox(context.Background(), p.env, 200)
+			pulls, _ := p.store.PullRequests(context.Background(), p.env)
 			p.t.Fatalf("waited in vain for %s\nstatuses: %+v\noutbox: %+v %v\npulls: %+v\n%s", what, h.Statuses(),
 				outbox, err, pulls, p.story())
 		}
@@ -96,7 +96,7 @@ func (h *host) stateNames() (pending, failure string) {
 // previewOf returns a pull request with its preview, as the server has it.
 func (p *place) previewOf(number int) intent.PullRequest {
 	p.t.Helper()
-	q, err := p.control.PullRequest(p.t.Context(), p.env, number)
+	q, err := p.store.PullRequest(p.t.Context(), p.env, number)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (p *place) wantUntouched(before string) {
 
 func (p *place) released() string {
 	p.t.Helper()
-	page, err := p.control.Versions(p.t.Context(), p.env, intent.ListQuery{})
+	page, err := p.store.Versions(p.t.Context(), p.env, intent.ListQuery{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func (p *place) waitPreviewRemoved(q intent.PullRequest) {
 		return
 	}
 	p.until("the version of the preview to go", func() bool {
-		_, err := p.control.Version(p.t.Context(), p.env, q.Preview.Version)
+		_, err := p.store.Version(p.t.Context(), p.env, q.Preview.Version)
 		return fault.Is(err, fault.NotFound)
 	})
 }

@@ -36,7 +36,7 @@ func (p *place) notify(secret string) {
 func (p *place) deliveries(n int) (out []intent.Delivery) {
 	p.t.Helper()
 	p.until(fmt.Sprint(n, " webhooks"), func() bool {
-		page, err := p.control.Deliveries(p.t.Context(), p.env, intent.ListQuery{})
+		page, err := p.store.Deliveries(p.t.Context(), p.env, intent.ListQuery{})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestWebhooksOfPushes(t *testing.T) {
 	if o := all[1].Outcomes[0]; o.State != intent.OutcomeSkipped || o.Reason != "it follows main, not next" {
 		t.Errorf("a push to another branch: %+v", o)
 	}
-	e, err := p.control.Environment(t.Context(), p.env)
+	e, err := p.store.Environment(t.Context(), p.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	if counts[http.StatusAccepted] < n/3-connections || counts[http.StatusServiceUnavailable] == 0 {
 		t.Errorf("the answers of the burst: %v", counts)
 	}
-	if page, err := p.control.Deliveries(t.Context(), p.env, intent.ListQuery{}); err != nil || page.Total != n {
+	if page, err := p.store.Deliveries(t.Context(), p.env, intent.ListQuery{}); err != nil || page.Total != n {
 		t.Errorf("%d webhooks are recorded, want %d: %v", page.Total, n, err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge/forgetest"
+	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/webhooks"
 )
 
@@ -466,8 +467,8 @@ func (w *world) hosted(t *testing.T, kind string, module map[string]string) (*pl
 			Name:      name,
 			Source:    intent.Source{URL: h.URL + "/" + hostRepo + ".git", Branch: "main"},
 		},
-		Secrets: map[string]string{control.SecretForgeToken: forgetest.Token, control.SecretWebhook: h.secret,
-			control.SecretGitUser: "ordain", control.SecretGitPassword: hostPassword},
+		Secrets: map[string]string{source.SecretForgeToken: forgetest.Token, source.SecretWebhook: h.secret,
+			source.SecretGitUser: "ordain", source.SecretGitPassword: hostPassword},
 	})
 	if err != nil {
 		t.Fatal(err)

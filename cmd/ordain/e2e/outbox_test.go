@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge/forgetest"
+	"ordain.dev/ordain/server/source"
 )
 
 // A forge that is down delays deployments or never gets its statuses. From the command
@@ -67,7 +67,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 
 	// A person sets a wrong token.
 	if code, _, errs := p.ordain(t, "not-the-token-of-anybody\n", "environment", "secret", env,
-		control.SecretForgeToken); code != 0 {
+		source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	p.push("with a wrong token", p.model([3]string{"kept", "four", "calm"}))
@@ -75,7 +75,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	p.settled()
 	dead := map[int64]bool{}
 	p.until("dead work", func() bool {
-		all, err := p.control.Outbox(t.Context(), p.env)
+		all, err := p.store.Outbox(t.Context(), p.env, 200)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	}
 	mentions(t, p.must(t, "forge", "outbox", env, "-o", "json"), "token is wrong")
 	if code, _, errs := p.ordain(t, forgetest.Token+"\n", "environment", "secret", env,
-		control.SecretForgeToken); code != 0 {
+		source.SecretForgeToken); code != 0 {
 		t.Fatal(errs)
 	}
 	for id := range dead {

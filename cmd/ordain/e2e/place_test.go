@@ -237,7 +237,7 @@ func (p *place) compiled() (intent.Compile, []intent.Stage) {
 	var c intent.Compile
 	var stages []intent.Stage
 	p.until("the next compile", func() bool {
-		page, err := p.control.Compiles(p.t.Context(), p.env, intent.ListQuery{Sort: "requested"})
+		page, err := p.store.Compiles(p.t.Context(), p.env, intent.ListQuery{Sort: "requested"})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func (p *place) compiled() (intent.Compile, []intent.Stage) {
 		if next >= len(own) || own[next].Completed == nil {
 			return false
 		}
-		c, stages, err = p.control.Compile(p.t.Context(), own[next].ID)
+		c, stages, err = p.store.Compile(p.t.Context(), own[next].ID)
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func (p *place) settled() map[string]intent.ResourceRow {
 	p.t.Helper()
 	rows := map[string]intent.ResourceRow{}
 	p.until("the deployment", func() bool {
-		page, err := p.control.Resources(p.t.Context(), p.env, intent.ListQuery{})
+		page, err := p.store.Resources(p.t.Context(), p.env, intent.ListQuery{})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func (p *place) settled() map[string]intent.ResourceRow {
 func (p *place) deployedState() string {
 	p.t.Helper()
 	var b strings.Builder
-	if v, err := p.control.ActiveVersion(p.t.Context(), p.env); err != nil {
+	if v, err := p.store.ActiveVersion(p.t.Context(), p.env); err != nil {
 		p.t.Fatal(err)
 	} else if v != nil {
 		fmt.Fprintf(&b, "version %d\n", v.Number)
@@ -352,7 +352,7 @@ func (p *place) attempts(name string) []intent.Action {
 	if !ok {
 		p.t.Fatalf("there is no note %s", name)
 	}
-	actions, err := p.control.Actions(p.t.Context(), p.env, row.State.ID, intent.ActionDeploy, 100)
+	actions, err := p.store.Actions(p.t.Context(), p.env, row.State.ID, intent.ActionDeploy, 100)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -372,18 +372,18 @@ func (p *place) logOf(name string) string {
 // story describes all compiles and resources of the environment, for failures.
 func (p *place) story() string {
 	var b strings.Builder
-	page, err := p.control.Compiles(context.Background(), p.env, intent.ListQuery{Sort: "requested"})
+	page, err := p.store.Compiles(context.Background(), p.env, intent.ListQuery{Sort: "requested"})
 	if err != nil {
 		return err.Error()
 	}
 	for _, c := range page.Items {
-		_, stages, err := p.control.Compile(context.Background(), c.ID)
+		_, stages, err := p.store.Compile(context.Background(), c.ID)
 		if err != nil {
 			return err.Error()
 		}
 		fmt.Fprintf(&b, "compile %s by %s: success %v\n%s", c.ID, c.Trigger.Type, c.Success, report(stages))
 	}
-	rows, err := p.control.Resources(context.Background(), p.env, intent.ListQuery{})
+	rows, err := p.store.Resources(context.Background(), p.env, intent.ListQuery{})
 	if err != nil {
 		return err.Error()
 	}

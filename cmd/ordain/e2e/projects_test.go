@@ -78,7 +78,7 @@ end
 	if p.note("x") != "one" || p.note("y") != "one" {
 		t.Fatalf("x is %q, y is %q", p.note("x"), p.note("y"))
 	}
-	v, err := p.control.Version(t.Context(), p.env, *first.Version)
+	v, err := p.store.Version(t.Context(), p.env, *first.Version)
 	if err != nil || v.Provenance.Modules["lab"] != "1.1.0" {
 		t.Errorf("modules are %v, %v", v.Provenance.Modules, err)
 	}

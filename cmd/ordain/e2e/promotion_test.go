@@ -58,7 +58,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	source := intent.Source{URL: "file://" + staging.bare, Branch: "main"}
 	staging.bind(source, nil)
 	first := staging.compiledWell()
-	e, err := w.control.Environment(t.Context(), staging.env)
+	e, err := w.store.Environment(t.Context(), staging.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,14 +110,14 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	production.waitHeld(good, "record of drift is open")
 	w.must(t, "git", "approve", name, good, "--reason", "it looks well", "--by", "ida")
 	production.waitHeld(good, "record of drift is open")
-	if v, err := w.control.ActiveVersion(t.Context(), production.env); err != nil ||
+	if v, err := w.store.ActiveVersion(t.Context(), production.env); err != nil ||
 		v != nil && v.Provenance.Commit == good {
 		t.Errorf("promoted while staging drifts: %+v, %v", v, err)
 	}
 	w.must(t, "settings", "set", e.Name, "drift_policy", "heal")
 	f := production.waitPromotion("the promotion",
 		func(f control.Following) bool { return len(f.Promotions) > 0 && f.Promotions[0].Made > 0 })
-	v, err := w.control.ActiveVersion(t.Context(), production.env)
+	v, err := w.store.ActiveVersion(t.Context(), production.env)
 	if err != nil || v == nil || v.Provenance.Commit != good || v.Provenance.Trigger.Type != "promotion" ||
 		f.Promotions[0].Made != v.Number {
 		t.Fatalf("production has %+v, %v", v, err)
@@ -154,7 +154,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 	production.waitPromotion("the better idea",
 		func(f control.Following) bool { return f.Promotions[0].Made > 0 && f.Promotions[0].Commit == better })
 	mentions(t, w.must(t, "override", "history", name), "customers wait", "the fair is over", "approval of this commit")
-	page, err := w.control.Compiles(t.Context(), production.env, intent.ListQuery{})
+	page, err := w.store.Compiles(t.Context(), production.env, intent.ListQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestAShelfIsEmptied(t *testing.T) {
 		t.Fatalf("something of a held version was deployed: %s", p.deployedState())
 	}
 	p.until("the notification", func() bool {
-		page, err := p.control.Notifications(t.Context(), p.env,
+		page, err := p.store.Notifications(t.Context(), p.env,
 			intent.ListQuery{Filters: map[string][]string{"read": {"false"}}})
 		return err == nil && len(page.Items) == 1 && page.Items[0].Title == "Version 2 is held" &&
 			page.Items[0].Times == 2 &&

@@ -38,7 +38,7 @@ func TestPushDeploysWhatChanged(t *testing.T) {
 	if *second.Version != *first.Version+1 {
 		t.Errorf("versions are %d and %d", *first.Version, *second.Version)
 	}
-	v, err := p.control.Version(t.Context(), p.env, *second.Version)
+	v, err := p.store.Version(t.Context(), p.env, *second.Version)
 	if err != nil {
 		t.Fatal(err)
 	}

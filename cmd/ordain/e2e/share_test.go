@@ -13,6 +13,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/source"
 )
 
 // Each of many environments of one repository fetches every push. A dozen environments
@@ -47,7 +48,7 @@ func TestEnvironmentsShareOneFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.control.SetProjectSecret(ctx, project.ID, control.SecretWebhook, "the-hook's-secret"); err != nil {
+	if err := p.control.SetProjectSecret(ctx, project.ID, source.SecretWebhook, "the-hook's-secret"); err != nil {
 		t.Fatal(err)
 	}
 	all := make([]place, n)

@@ -19,6 +19,7 @@ import (
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // This test binary is also the program: the server starts it as the compiler,
@@ -54,6 +55,7 @@ type world struct {
 	dir     string
 	server  *server.Server
 	control *control.Control
+	store   *store.Store
 }
 
 // options returns the options of a server with all its files below dir. All tests
@@ -87,7 +89,7 @@ func startWorld(dir string, change func(*config.Config)) (*world, error) {
 	if err := s.Start(context.Background()); err != nil {
 		return nil, err
 	}
-	return &world{dir: dir, server: s, control: s.Control()}, nil
+	return &world{dir: dir, server: s, control: s.Control(), store: s.Store()}, nil
 }
 
 var shared struct {

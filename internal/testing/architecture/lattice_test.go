@@ -50,7 +50,8 @@ var lattice = []struct {
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
 	{
 		"compiler/module",
-		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent internal/diag internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent " +
+			"internal/diag internal/fault",
 	},
 	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
 	{
@@ -150,7 +151,8 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/control server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
+		"server/control server/source server/store internal/intent internal/fault internal/bus internal/diag " +
+			"internal/provenance",
 	},
 
 	// The wiring, and the program.

@@ -1,6 +1,5 @@
-// The page is complete without this script. It adds what moves: fragments
-// that the server sends are morphed into place, so that focus, scroll and
-// open folds stay as the reader left them.
+// Pages are complete without this script. It keeps them up to date: it morphs the fragments that the server sends into
+// place, so that focus, scroll position and open folds stay as the reader left them.
 (() => {
   'use strict';
 
@@ -27,7 +26,7 @@
       if (from.getAttribute(name) !== value) from.setAttribute(name, value);
     }
     for (const { name } of [...from.attributes]) {
-      // A fold that is open stays open: what is being read must not vanish.
+      // A fold that is open stays open, since somebody may be reading it.
       if (!to.hasAttribute(name) && !(fold && name === 'open')) from.removeAttribute(name);
     }
     const log = from.nodeName === 'PRE' && from.classList.contains('log');
@@ -54,7 +53,7 @@
     }
     while (at) {
       const next = at.nextSibling;
-      // What holds the focus is not taken away under the reader's hands.
+      // An element that has the focus stays.
       if (!(at.nodeType === 1 && at.contains(document.activeElement))) at.remove();
       at = next;
     }
@@ -95,7 +94,7 @@
     source.addEventListener('gone', () => location.reload());
   }
   if (document.body.hasAttribute('data-live')) {
-    // A page in the background gives its connection back.
+    // A page in the background closes its connection.
     document.addEventListener('visibilitychange', () => {
       if (document.hidden) {
         if (source) source.close();
@@ -129,7 +128,7 @@
   }
   setInterval(tick, 1000);
 
-  // --- hands -------------------------------------------------------------
+  // --- keys and clicks -------------------------------------------------------
 
   document.addEventListener('keydown', (e) => {
     const typing = e.target.closest('input, textarea, select, [contenteditable]');

@@ -59,7 +59,8 @@ func labDoc(doc *openapi3.T) error {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return err
 	}
-	doc.Paths.Find("/api/v4/projects/{id}/repository/commits").Post.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(
+	commits := doc.Paths.Find("/api/v4/projects/{id}/repository/commits").Post
+	commits.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(
 		&body,
 	)
 	return nil

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -30,22 +31,32 @@ var (
 
 var operations = map[string][]string{
 	"github": {
-		"post statuses/{sha}", "get pulls/{pull_number}", "get pulls", "post pulls", "get collaborators/{username}/permission",
-		"get issues/{issue_number}/comments", "post issues/{issue_number}/comments", "patch issues/comments/{comment_id}",
-		"get git/commits/{commit_sha}", "post git/blobs", "post git/trees", "post git/commits", "post git/refs", "patch git/refs/{ref}",
+		"post statuses/{sha}", "get pulls/{pull_number}", "get pulls", "post pulls",
+		"get collaborators/{username}/permission",
+		"get issues/{issue_number}/comments", "post issues/{issue_number}/comments",
+		"patch issues/comments/{comment_id}",
+		"get git/commits/{commit_sha}", "post git/blobs", "post git/trees", "post git/commits", "post git/refs",
+		"patch git/refs/{ref}",
 	},
 	"gitea": {
-		"post statuses/{sha}", "get pulls/{index}", "get pulls", "post pulls", "get collaborators/{collaborator}/permission",
-		"get issues/{index}/comments", "post issues/{index}/comments", "patch issues/comments/{id}", "post contents", "get pulls/{base}/{head}",
+		"post statuses/{sha}", "get pulls/{index}", "get pulls", "post pulls",
+		"get collaborators/{collaborator}/permission",
+		"get issues/{index}/comments", "post issues/{index}/comments", "patch issues/comments/{id}",
+		"post contents", "get pulls/{base}/{head}",
 	},
 	"gitlab": {
-		"post statuses/{sha}", "get merge_requests/{merge_request_iid}", "get merge_requests", "post merge_requests", "get members/all/{user_id}",
-		"get merge_requests/{noteable_id}/notes", "post merge_requests/{noteable_id}/notes", "put merge_requests/{noteable_id}/notes/{note_id}",
+		"post statuses/{sha}", "get merge_requests/{merge_request_iid}", "get merge_requests",
+		"post merge_requests", "get members/all/{user_id}",
+		"get merge_requests/{noteable_id}/notes", "post merge_requests/{noteable_id}/notes",
+		"put merge_requests/{noteable_id}/notes/{note_id}",
 		"post repository/commits",
 	},
 }
 
 type object = map[string]any
+
+// named are the keys whose values are objects by name.
+var named = []string{"properties", "schemas", "examples", "parameters", "responses", "headers"}
 
 func main() {
 	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
@@ -62,7 +73,8 @@ func main() {
 	}
 	info, _ := whole["info"].(object)
 	out := object{
-		"openapi": whole["openapi"], "info": object{"title": info["title"], "version": info["version"], "license": info["license"]},
+		"openapi": whole["openapi"], "info": object{"title": info["title"], "version": info["version"],
+			"license": info["license"]},
 		"servers": []any{object{"url": server[kind]}},
 	}
 	paths, components := object{}, object{}
@@ -136,14 +148,15 @@ func bare(v any, names bool) any {
 			switch {
 			case names:
 				v[key] = bare(inner, false)
-			case key == "example", key == "x-github", strings.HasPrefix(key, "x-"), key == "externalDocs", key == "title", key == "summary", key == "deprecated",
+			case key == "example", key == "x-github", strings.HasPrefix(key, "x-"), key == "externalDocs",
+				key == "title", key == "summary", key == "deprecated",
 				key == "description" && text && v["content"] == nil && v["headers"] == nil && v["schema"] == nil:
 				delete(v, key)
 			case key == "description":
 				v[key] = "-" // a response must have one
 			case key == "value", key == "default", key == "enum":
 			default:
-				v[key] = bare(inner, key == "properties" || key == "schemas" || key == "examples" || key == "parameters" || key == "responses" || key == "headers")
+				v[key] = bare(inner, slices.Contains(named, key))
 			}
 		}
 	}

@@ -1,10 +1,10 @@
-"""Exceptions of the compiler, and places in a model."""
+"""Exceptions of the compiler, and locations in a model."""
 
 from __future__ import annotations
 
 from inmanta._fallback import lacking
 
-TYPE_CHECKING = False  # every compile imports this module, so it does without typing
+TYPE_CHECKING = False  # every compile imports this module, so it avoids importing typing
 if TYPE_CHECKING:
     from typing import Any, Optional
 
@@ -32,7 +32,7 @@ class Location:
 
 
 class Range(Location):
-    """A stretch of a file; columns and lines count from 1."""
+    """A range of a file. Lines and columns count from 1."""
 
     def __init__(self, file: str, start_lnr: int, start_char: int, end_lnr: int, end_char: int) -> None:
         super().__init__(file, start_lnr)
@@ -43,7 +43,7 @@ class Range(Location):
 
 
 class Locatable:
-    """Something with a place in the model."""
+    """Something with a location in the model."""
 
     _place: Optional[Location] = None
 
@@ -59,7 +59,7 @@ class Locatable:
 
 
 class LocatableString:
-    """A name and where it stands."""
+    """A name and its location."""
 
     def __init__(self, value: str, location: Range, lexpos: int, namespace: Namespace) -> None:
         self.value, self.location, self.lexpos, self.namespace = value, location, lexpos, namespace
@@ -77,7 +77,7 @@ class LocatableString:
 
 
 class Namespace(Locatable):
-    """A namespace of the model, by its full name."""
+    """A namespace of the model."""
 
     def __init__(self, name: str, parent: "Optional[Namespace]" = None) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class Namespace(Locatable):
 
 
 class CompilerException(Exception):
-    """Base of what the compiler has to say to the author of a model."""
+    """Base of the errors and warnings that the compiler reports to the author of a model."""
 
     location: Optional[Location] = None
 
@@ -129,7 +129,7 @@ class CompilerException(Exception):
         self.msg = msg
 
     def set_location(self, location: Location) -> None:
-        """Say where it happened. The first to know is the nearest."""
+        """Set the location, unless there is one already: the first one is the nearest to the cause."""
         self.location = self.location or location
 
     def get_location(self) -> Optional[Location]:
@@ -205,13 +205,13 @@ class CompilerRuntimeWarning(Warning, RuntimeException):
 
 
 class CompilerDeprecationWarning(CompilerRuntimeWarning):
-    """Something will go away."""
+    """A warning about something deprecated."""
 
 
 class TypeNotFoundException(RuntimeException):
     def __init__(self, type: Any, ns: Any) -> None:
         super().__init__(None, f"could not find type {type} in namespace {ns}")
-        if ns != "":  # a name that stands in the model
+        if ns != "":  # a name that is written in the model
             self.set_location(type.get_location())
         self.type = type
         self.ns = ns
@@ -229,7 +229,7 @@ class WrappingRuntimeException(RuntimeException):
 
 
 class ExternalException(RuntimeException):
-    """Python code raised something."""
+    """Python code raised an exception."""
 
     def __init__(self, stmt: Any, msg: str, cause: Exception) -> None:
         super().__init__(stmt, msg)
@@ -259,9 +259,9 @@ class OptionalValueException(RuntimeException):
     """An optional attribute or relation that has no value was read."""
 
     def __init__(self, instance: Any, attribute: Any) -> None:
-        # Modules raise and catch it for every instance of a list: the message, for
-        # which the engine has to be asked, is made when somebody wants it, and so is
-        # the attribute where only its name is given.
+        # Modules raise and catch this for every instance of a list. The message needs
+        # the engine, so it is made only when it is read. The same holds for the
+        # attribute if only its name is given.
         Exception.__init__(self)
         self.instance = instance
         self._attribute = attribute
@@ -288,7 +288,7 @@ class NotFoundException(RuntimeException):
 
 
 class UnsetException(RuntimeException):
-    """A variable that has no value yet was read: the plug-in is called again once it has one."""
+    """A variable without a value was read. The plug-in is called again once the variable has one."""
 
     def __init__(self, msg: str, instance: Any = None, attribute: Any = None) -> None:
         super().__init__(None, msg)
@@ -300,7 +300,7 @@ class UnsetException(RuntimeException):
 
 
 class MultiUnsetException(RuntimeException):
-    """Several variables that have no value yet were read."""
+    """Several variables without a value were read."""
 
     def __init__(self, msg: str, result_variables: list[Any]) -> None:
         super().__init__(None, msg)
@@ -308,7 +308,7 @@ class MultiUnsetException(RuntimeException):
 
 
 class UnknownException(Exception):
-    """An unknown value was read: the result of the plug-in is unknown."""
+    """An unknown value was read, so the result of the plug-in is unknown."""
 
     def __init__(self, unknown: Any) -> None:
         super().__init__(str(unknown))
@@ -316,7 +316,7 @@ class UnknownException(Exception):
 
 
 class UnexpectedReference(RuntimeException):
-    """A reference was read where a plain value was wanted."""
+    """A reference was read where a plain value is needed."""
 
     def __init__(self, *, stmt: Any = None, reference: Any, message: str) -> None:
         super().__init__(stmt, message)
@@ -332,11 +332,11 @@ class InvalidTypeAnnotation(TypingException):
 
 
 class IndexException(RuntimeException):
-    """An index is used in a wrong way."""
+    """An index is used wrongly."""
 
 
 class KeyException(RuntimeException):
-    """A dict has no such key."""
+    """A dict does not have the key."""
 
 
 class DoubleSetException(RuntimeException):

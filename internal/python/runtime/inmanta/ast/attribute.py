@@ -1,4 +1,4 @@
-"""Attributes and relations of entities, for code that looks at types."""
+"""Attributes and relations of entities, for code that inspects types."""
 
 from typing import Any, Optional
 
@@ -56,7 +56,7 @@ class RelationAttribute(Attribute):
 
     @property
     def end(self) -> "Optional[RelationAttribute]":
-        """The relation as the other side has it."""
+        """The relation as seen from the other side; None if it has only one."""
         if self._end is None:
             return None
         from inmanta.execute import runtime

@@ -1,4 +1,4 @@
-"""Entities, for code that looks at types."""
+"""Entities, for code that inspects types."""
 
 import functools
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from inmanta.ast.type import NamedType
 
 
 class Entity(NamedType):
-    """An entity of the model. It is made from what the engine tells about it."""
+    """An entity of the model, made from the engine's description of it."""
 
     def __init__(self, described: dict[str, Any]) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Entity(NamedType):
         return {below for child in self.child_entities for below in (child, *child.get_all_child_entities())}
 
     def get_all_parent_entities_sorted(self) -> "list[Entity]":
-        """All ancestors, nearest first, each once."""
+        """All ancestors, the nearest first, each once."""
         return list(self._ancestors)
 
     @functools.cached_property
@@ -107,7 +107,7 @@ class Entity(NamedType):
         return self.attributes
 
     def get_all_attributes(self) -> dict[str, Attribute]:
-        """Own and inherited ones, inherited first, the nearest definition of each."""
+        """Own and inherited attributes, inherited ones first, with the nearest definition of each."""
         merged: dict[str, Attribute] = {}
         for parent in reversed(self.get_all_parent_entities_sorted()):
             merged.update(parent.attributes)
@@ -133,7 +133,7 @@ class Entity(NamedType):
 
     @functools.cached_property
     def implementations(self) -> "list[Implementation]":
-        """Those that are written for this entity, whether one uses them or not."""
+        """All implementations for this entity, whether an implement statement uses them or not."""
         from inmanta.execute import runtime
 
         model = runtime.model()
@@ -147,7 +147,7 @@ class Entity(NamedType):
         return dict(runtime.model().defaults_of(self._full_name))
 
     def get_default_values(self) -> Mapping[str, Any]:
-        """The defaults of all attributes that have one, as expressions."""
+        """The defaults of own and inherited attributes, as expressions."""
         merged: dict[str, Any] = {}
         for each in (*self.get_all_parent_entities_sorted(), self):
             merged.update(each._own_defaults)

@@ -1,6 +1,6 @@
-"""Types of the model, for code that looks at them.
+"""Types of the model, for code that inspects them.
 
-The engine checks values itself; :meth:`Type.validate` asks it.
+The engine checks values; :meth:`Type.validate` asks it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from inmanta._fallback import lacking
 from inmanta.ast import Locatable, Location, RuntimeException, TypeNotFoundException
 
-TYPE_CHECKING = False  # every compile imports this module, so it does without typing
+TYPE_CHECKING = False  # every compile imports this module, so it avoids importing typing
 if TYPE_CHECKING:
     from typing import Any as _Any
     from typing import Optional
@@ -18,14 +18,14 @@ class Type(Locatable):
     """Base of all types."""
 
     def type_string(self) -> Optional[str]:
-        """The type as a model writes it; None when it cannot."""
+        """The type as a model writes it; None if a model cannot write it."""
         return None
 
     def type_string_internal(self) -> str:
         return self.type_string() or "Type"
 
     def validate(self, value: object) -> bool:
-        """True when value belongs to the type, else RuntimeException."""
+        """Return True if value belongs to the type, otherwise raise RuntimeException."""
         from inmanta.execute import runtime
 
         name = self.type_string()
@@ -36,7 +36,7 @@ class Type(Locatable):
         raise RuntimeException(None, f"Invalid value '{value}', expected {name}")
 
     def normalize(self) -> None:
-        """Nothing: types are complete when Python sees them."""
+        """Do nothing: types are complete when Python sees them."""
 
     def is_attribute_type(self) -> bool:
         return False
@@ -70,7 +70,7 @@ class Type(Locatable):
 
 
 class NamedType(Type):
-    """A type with a name of its own: entity, typedef, plug-in."""
+    """A type with a name of its own: an entity, a typedef or a plug-in."""
 
     def get_full_name(self) -> str:
         raise NotImplementedError()
@@ -145,7 +145,7 @@ class Number(Primitive):
 
 
 class _Around(Type):
-    """Base of the types that are made from another one."""
+    """Base of the types that are made from another type, such as lists."""
 
     def __init__(self, element_type: Type) -> None:
         super().__init__()
@@ -323,7 +323,7 @@ TYPES.update(list=LiteralList(), dict=LiteralDict())
 
 
 def parse(text: str) -> Type:
-    """The type that a model writes so: ``int``, ``string[]?``, ``std::Host``."""
+    """Return the type that a model writes as text: ``int``, ``string[]?``, ``std::Host``."""
     if text.endswith("?"):
         return NullableType(parse(text[:-1]))
     if text.endswith("[]"):
@@ -337,7 +337,7 @@ def parse(text: str) -> Type:
     try:
         return runtime.model().type_of(text)
     except TypeNotFoundException:
-        plugin = runtime.model().plugins().get(text)  # any value is of such a type
+        plugin = runtime.model().plugins().get(text)  # every value belongs to the type of a plug-in
         if plugin is None:
             raise
         return plugin

@@ -11,9 +11,9 @@ from inmanta._fallback import lacking
 
 
 class _HasStep(type):
-    """isinstance by what the class has; never by asking the object, which may be a view on the model.
+    """Make isinstance look at the class alone; the object may be a view on the model and must not be asked.
 
-    The views are no subclasses, as that would make every compile import this module.
+    The views are not subclasses, because then every compile would import this module.
     """
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -25,14 +25,14 @@ class _HasStep(type):
 
 
 class JSONSerializable(metaclass=_HasStep):
-    """Something that knows a simpler value to stand for it in JSON."""
+    """An object that can return a simpler value to represent it in JSON."""
 
     def json_serialization_step(self) -> Any:
         raise NotImplementedError()
 
 
 def _simpler(o: Any) -> Any:
-    """A simpler value for o, or NotImplemented."""
+    """Return a simpler value for o, or NotImplemented."""
     if isinstance(o, JSONSerializable):
         return o.json_serialization_step()
     if isinstance(o, uuid.UUID) or any(
@@ -56,8 +56,8 @@ def _simpler(o: Any) -> Any:
 
 
 def internal_json_encoder(o: object) -> Any:
-    """``default`` of json.dumps, for text that stays in this program or model."""
-    if isinstance(o, datetime.datetime):  # of this machine's zone where it names none
+    """Serve as ``default`` of json.dumps, for text that stays in this program or model."""
+    if isinstance(o, datetime.datetime):  # without a zone it is in the zone of this machine
         return (o if o.tzinfo is not None else o.astimezone()).isoformat(timespec="microseconds")
     simpler = _simpler(o)
     if simpler is not NotImplemented:
@@ -66,7 +66,7 @@ def internal_json_encoder(o: object) -> Any:
 
 
 def api_boundary_json_encoder(o: object, tz_aware: bool = True) -> Any:
-    """``default`` of json.dumps, for text that leaves this program: unknown values become a marker."""
+    """Serve as ``default`` of json.dumps, for text that leaves this program. Unknown values become a marker."""
     from inmanta import const
     from inmanta.execute.util import Unknown
 
@@ -78,7 +78,10 @@ def api_boundary_json_encoder(o: object, tz_aware: bool = True) -> Any:
 
 
 def datetime_iso_format(timestamp: datetime.datetime, *, tz_aware: bool = True) -> str:
-    """ISO 8601 with microseconds, in UTC when the zone is left out; one that names no zone is UTC."""
+    """Return ISO 8601 with microseconds.
+
+    A timestamp without a zone is taken as UTC. Without tz_aware the text is in UTC and has no zone.
+    """
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=datetime.timezone.utc)
     if not tz_aware:
@@ -92,7 +95,7 @@ def parse_timestamp(timestamp: str) -> datetime.datetime:
 
 
 def hash_file(content: bytes) -> str:
-    """The name of a content in the file store."""
+    """Return the name of a content in the file store."""
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
 
 

@@ -2,12 +2,12 @@ r"""Paths into nested dicts and lists.
 
     a.b                  the value of key b in the value of key a
     list[k=v][l=w]       the element of the list under key "list" whose k is v and l is w
-    .                    the whole
+    .                    the whole container
     \. \[ \] \= \* \\    the character itself
     \0                   null, as the value of a key in brackets
 
-A wild path may hold ``*`` for any key or value, and leads to many elements; a
-dict path leads to one. Values compare by their text, numbers also by their size.
+A wild path may have ``*`` for any key or value, and leads to any number of elements.
+A dict path leads to one. Values are compared by their text, and numbers also by value.
 """
 
 import re
@@ -30,7 +30,7 @@ class InvalidPathException(Exception):
 
 
 class ContainerStructureException(LookupError):
-    """A path leads through something that is no container of the kind it needs."""
+    """A path leads through something that is not a container of the kind that it needs."""
 
 
 class DictPathValue:
@@ -42,7 +42,7 @@ class DictPathValue:
 
     @classmethod
     def create(cls, value: str) -> "DictPathValue":
-        """From the text in a path."""
+        """Return the value that a part of a path stands for."""
         special = {"*": WildCardValue, _NULL: NullValue}.get(value)
         return NormalValue(re.sub(r"\\(.)", r"\1", value)) if special is None else special()
 
@@ -51,7 +51,7 @@ class DictPathValue:
         raise NotImplementedError()
 
     def escape(self) -> str:
-        """As a path writes it."""
+        """Return the text that a path has for it."""
         raise NotImplementedError()
 
     def matches(self, value: object) -> bool:
@@ -134,14 +134,14 @@ class WildDictPath:
     """A path that may lead to many elements."""
 
     def found(self, container: object) -> "Iterator[tuple[str, Any]]":
-        """The elements that the path leads to, each with the path that leads to it alone."""
+        """Return the elements that the path leads to, each with the path that leads only to it."""
         raise NotImplementedError()
 
     def get_elements(self, container: object) -> list[Any]:
         return [element for _, element in self.found(container)]
 
     def resolve_wild_cards(self, container: object) -> "Sequence[Any]":
-        """One path without wild cards for each element."""
+        """Return one path without wild cards for each element."""
         return [to_path(path) for path, _ in self.found(container)]
 
     def to_str(self) -> str:
@@ -169,7 +169,7 @@ class WildDictPath:
 
 
 class WildInDict(WildDictPath):
-    """One key of a dict, or all."""
+    """One key of a dict, or all keys."""
 
     def __init__(self, key: str) -> None:
         self.key: DictPathValue = WildCardValue() if key == "*" else NormalValue(key)
@@ -185,7 +185,7 @@ class WildInDict(WildDictPath):
         return made
 
     def _check(self) -> None:
-        """Wild cards are fine here."""
+        """Do nothing: wild cards are allowed here."""
 
     def found(self, container: object) -> "Iterator[tuple[str, Any]]":
         items = _mapping(container)
@@ -235,7 +235,7 @@ class WildKeyedList(WildDictPath):
         return made
 
     def _check(self) -> None:
-        """Wild cards are fine here."""
+        """Do nothing: wild cards are allowed here."""
 
     def get_key_value_pairs(self) -> Sequence[tuple[str, Optional[str]]]:
         return [(key.value or "", value.value) for key, value in self.key_value_pairs]
@@ -283,7 +283,7 @@ class WildKeyedList(WildDictPath):
 
 
 class WildComposedPath(WildDictPath):
-    """Several sections, one behind the other."""
+    """Several sections in a row."""
 
     def __init__(self, path_str: Optional[str] = None, path: "Optional[Sequence[Any]]" = None) -> None:
         self.expanded_path: Sequence[Any] = self.do_parse(path_str) if path_str is not None else list(path or ())
@@ -295,7 +295,7 @@ class WildComposedPath(WildDictPath):
 
     @classmethod
     def split_on_dots(cls, path_str: str) -> list[str]:
-        """Split at dots that stand outside of brackets and have no backslash.
+        """Split at dots that are outside of brackets and have no backslash.
 
         A bracket that nothing closes separates too, and so does a backslash at the end.
         """
@@ -312,7 +312,7 @@ class WildComposedPath(WildDictPath):
 
     @staticmethod
     def _piece(path: str, at: int) -> int:
-        """Where the character, the escape or the bracket ends; at itself where it separates."""
+        """Return where the character, escape or bracket ends; at itself if it is a separator."""
         if path[at] == "\\":
             return at + 2 if at + 1 < len(path) else at
         if path[at] != "[":
@@ -370,7 +370,7 @@ class WildComposedPath(WildDictPath):
 
 
 class WildNullPath(WildDictPath):
-    """The whole."""
+    """The path to the whole container."""
 
     def found(self, container: object) -> "Iterator[tuple[str, Any]]":
         yield ".", container
@@ -397,15 +397,15 @@ class DictPath(WildDictPath):
     """A path to one element."""
 
     def get_element(self, container: object, construct: bool = False) -> Any:
-        """The element. KeyError when it is not there, or made when construct is set."""
+        """Return the element. If it is missing, it is made with construct, otherwise KeyError is raised."""
         raise NotImplementedError()
 
     def set_element(self, container: object, value: object, construct: bool = True) -> None:
-        """Put an element in its place; what leads there is made when construct is set."""
+        """Set the element. With construct, missing containers on the way are made."""
         raise NotImplementedError()
 
     def remove(self, container: object) -> None:
-        """Take the element away, when it is there."""
+        """Remove the element if it exists."""
         raise NotImplementedError()
 
     def get_key(self) -> str:
@@ -455,7 +455,7 @@ class InDict(DictPath, WildInDict):
 
 
 class KeyedList(DictPath, WildKeyedList):
-    """The element of a list of dicts that has certain values for certain keys."""
+    """The element of a list of dicts that has given values for given keys."""
 
     def _check(self) -> None:
         _no_wild_card(self.relation, *(each for pair in self.key_value_pairs for each in pair))
@@ -497,7 +497,7 @@ class KeyedList(DictPath, WildKeyedList):
 
 
 class ComposedPath(DictPath, WildComposedPath):
-    """Several sections, one behind the other."""
+    """Several sections in a row."""
 
     @classmethod
     def _section(cls, text: str) -> Any:
@@ -536,7 +536,7 @@ class ComposedPath(DictPath, WildComposedPath):
 
 
 class NullPath(DictPath, WildNullPath):
-    """The whole."""
+    """The path to the whole container."""
 
     def get_element(self, container: object, construct: bool = False) -> Any:
         return container
@@ -556,12 +556,12 @@ class NullPath(DictPath, WildNullPath):
 
 
 def to_wild_path(inp: str) -> Any:
-    """A path that may hold wild cards, from its text."""
+    """Parse a path that may have wild cards."""
     return WildNullPath() if inp == "." else WildComposedPath(path_str=inp.removeprefix("."))
 
 
 def to_path(inp: str) -> Any:
-    """A path to one element, from its text."""
+    """Parse a path to one element."""
     return NullPath() if inp == "." else ComposedPath(path_str=inp.removeprefix("."))
 
 

@@ -1,6 +1,6 @@
-"""Expressions of the model's text, for code that looks at the defaults of an entity or at a call.
+"""Expressions in the text of the model, for code that inspects the defaults of an entity or a call.
 
-Go evaluates them: what is here tells how they are written, and the value of those that are constants.
+Go evaluates them. The classes here have their text, and the value of constants.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from inmanta.ast import Locatable, Location, Namespace, Range, RuntimeException
 
 
 class Statement(Locatable):
-    """A piece of the model's text."""
+    """A statement or expression in the text of the model."""
 
     namespace: Optional[Namespace] = None
 
@@ -20,7 +20,7 @@ class Statement(Locatable):
         self._text, self._source = text, source
 
     def pretty_print(self) -> str:
-        """As it is written."""
+        """Return the text as it is written."""
         return self._source
 
     def get_namespace(self) -> Optional[Namespace]:
@@ -40,14 +40,14 @@ class ExpressionStatement(Statement):
     _value: object = None
 
     def as_constant(self) -> object:
-        """The value of one that is a constant. Raises RuntimeException for others."""
+        """Return the value of a constant; raise RuntimeException for other expressions."""
         if self._not is not None:
             raise RuntimeException(None, f"{self._not} is not a constant")
         return self._value
 
 
 class ReferenceStatement(ExpressionStatement):
-    """An expression that is made of others."""
+    """An expression that consists of others."""
 
 
 class Literal(ExpressionStatement):
@@ -68,7 +68,7 @@ _classes: dict[str, type[ExpressionStatement]] = {"Literal": Literal}
 
 
 def told(described: dict[str, Any], decode: Callable[[Any], Any]) -> ExpressionStatement:
-    """The expression that Go describes."""
+    """Return the expression that Go describes."""
     name = described["class"]
     cls = _classes.get(name)
     if cls is None:
@@ -85,7 +85,7 @@ def told(described: dict[str, Any], decode: Callable[[Any], Any]) -> ExpressionS
 
 
 class WrittenCall(Statement):
-    """A call as it stands in the model."""
+    """A call as it is written in the model."""
 
     def __init__(self, described: dict[str, Any], decode: Callable[[Any], Any]) -> None:
         super().__init__(described["text"], described["source"])
