@@ -10,8 +10,9 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// Where there is no server, where it answers an error, and where a name is ambiguous, the error says what to do next.
-func TestErrorsTellWhatToDo(t *testing.T) {
+// If there is no server, the server answers with an error, or a name is ambiguous, the
+// error says what to do.
+func TestErrorsSayWhatToDo(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	c, err := New(gone.URL)

@@ -11,8 +11,8 @@ import (
 	"ordain.dev/ordain/compiler/plugin"
 )
 
-// What the server writes is what the compiler reads.
-func TestAJobArrivesWhole(t *testing.T) {
+// The compiler reads exactly the job that the server writes.
+func TestJobRoundTrip(t *testing.T) {
 	sent := job.Job{
 		Project: "/state/env/compiler", Python: "/state/env/compiler/.env/bin/python", CacheDir: "/cache",
 		Environment: "11111111-2222-3333-4444-555555555555", Partial: true, RemovedSets: []string{"a, b", "--c"},
@@ -35,8 +35,8 @@ func TestAJobArrivesWhole(t *testing.T) {
 	}
 }
 
-// A job that is not complete is refused before anything runs.
-func TestBadJobsAreRefused(t *testing.T) {
+// An incomplete job is rejected before anything runs.
+func TestIncompleteJobsAreRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    "there is no compile job on standard input",
 		"{":                   "cannot be read",

@@ -2,8 +2,7 @@ package bus
 
 import "testing"
 
-// A page that is slow to read is told once that it lagged, and the publisher
-// never waits for it.
+// A slow subscriber gets one Lagged event, and the publisher never waits for it.
 func TestSlowSubscriberLags(t *testing.T) {
 	var b Bus
 	slow := b.Subscribe(nil)
@@ -21,8 +20,8 @@ func TestSlowSubscriberLags(t *testing.T) {
 	}
 }
 
-// Each subscriber hears what it asked for, in order, until it closes.
-func TestSubscribersHearWhatTheyWant(t *testing.T) {
+// Each subscriber gets the events that it wants, in order, until it closes.
+func TestSubscribersGetTheEventsTheyWant(t *testing.T) {
 	var b Bus
 	versions := b.Subscribe(func(e Event) bool { return e.Topic == Version })
 	all := b.Subscribe(nil)

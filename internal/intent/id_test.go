@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever an id holds, its text reads back as the same id: values may hold
-// every character that the syntax itself uses.
-func TestResourceIDReadsBack(t *testing.T) {
+// The text of an id is parsed to the same id, although values may contain every
+// character of the syntax.
+func TestResourceIDRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := ResourceID{
 			Type:      rapid.StringMatching(`[a-z]{1,5}(::[A-Za-z]{1,5}){1,2}`).Draw(t, "type"),
@@ -30,7 +30,7 @@ func TestResourceIDReadsBack(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoResourceID(t *testing.T) {
+func TestInvalidResourceIDs(t *testing.T) {
 	for _, s := range []string{"", "File", "fs::File", "fs::File[]", "fs::File[a]", "fs::File[a,b]", "fs::File[,b=c]",
 		"fs::File[a,=c]", "[a,b=c]", "fs::File[a,b=c", "fs::File[a,b=c],v=x"} {
 		if _, _, err := ParseResourceVersionID(s); !errors.Is(err, ErrResourceID) {
@@ -54,8 +54,8 @@ func FuzzParseResourceVersionID(f *testing.F) {
 	})
 }
 
-// Two blueprints that hold the same things in another order are the same; the
-// sources count for the executor, not for its virtual environment.
+// Blueprints with the same content in another order are equal. The sources are part of
+// the executor's hash, but not of its virtual environment's.
 func TestBlueprintHashes(t *testing.T) {
 	a := Blueprint{
 		Requirements: []string{"x", "y"},
@@ -81,7 +81,7 @@ func TestBlueprintHashes(t *testing.T) {
 	}
 }
 
-// Settings come as JSON or as text; both are converted, nonsense is refused.
+// Settings are sent as JSON or as text. Both are converted, and invalid values rejected.
 func TestSettingsConvert(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -113,9 +113,9 @@ func TestSettingsConvert(t *testing.T) {
 	}
 }
 
-// The single word of the older API follows from the state vector, the first
-// rule that matches winning.
-func TestStatusFollowsFromTheVector(t *testing.T) {
+// The status of the older API is derived from the state; the first rule that matches
+// decides.
+func TestStatusFromState(t *testing.T) {
 	for _, c := range []struct {
 		state ResourceState
 		want  Status

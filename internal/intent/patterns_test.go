@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// Patterns come one per line or with commas between; a comma within an id is
-// part of it.
-func TestPatternsAreRead(t *testing.T) {
+// Patterns are separated by line breaks or commas; a comma inside an id is part of it.
+func TestParsePatterns(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, " \n , \n": nil,
 		"std::File[web1,path=/etc/motd]":                {"std::File[web1,path=/etc/motd]"},
@@ -36,6 +35,7 @@ func TestPatternsAreRead(t *testing.T) {
 	}
 }
 
+// many returns n patterns.
 func many(n int) (out []string) {
 	for i := range n {
 		out = append(out, "*"+strings.Repeat("a", i))
@@ -60,7 +60,7 @@ func TestPatternsMatch(t *testing.T) {
 	}
 }
 
-// Whatever a person types, reading it ends, and what was read reads the same again.
+// Parsing any text ends, and the parsed patterns, written as text, are parsed to the same.
 func FuzzPatterns(f *testing.F) {
 	f.Add("std::File[*, net::Host[*")
 	f.Add("a[,]*,\n]b?*")
@@ -77,8 +77,8 @@ func FuzzPatterns(f *testing.F) {
 	})
 }
 
-// A setting of the wrong type or shape is refused in words that say which.
-func TestSettingsAreCheckedAtTheDoor(t *testing.T) {
+// A setting of the wrong type or form is rejected with a message that names it.
+func TestInvalidSettingsAreRejected(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		value any

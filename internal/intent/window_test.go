@@ -30,8 +30,8 @@ func at(zone, text string) time.Time {
 	return out
 }
 
-// Each entry is a night on which a clock on a wall in that zone was put forward
-// or back; the plain way of walking over it is a minute at a time.
+// Each entry is a night in which the wall clock of a zone was put forward or back. The
+// test walks through it minute by minute.
 var nights = []struct{ zone, day string }{
 	{"UTC", "2026-11-21"}, {"Asia/Kathmandu", "2026-11-21"},
 	{"Europe/Brussels", "2026-03-29"}, {"Europe/Brussels", "2026-10-25"},
@@ -41,9 +41,9 @@ var nights = []struct{ zone, day string }{
 	{"Pacific/Apia", "2011-12-30"}, // that day did not come
 }
 
-// A window opens and closes exactly when somebody would say so who looks at the
-// wall clock of its zone each minute: it opens at the first minute that shows
-// one of its times, or skips over one, and stays open for as long as it lasts.
+// A window opens and closes when a person who watches the wall clock of its zone would
+// expect it: it opens at the first minute that shows one of its times, or skips one, and
+// stays open for its duration.
 func TestWindowsAgainstTheWallClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		night := rapid.SampledFrom(nights).Draw(t, "night")
@@ -102,7 +102,7 @@ func TestWindowsAgainstTheWallClock(t *testing.T) {
 				t.Fatalf("at %s the next edge is %s, and was said to be %s", now, until, edge)
 			}
 			edge = until
-			// Between two minutes nothing differs.
+			// Nothing changes between two minutes.
 			if between, _ := w.At(now.Add(31 * time.Second)); between != want {
 				t.Fatalf("half a minute after %s it is open: %t", now, between)
 			}
@@ -110,9 +110,9 @@ func TestWindowsAgainstTheWallClock(t *testing.T) {
 	})
 }
 
-// Gate foretells the first moment at which changes may start, among windows and
-// freezes that overlap as they like.
-func TestGateForetells(t *testing.T) {
+// Gate predicts the first moment at which changes may start, for windows and freezes
+// that overlap in any way.
+func TestGatePredictsWhenChangesMayStart(t *testing.T) {
 	id := ResourceID{Type: "t::R", Agent: "web1", Attribute: "name", Value: "x"}
 	rapid.Check(t, func(t *rapid.T) {
 		var ws Windows
@@ -168,8 +168,8 @@ func TestGateForetells(t *testing.T) {
 	})
 }
 
-// What a person wrote and what is wrong with it.
-func TestWindowsAreChecked(t *testing.T) {
+// Invalid windows are rejected with a message that says what is wrong.
+func TestInvalidWindowsAreRejected(t *testing.T) {
 	good := `{"nightly": {"kind": "window", "cron": "0 2 * * *", "duration": 7200, "timezone": "Europe/Brussels",
 			"agents": ["web*", "db1"]},
 		"xmas": {"kind": "freeze", "cron": "0 0 24 12 *", "duration": "72h", "resources": ["std::File[*"]}}`
@@ -218,8 +218,8 @@ func TestWindowsAreChecked(t *testing.T) {
 	}
 }
 
-// What holds a change is said in words that a person can plan with.
-func TestGateInWords(t *testing.T) {
+// The text of a gate says what holds changes, and until when.
+func TestGateText(t *testing.T) {
 	ws := Windows{
 		window(
 			t,
@@ -274,7 +274,7 @@ func TestGateInWords(t *testing.T) {
 	}
 }
 
-// An override says who, why and until when, for at most a day.
+// An override must say who made it, why and until when, and may last at most a day.
 func TestOverridesAreChecked(t *testing.T) {
 	now := at("UTC", "2026-11-21 12:00")
 	good := Override{
@@ -311,7 +311,7 @@ func TestOverridesAreChecked(t *testing.T) {
 	}
 }
 
-// The most specific entry that says a limit decides it.
+// The most specific entry that gives a limit decides.
 func TestAgentLimits(t *testing.T) {
 	def, _ := SettingNamed("agent_limits")
 	value, err := def.Convert(
@@ -356,7 +356,7 @@ func TestAgentLimits(t *testing.T) {
 	}
 }
 
-// Whatever somebody sends is refused or works; it is asked at times of all kinds.
+// Any windows are rejected or work at any time.
 func FuzzWindows(f *testing.F) {
 	f.Add("0 2 * * *", "Europe/Brussels", int64(7200), int64(1774742400))
 	f.Add("*/5 * 29 2 *", "Pacific/Apia", int64(60), int64(1325239200))

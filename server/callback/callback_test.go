@@ -13,8 +13,8 @@ import (
 
 var env = uuid.MustParse("11111111-2222-3333-4444-555555555555")
 
-// told is an API that answers with what it was asked.
-func told(w http.ResponseWriter, r *http.Request) {
+// echo is an API that answers with the request.
+func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if r.Header.Get("X-Inmanta-tid") != env.String() {
 		http.Error(w, "the call has no environment", http.StatusTeapot)
@@ -25,7 +25,7 @@ func told(w http.ResponseWriter, r *http.Request) {
 
 func desk(t *testing.T) *Desk {
 	t.Helper()
-	d, err := New(env, func() http.Handler { return http.HandlerFunc(told) })
+	d, err := New(env, func() http.Handler { return http.HandlerFunc(echo) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func named(t *testing.T, pairs ...any) map[string]json.RawMessage {
 	return out
 }
 
-// Handlers name a call and its arguments, by position or by name; the desk
-// knows the path, and puts what is left into the query or the body.
+// Handlers name a call and give arguments by position or by name. The desk puts them into
+// the path, and the others into the query or the body.
 func TestCallsBecomeRequests(t *testing.T) {
 	rid := "fs::File[web/1,path=/a b]"
 	for want, got := range map[string]func() (int, json.RawMessage, bool){
@@ -89,9 +89,8 @@ func TestCallsBecomeRequests(t *testing.T) {
 	}
 }
 
-// A handler reaches its own environment only, whatever it says, and nothing
-// that the table does not name.
-func TestCallsAreRefused(t *testing.T) {
+// A handler can reach only its own environment, and only calls that the table lists.
+func TestForbiddenCallsAreRejected(t *testing.T) {
 	other := uuid.New()
 	for why, args := range map[string]struct {
 		name  string
@@ -121,7 +120,7 @@ func TestCallsAreRefused(t *testing.T) {
 	}
 }
 
-// An answer that would not fit into a frame is refused, and says what to do.
+// An answer that does not fit into a frame is replaced by an error that says what to do.
 func TestLargeAnswer(t *testing.T) {
 	d, err := New(env, func() http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -139,8 +138,7 @@ func TestLargeAnswer(t *testing.T) {
 	}
 }
 
-// Whatever a handler sends as arguments gives an answer, and reaches no path
-// but that of its call.
+// Any arguments get an answer and reach only the path of the call.
 func FuzzCall(f *testing.F) {
 	f.Add("get_facts", `["11111111-2222-3333-4444-555555555555", "a/../b"]`, `{}`)
 	f.Add("resource_list", `[]`, `{"filter": {"a": [1, null, {"b": 2}]}, "limit": "x y"}`)

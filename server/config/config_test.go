@@ -11,10 +11,10 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// An operator's file of the older server is read as it is: options that are
-// not ours are left alone, drop-ins come after the file, the environment after
-// those, and flags win over all.
-func TestTheLastWordWins(t *testing.T) {
+// An operator's file of an Inmanta server is read as it is: unknown options are ignored.
+// Drop-ins override the file, environment variables override drop-ins, and flags
+// override everything.
+func TestPrecedenceOfSources(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "inmanta.cfg")
 	write := func(name, content string) {
@@ -46,7 +46,7 @@ func TestTheLastWordWins(t *testing.T) {
 	}
 }
 
-// Values may stand in quotes, and comments behind them.
+// Values may be in quotes and followed by comments.
 func TestQuotesAndComments(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ordain.cfg")
 	text := "[config]\nstate-dir = \"/srv/a # b\"\n[server]\nbind-port = 1000 ; ours\nlog-level=debug # for now\n"
@@ -62,8 +62,8 @@ func TestQuotesAndComments(t *testing.T) {
 	}
 }
 
-// A wrong option is refused at the door, by name, with what it should be.
-func TestWrongOptionsAreNamed(t *testing.T) {
+// A wrong option is rejected; the error names it and says what it should be.
+func TestErrorsNameTheOption(t *testing.T) {
 	for name, value := range map[string]string{
 		"server.bind-port":              "99999",
 		"server.bind-address":           "0.0.0.0",

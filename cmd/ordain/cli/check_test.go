@@ -10,10 +10,10 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// A person saves half a file in the editor, has another one with a slip in it,
-// and a third that uses a type that is not there. One `ordain check` tells all
-// three, and nothing that only follows from them.
-func TestCheckTellsOfAllFiles(t *testing.T) {
+// One file is half written, another has a typing error, and a third uses a type that
+// does not exist. One `ordain check` reports all three, and no errors that only follow
+// from them.
+func TestCheckReportsErrorsOfAllFiles(t *testing.T) {
 	dir := project(t, map[string]string{
 		"main.cf": "import a\nimport b\nimport nowhere\nx = a::Thing()\ny = nowhere::f()\nentity " +
 			"Half:\n    string\n",
@@ -41,13 +41,12 @@ func TestCheckTellsOfAllFiles(t *testing.T) {
 	}
 	want := "E0001 main.cf:9,E0001 libs/c/model/_init.cf:2,E0001 libs/a/model/_init.cf:3,E0101 libs/b/model/_init.cf:4"
 	if strings.Join(got, ",") != want {
-		t.Errorf("told: %s\nwant: %s", strings.Join(got, ","), want)
+		t.Errorf("got: %s\nwant: %s", strings.Join(got, ","), want)
 	}
 }
 
-// A model that does everything wrong while it runs is right as far as can be
-// seen without running it: check runs nothing.
-func TestCheckRunsNothing(t *testing.T) {
+// A model that fails only when it runs has no errors for check, which does not run it.
+func TestCheckDoesNotRunTheModel(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": "x = 1\nx = 2\ny = int(\"no number\")\n"})
 	status, stdout, stderr := ordain("", "check", "--project", dir, "--no-std")
 	if status != 0 || stdout != "no errors\n" || stderr != "" {
@@ -59,8 +58,8 @@ func TestCheckRunsNothing(t *testing.T) {
 	}
 }
 
-// The report of a compile is for programs: all errors with code and place, and
-// nothing else on standard output.
+// The report of a compile has all errors with code and place, and nothing else is on
+// standard output.
 func TestCompileReportsAsJSON(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": "x = 1\nx = 2\ny = int(\"no number\")\n"})
 	status, stdout, _ := ordain("", "compile", "--project", dir, "--no-std", "-o", "json")
@@ -82,10 +81,9 @@ func TestCompileReportsAsJSON(t *testing.T) {
 	}
 }
 
-// A variable that nothing assigns is an error where it will be read in any case,
-// and a warning where that depends; attributes of those that extend an entity
-// count as there.
-func TestCheckTellsOfVariables(t *testing.T) {
+// A variable that nothing assigns is an error where it is certainly read, and a warning
+// where that depends. An attribute of an entity's subclass counts as defined.
+func TestCheckReportsUndefinedVariables(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": `port = 80
 x = prt
 if x == 80:
@@ -117,6 +115,6 @@ z = q is defined ? q : 1
 	slices.Sort(got)
 	want := "error 2,warning 13,warning 18,warning 18,warning 4"
 	if status != 1 || strings.Join(got, ",") != want {
-		t.Errorf("status %d, told: %s\nwant: %s", status, strings.Join(got, ","), want)
+		t.Errorf("status %d, got: %s\nwant: %s", status, strings.Join(got, ","), want)
 	}
 }

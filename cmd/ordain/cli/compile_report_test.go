@@ -10,8 +10,8 @@ import (
 	"ordain.dev/ordain/server/servertest"
 )
 
-// A compile that was cancelled for a newer commit names the compile of that one.
-func TestACancelledCompileNamesTheNewer(t *testing.T) {
+// A compile that was cancelled for a newer commit names that commit's compile.
+func TestACancelledCompileNamesTheNewerOne(t *testing.T) {
 	r := servertest.NewRich(t)
 	rest, err := api.New(api.Config{Control: r.Control, Store: r.Store, Logger: r.Log})
 	if err != nil {

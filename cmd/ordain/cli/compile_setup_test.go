@@ -10,10 +10,9 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
-// Export functions run when the project's configuration names them, after the
-// dependency managers, with the instances of the types that they name; a
-// variable or an option names others. One that fails or that nobody wrote is
-// an error of the export.
+// Export functions run if the project's configuration, a variable or an option names
+// them, after the dependency managers, with the instances of their types. A function
+// that fails or does not exist is an error of the export.
 func TestExportFunctions(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":       "name: test\nmodulepath: libs\n",
@@ -105,12 +104,12 @@ def broken(exporter, types):
 	}
 	t.Setenv("INMANTA_CONFIG_EXPORT", "broken")
 	if out, err = run("--export"); err == nil {
-		t.Error("a function that fails is no error")
+		t.Error("a function that fails is not an error")
 	}
 	want("failing", out, "not today", "libs/m/plugins/__init__.py:18")
 	t.Setenv("INMANTA_CONFIG_EXPORT", "absent")
 	if out, err = run("--export"); err == nil {
-		t.Error("a function that nobody wrote is no error")
+		t.Error("a function that does not exist is not an error")
 	}
 	want("absent", out, "Export function absent does not exist.")
 	if err := os.Unsetenv("INMANTA_CONFIG_EXPORT"); err != nil {
@@ -118,7 +117,7 @@ def broken(exporter, types):
 	}
 	configure("export\n")
 	if out, err = run("--export"); err == nil {
-		t.Error("a configuration that is none is no error")
+		t.Error("a damaged configuration is not an error")
 	}
 	want("damaged", out, ".inmanta cannot be read")
 }

@@ -80,7 +80,7 @@ func ordainCompile(t *testing.T, dir string, args ...string) result {
 	return r
 }
 
-// Without std no interpreter is needed, or looked for: there may be none.
+// Without std, a compile works on a machine without an interpreter.
 func TestCompileWithoutPython(t *testing.T) {
 	dir := project(t, map[string]string{
 		"main.cf": "x = 1\n", "other.cf": "y = 2\n",
@@ -100,7 +100,7 @@ func TestCompileWithoutPython(t *testing.T) {
 	}
 }
 
-// Whatever is wrong, the document says it, and standard error too.
+// Every error is in the document and on standard error.
 func TestEveryFailureHasADocument(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -128,8 +128,8 @@ func TestEveryFailureHasADocument(t *testing.T) {
 	}
 }
 
-// What a plug-in prints is in the document, for a failed compile too; an
-// import that fails names its file.
+// The output of plug-ins is in the document, also if the compile fails. A failing
+// import names its file.
 func TestPluginsInTheDocument(t *testing.T) {
 	python := plugintest.Python(t)
 	module := map[string]string{
@@ -153,8 +153,8 @@ func TestPluginsInTheDocument(t *testing.T) {
 	}
 }
 
-// A project that has no virtual environment and no std has plug-ins all the
-// same: any interpreter of the machine runs them.
+// A project without a virtual environment and without std can have plug-ins: any
+// interpreter of the machine runs them.
 func TestPluginsWithoutStdAndWithoutEnvironment(t *testing.T) {
 	plugintest.Python(t) // or skip
 	dir := project(t, map[string]string{
@@ -169,7 +169,7 @@ func TestPluginsWithoutStdAndWithoutEnvironment(t *testing.T) {
 }
 
 // A plug-in that never returns is stopped, and the message says where it was.
-func TestAPluginThatHangs(t *testing.T) {
+func TestAHangingPluginIsStopped(t *testing.T) {
 	dir := project(t, map[string]string{
 		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
 		"libs/m/plugins/__init__.py": "from inmanta.plugins import plugin\nimport threading\n@plugin\ndef " +
@@ -187,8 +187,8 @@ func TestAPluginThatHangs(t *testing.T) {
 	}
 }
 
-// A plug-in that closes standard output does not make the worker fail: nothing
-// of our own Python code is seen.
+// A plug-in closes standard output. The compile succeeds, and no Python code of ours
+// shows.
 func TestAPluginThatClosesItsOutput(t *testing.T) {
 	dir := project(t, map[string]string{
 		"libs/m/module.yml": "name: m\nversion: 1.0\nlicense: none\n", "libs/m/model/_init.cf": "",
@@ -202,9 +202,9 @@ func TestAPluginThatClosesItsOutput(t *testing.T) {
 	}
 }
 
-// A model that does without the implicit std may import it, or another module
-// of .env, all the same: it runs with what that module needs.
-func TestWithoutStdAndWithAnImportOfIt(t *testing.T) {
+// A model without the implicit std imports std, or another module of .env. It is
+// compiled with an interpreter that has what the module needs.
+func TestImportsWithoutImplicitStd(t *testing.T) {
 	site := plugintest.Site(t, plugintest.Venv(t, plugintest.Sets[0]))
 	dir := project(t, map[string]string{"main.cf": "import std\nx = std::replace(\"a-b\", \"-\", \"+\")\n"})
 	env := filepath.Join(dir, ".env", "lib", filepath.Base(filepath.Dir(site)), "site-packages")
@@ -223,8 +223,8 @@ func TestWithoutStdAndWithAnImportOfIt(t *testing.T) {
 	}
 }
 
-// Packages for a Python that the machine does not have are run by the newest
-// that it has. Where that does not do, it is said which one it was.
+// Packages for a Python that the machine does not have run with its newest one. If that
+// fails, the error names the version that was used.
 func TestPackagesForAnotherPython(t *testing.T) {
 	plugintest.Python(t) // or skip
 	dir := project(t, map[string]string{
@@ -243,8 +243,8 @@ func TestPackagesForAnotherPython(t *testing.T) {
 	}
 }
 
-// Published modules in .env, where only packages lie and no interpreter, are
-// compiled and exported with an interpreter that is given.
+// Published modules in a .env without an interpreter are compiled and exported with the
+// interpreter that --python names.
 func TestPublishedModulesExport(t *testing.T) {
 	python := plugintest.Venv(t, plugintest.Sets[0])
 	site := plugintest.Site(t, python)
@@ -268,9 +268,9 @@ host = std::Host(name="web", os=std::linux)
 	}
 }
 
-// The worker runs in the folder of the project: what the compiler made for it
-// is elsewhere.
-func TestACacheBesideTheCallersFolder(t *testing.T) {
+// A relative --cache-dir is relative to the caller's folder, although the worker runs in
+// the project's folder.
+func TestARelativeCacheFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir := "cache"
 	if err := chooseCache(&dir); err != nil || !filepath.IsAbs(dir) {

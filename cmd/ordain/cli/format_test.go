@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// ordain runs a command line.
+// ordain runs a command and returns its exit status and output.
 func ordain(stdin string, args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	status = Main(args, strings.NewReader(stdin), &out, &errs)
 	return status, out.String(), errs.String()
 }
 
-// A team formats its project: --check in the pipeline fails first, --diff shows
-// why, format mends it, and then --check is content. What is hidden, what is no
-// model and what does not parse stays as it is.
+// A team formats its project. At first --check fails in the pipeline and --diff shows
+// why; format fixes it, and then --check succeeds. Hidden files, files that are not
+// models, and files that do not parse stay as they are.
 func TestFormatAProject(t *testing.T) {
 	const ugly, neat, wrong = "x=1\n", "x = 1\n", "entity :\n"
 	dir := project(t, map[string]string{

@@ -127,7 +127,7 @@ func deliveryCommands(r *remote) []*cobra.Command {
 			return r.showJSON(c, one)
 		},
 	)
-	again := command("redeliver ENVIRONMENT ID", "Process a webhook again, as if the forge had sent it again",
+	redeliver := command("redeliver ENVIRONMENT ID", "Process a webhook again, as if the forge had sent it again",
 		func(c *cobra.Command, args []string) error {
 			var one row
 			if err := r.in(c, args[0], post, "/api/v2/deliveries/"+escape(args[1])+"/redeliver", row{},
@@ -137,5 +137,5 @@ func deliveryCommands(r *remote) []*cobra.Command {
 			return r.show(c, []row{one}, "received", "id", "forge", "name", "ref", "commit", "state", "reason")
 		},
 	)
-	return []*cobra.Command{list, show, again}
+	return []*cobra.Command{list, show, redeliver}
 }

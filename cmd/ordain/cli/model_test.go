@@ -38,9 +38,9 @@ implement Host using none
 shop = Service(name="shop")
 `
 
-// committed makes a Git repository of a project, in which a hostile author
-// wrote everything.
-func committed(t *testing.T, dir string) {
+// commitAsHostileAuthor makes a Git repository of a project. The author's name has an
+// escape sequence.
+func commitAsHostileAuthor(t *testing.T, dir string) {
 	t.Helper()
 	git := tool.Need(t, "git")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "all of it"}} {
@@ -55,11 +55,11 @@ func committed(t *testing.T, dir string) {
 	}
 }
 
-// Somebody asks who decided a value, gets the line with the chain up to the top
-// level and the commit, then changes the line and hears that it is not committed.
+// A person asks where a value was set, and gets the line with the chain up to the top
+// level and the commit. After a change of the line, it is shown as not committed.
 func TestExplainAnInstance(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": explained})
-	committed(t, dir)
+	commitAsHostileAuthor(t, dir)
 	status, stdout, stderr := ordain("", "model", "explain", "--project", dir, "--no-std", "Service[name=shop].owner")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
@@ -94,7 +94,8 @@ func TestExplainAnInstance(t *testing.T) {
 	}
 }
 
-func TestExplainSaysWhatThereIs(t *testing.T) {
+// Explain finds what the question is about, or lists what is similar.
+func TestExplainFindsOrSuggests(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": explained})
 	for _, test := range []struct {
 		what   string
@@ -127,8 +128,8 @@ func TestExplainSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-// A server is asked for its active version; what it does not have it has
-// something like.
+// With --environment, explain asks the server about its active version. For a resource
+// that does not exist, it suggests a similar one.
 func TestExplainAsksAServer(t *testing.T) {
 	const env, id = "9b7b1d8c-0000-4000-8000-000000000001", "fs::File[web1,path=/etc/motd]"
 	var asked []string

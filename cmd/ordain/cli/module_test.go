@@ -13,16 +13,16 @@ import (
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// run runs a command as a person would.
-func run(t *testing.T, args ...string) (stdout, stderr string, status int) {
+// runCommand runs a command and returns its output and exit status.
+func runCommand(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	status = Main(args, strings.NewReader(""), &out, &errs)
 	return out.String(), errs.String(), status
 }
 
-// A package that is nowhere: the compile says so, with what to do, and writes
-// its document as for any other error.
+// A package does not exist. The compile says so and what to do, and writes its document
+// as for any other error.
 func TestPackagesThatCannotBeInstalled(t *testing.T) {
 	if _, err := venv.Find(t.Context(), ""); err != nil {
 		tool.Missing(t, "%v", err)
@@ -46,8 +46,8 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 	}
 }
 
-// Without anything installed, list says what is missing and who imports it,
-// and freeze refuses to write down half of it; with modules on the disk both work.
+// While a module is missing, list says where it is imported, and freeze fails. When all
+// modules are installed, both work.
 func TestModulesOfAProject(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":             "name: x\nmodulepath: libs\nrequires: [a<1]\n",
@@ -57,7 +57,7 @@ func TestModulesOfAProject(t *testing.T) {
 		"libs/std/module.yml":     "name: std\nversion: 8.0\nlicense: x\n",
 		"libs/std/model/_init.cf": "",
 	})
-	out, _, status := run(t, "module", "list", "--project", dir)
+	out, _, status := runCommand(t, "module", "list", "--project", dir)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	want := [][]string{
 		{"NAME", "VERSION", "KIND", "WANTED", "MATCH", "WHERE"},
@@ -73,14 +73,14 @@ func TestModulesOfAProject(t *testing.T) {
 	if status != 0 || len(lines) != len(want) {
 		t.Errorf("status %d, %d lines", status, len(lines))
 	}
-	if _, said, status := run(t, "project", "freeze", "--project", dir); status != 1 ||
+	if _, said, status := runCommand(t, "project", "freeze", "--project", dir); status != 1 ||
 		!strings.Contains(said, "not there: b; run `ordain project install` first") {
 		t.Errorf("status %d, %s", status, said)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte("import a\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, said, status := run(t, "project", "freeze", "--project", dir, "--operator", "=="); status != 0 {
+	if _, said, status := runCommand(t, "project", "freeze", "--project", dir, "--operator", "=="); status != 0 {
 		t.Fatal(said)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "project.yml"))
@@ -88,7 +88,7 @@ func TestModulesOfAProject(t *testing.T) {
 		string(text) != want {
 		t.Errorf("project.yml is now\n%s", text)
 	}
-	if _, _, status := run(t, "project", "freeze", "--project", dir, "--operator", "<"); status != 2 {
+	if _, _, status := runCommand(t, "project", "freeze", "--project", dir, "--operator", "<"); status != 2 {
 		t.Errorf("an unknown operator: status %d", status)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"ordain.dev/ordain/cmd/ordain/cli"
 )
 
-// A script that redirects a command's output to a full disk learns from the
-// exit status that the output is not there.
+// A script redirects a command's output to a full disk. The exit status must say that
+// the output is lost.
 func TestLostOutputFailsTheCommand(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"ordain.dev/ordain/internal/diag"
 )
 
-// A command line that is not understood ends with status 2: in words for
-// people, with a report for programs that asked for one.
+// A command line that is not understood ends with status 2 and a message or, with
+// -o json, a report.
 func TestCommandsThatAreNotUnderstood(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -50,8 +50,8 @@ func TestCommandsThatAreNotUnderstood(t *testing.T) {
 	}
 }
 
-// Whatever a command on a project is given, people read on standard error what
-// is wrong, and programs a report on standard output, with the code of each error.
+// Commands on broken projects print their errors on standard error or, with -o json, a
+// report with the code of each error on standard output.
 func TestErrorsForPeopleAndPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for path, text := range map[string]string{
@@ -111,7 +111,7 @@ func TestErrorsForPeopleAndPrograms(t *testing.T) {
 	}
 }
 
-// A program that formats reads which files were changed, or would be.
+// With -o json, format reports which files it changed or would change.
 func TestFormatReports(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {

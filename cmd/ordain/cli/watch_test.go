@@ -18,7 +18,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// screen is where a command prints; tests wait for what appears on it.
+// screen is the output of a command. Tests wait for text that appears on it.
 type screen struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -38,7 +38,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// wait waits until a text appears after the one that was waited for before.
+// wait waits until a text appears after the text of the last wait.
 func (s *screen) wait(t *testing.T, want string) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -61,9 +61,8 @@ func (s *screen) wait(t *testing.T, want string) {
 	}
 }
 
-// Somebody works on a model: each save compiles again, an error is shown and the
-// next save is tried all the same, an editor takes the file away and puts
-// another there, a module comes; in the end an interrupt is no failure.
+// A person works on a model. Each save compiles it again, also after an error, when an
+// editor replaces the file, and when a module is added. An interrupt is not a failure.
 func TestCompileOnEverySave(t *testing.T) {
 	dir := project(t, map[string]string{"main.cf": "x = 1\n"})
 	write := func(name, text string) {
@@ -72,7 +71,7 @@ func TestCompileOnEverySave(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		// As editors do: another file takes the place of the one before.
+		// As editors do: a new file replaces the old one.
 		if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -121,9 +120,9 @@ func TestCompileOnEverySave(t *testing.T) {
 	}
 }
 
-// Whoever saves again and again has the imports done beforehand: a compile
-// works on a copy of a Python process that waits, which ends with the session.
-func TestWatchingBeginsWarm(t *testing.T) {
+// From the second save on, a compile starts from a copy of a Python process that has
+// done the imports already.
+func TestWatchingUsesWarmWorkers(t *testing.T) {
 	dir := project(t, map[string]string{
 		"project.yml":           "name: test\nmodulepath: libs\n",
 		"main.cf":               "import m\nm::say(0)\n",
@@ -180,8 +179,8 @@ def say(n: "int") -> None:
 	}
 }
 
-// With an export, what changed since the last good one is named.
-func TestWhatAnExportChanged(t *testing.T) {
+// With --export, watch names the resources that changed since the last successful export.
+func TestWatchNamesChangedResources(t *testing.T) {
 	outcome := func(resources ...[2]string) *compiler.Outcome {
 		doc := export.NewDocument()
 		for _, r := range resources {

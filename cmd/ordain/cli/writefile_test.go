@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A file is replaced whole and keeps its mode; a link goes on leading to it; a
-// pipe, which stands for /dev/null and /dev/stdout, is written into and stays
-// a pipe, and nothing is left beside it.
+// A file is replaced whole and keeps its mode, and links still lead to it. A pipe, which
+// stands for /dev/null and /dev/stdout, is written into and stays a pipe. No temporary
+// files are left.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	hello := func(w io.Writer) error { _, err := io.WriteString(w, "hello"); return err }
@@ -60,8 +60,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// A file that was made for the result lies in a folder that takes no others.
-func TestWriteFileInAFolderThatTakesNone(t *testing.T) {
+// The result file exists in a folder in which no files can be created.
+func TestWriteFileInAReadOnlyFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("for root every folder takes files")
 	}

@@ -110,11 +110,11 @@ func TestCleanUpTable(t *testing.T) {
 		if err := os.Chtimes(filepath.Join(env.Preview().Compiler(), ".git"), long, long); err != nil {
 			t.Fatal(err)
 		}
-		again, err := startWorld(p.dir, nil)
+		restarted, err := startWorld(p.dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*p.world = *again
+		*p.world = *restarted
 		p.until("the unused preview to go by itself",
 			func() bool { _, err := os.Stat(env.Preview().Dir()); return errors.Is(err, fs.ErrNotExist) })
 		p.dryRunHead(env.Preview().Dir())
@@ -158,11 +158,11 @@ func (p *place) removeWhile(path, state string) {
 			p.t.Fatal(err)
 		}
 	case "down":
-		again, err := startWorld(p.dir, nil)
+		restarted, err := startWorld(p.dir, nil)
 		if err != nil {
 			p.t.Fatal("the server does not start again: ", err)
 		}
-		*p.world = *again
+		*p.world = *restarted
 	}
 }
 

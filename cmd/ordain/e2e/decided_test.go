@@ -63,16 +63,17 @@ end
 	env := p.env.String()
 	id := "lab::Note[desk,path=" + filepath.Join(p.site, "a") + "]"
 
-	var told provenance.Explanation
+	var explained provenance.Explanation
 	if err := json.Unmarshal([]byte(w.must(t, "model", "explain", id+".text", "--environment", env, "-o", "json")),
-		&told); err != nil {
+		&explained); err != nil {
 		t.Fatal(err)
 	}
-	if told.Commit != noor || len(told.Attributes) != 1 || string(told.Attributes[0].Value) != `"shelf of guests"` ||
-		len(told.Attributes[0].Settings) != 1 {
-		t.Fatalf("told %+v", told)
+	if explained.Commit != noor || len(explained.Attributes) != 1 ||
+		string(explained.Attributes[0].Value) != `"shelf of guests"` ||
+		len(explained.Attributes[0].Settings) != 1 {
+		t.Fatalf("explained %+v", explained)
 	}
-	set := told.Attributes[0].Settings[0]
+	set := explained.Attributes[0].Settings[0]
 	if set.File != "libs/shelf/model/_init.cf" || set.Line != 21 || set.Commit == nil || set.Commit.ID != eve ||
 		set.Commit.Author != "Eve" ||
 		set.Commit.Subject != "notes and shelves" {

@@ -189,8 +189,8 @@ func TestPreviewsOfPullRequests(t *testing.T) {
 			p.waitComment(h, 7, "+ text: three", "| 0 | 1 | 0 | 0 | 1 | 0 | 0 |")
 			p.push("beside", map[string]string{"README": "hello\n"})
 			base = p.head()
-			again := p.compiledWell()
-			p.waitComment(h, 7, "+ text: three", fmt.Sprintf("where version %d is deployed", *again.Version))
+			newest := p.compiledWell()
+			p.waitComment(h, 7, "+ text: three", fmt.Sprintf("where version %d is deployed", *newest.Version))
 			p.waitStatus(h, base, "compile", "success")
 
 			if kind == "github" {
@@ -375,9 +375,9 @@ def gate(path: "string") -> "string":
 				}
 			}
 	}
-	note := func(text, more string) map[string]string {
+	note := func(text, suffix string) map[string]string {
 		model := p.model([3]string{"kept", text, "calm"})
-		return map[string]string{"main.cf": model["main.cf"] + more}
+		return map[string]string{"main.cf": model["main.cf"] + suffix}
 	}
 	line, reached, open := gate("compile")
 	p.push("a compile that waits", note("two", line))

@@ -103,8 +103,8 @@ func TestWebhooksOfPushes(t *testing.T) {
 	if shown := p.must(t, "hook", "show", e.Name, id); !strings.Contains(shown, "refs/heads/next") {
 		t.Errorf("ordain hook show:\n%s", shown)
 	}
-	if again := p.must(t, "hook", "redeliver", e.Name, id); !strings.Contains(again, "refs/heads/next") {
-		t.Errorf("ordain hook redeliver:\n%s", again)
+	if out := p.must(t, "hook", "redeliver", e.Name, id); !strings.Contains(out, "refs/heads/next") {
+		t.Errorf("ordain hook redeliver:\n%s", out)
 	}
 	if d := p.deliveries(5)[0]; d.ReplayOf == nil || *d.ReplayOf != all[1].ID ||
 		d.Outcomes[0].Reason != "it follows main, not next" {
@@ -227,15 +227,15 @@ func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	counts := map[int]int{}
 	for i, answer := range answers {
 		counts[answer]++
-		again := 0
-		waitFor(t, func() bool { again = send(i); return again != http.StatusServiceUnavailable },
+		second := 0
+		waitFor(t, func() bool { second = send(i); return second != http.StatusServiceUnavailable },
 			func() string { return "the database does not come back" })
 		switch {
-		case answer == http.StatusAccepted && again != http.StatusOK:
-			t.Errorf("the %d. was answered with %d; when it came again, with %d", i, answer, again)
+		case answer == http.StatusAccepted && second != http.StatusOK:
+			t.Errorf("the %d. was answered with %d; when it came again, with %d", i, answer, second)
 		case answer != http.StatusAccepted && answer != http.StatusServiceUnavailable,
-			again != http.StatusOK && again != http.StatusAccepted:
-			t.Errorf("the %d. was answered with %d, then with %d", i, answer, again)
+			second != http.StatusOK && second != http.StatusAccepted:
+			t.Errorf("the %d. was answered with %d, then with %d", i, answer, second)
 		}
 	}
 	if counts[http.StatusAccepted] < n/3-connections || counts[http.StatusServiceUnavailable] == 0 {

@@ -287,7 +287,7 @@ func TestAVeryLargeNote(t *testing.T) {
 	}
 	id := url.PathEscape(fmt.Sprintf("lab::Note[desk,path=%s]", filepath.Join(p.site, "a")))
 	if body := p.fetch("/api/v2/resource/" + id); len(body) < size {
-		t.Errorf("the API tells %d bytes of it", len(body))
+		t.Errorf("the API returns %d bytes of it", len(body))
 	}
 	page := p.fetch("/e/" + p.env.String() + "/resource?id=" + id)
 	if len(page) > 1<<20 || !strings.Contains(page, "KiB more") {
