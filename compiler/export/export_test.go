@@ -627,8 +627,8 @@ func TestExportErrors(t *testing.T) {
 	}
 }
 
-// What is wrong with several resources is told of all of them, in the order in
-// which they are made; one that fails like another one is counted.
+// Errors of several resources are all reported, in the order in which the
+// resources are made; equal ones are counted.
 func TestSeveralExportErrors(t *testing.T) {
 	main := "import t\nimport u\nimport std\n" +
 		`t::A(name="a") t::A(name="a") t::A(name="x]") t::A(name="b") t::A(name="b") t::M(name="holding")`

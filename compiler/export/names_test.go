@@ -114,8 +114,8 @@ func TestEveryValueThatIsNoJSONIsTold(t *testing.T) {
 		"field port of web::Site[a,name=mill]", "field path of web::Site[a,name=mill]"}, 0)
 }
 
-// wantErrors looks for a text in each error, as people see it, and how many more
-// resources each is told of.
+// wantErrors looks for a text in each error, as people see it, and checks how many
+// more resources have the same error.
 func wantErrors(t *testing.T, err error, texts []string, repeats int) {
 	t.Helper()
 	var said []string

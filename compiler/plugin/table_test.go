@@ -393,7 +393,7 @@ func TestFinalizersRunWithoutACall(t *testing.T) {
 	}
 }
 
-// All finalizers run, and what they raise is told of each: from a remembered load too.
+// All finalizers run, and the errors of all of them are reported, also from a remembered load.
 func TestFinalizersThatFail(t *testing.T) {
 	c := newCheckout(t, two)
 	const fails = "from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    raise ValueError(__name__)\n"

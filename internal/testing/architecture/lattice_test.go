@@ -274,8 +274,8 @@ func TestImportsFollowTheLattice(t *testing.T) {
 	}
 }
 
-// Only the store speaks to PostgreSQL, and only gitsync to Git: whoever else
-// needs them asks.
+// Only the store speaks to PostgreSQL, only gitsync to Git, and only the API
+// imports the web framework.
 func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
 		"github.com/jackc/pgx/": {
