@@ -164,7 +164,7 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 		return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(commit.String()), err)
 	}
 	w.commit, w.mirror = c, m.dir
-	if w.content, err = m.readContent(ctx, c, w.kept); err != nil {
+	if w.content, err = m.readContent(ctx, &w.syncer.trees, c, w.kept); err != nil {
 		return err
 	}
 	defer w.giveBack()

@@ -233,7 +233,8 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 		if err != nil {
 			return false, err
 		}
-		content, err := m.readContent(ctx, to, s.kept) // returns a fault for a commit that is not safe to check out
+		// It returns a fault for a commit that is not safe to check out.
+		content, err := m.readContent(ctx, &s.trees, to, s.kept)
 		if err != nil {
 			return false, err
 		}

@@ -151,7 +151,7 @@ func (m *mirror) differences(ctx context.Context, from, to plumbing.Hash) ([]Cha
 
 // flat returns all files of a tree by path.
 func (m *mirror) flat(ctx context.Context, h plumbing.Hash) (map[string]object.TreeEntry, error) {
-	c, err := m.readContent(ctx, &object.Commit{Hash: h, TreeHash: h}, func(string) bool { return false })
+	c, err := m.readContent(ctx, &treeCache{}, &object.Commit{Hash: h, TreeHash: h}, func(string) bool { return false })
 	if err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *parent
 	if err != nil {
 		return fail(err)
 	}
-	inside, err := a.m.readContent(ctx, c, func(string) bool { return false })
+	inside, err := a.m.readContent(ctx, &w.syncer.trees, c, func(string) bool { return false })
 	if err != nil {
 		return fail(err)
 	}

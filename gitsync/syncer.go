@@ -41,6 +41,7 @@ type Config struct {
 type Syncer struct {
 	cfg      Config
 	checkout keyed // by folder
+	trees    treeCache
 
 	mu      sync.Mutex
 	flights map[flightKey]*flight

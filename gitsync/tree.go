@@ -51,10 +51,11 @@ type content struct {
 // readContent reads and checks everything in a commit except the content of its files.
 func (m *mirror) readContent(
 	ctx context.Context,
+	trees *treeCache,
 	c *object.Commit,
 	kept func(string) bool,
 ) (*content, error) {
-	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(),
+	r := &contentReader{m: m, ctx: ctx, kept: kept, commit: c.Hash.String(), trees: trees,
 		content: &content{byPath: map[string]int{}, dirs: map[string]bool{}}}
 	if err := r.tree(c.TreeHash, "", 0); err != nil {
 		return nil, err
@@ -71,6 +72,7 @@ type contentReader struct {
 	ctx    context.Context
 	kept   func(string) bool
 	commit string
+	trees  *treeCache
 }
 
 // refuse returns the fault for a commit that is not safe to check out.
@@ -90,9 +92,13 @@ func (r *contentReader) tree(h plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return r.refuse("%v", errTooDeep).Hint(fmt.Sprintf("nest folders at most %d deep", maxDepth))
 	}
-	entries, err := r.read(h, dir)
-	if err != nil {
-		return err
+	entries, known := r.trees.get(h)
+	if !known {
+		var err error
+		if entries, err = r.read(h, dir); err != nil {
+			return err
+		}
+		r.trees.put(h, entries)
 	}
 	for _, e := range entries {
 		path := e.Name
