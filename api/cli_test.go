@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -36,7 +37,7 @@ func inmantaCLI(t *testing.T) string {
 		}
 	}
 	if python == "" {
-		t.Skip("inmanta-core needs Python 3.12 or newer with the module venv; none was found; " +
+		tool.Missing(t, "inmanta-core needs Python 3.12 or newer with the module venv; none was found; "+
 			"name one in ORDAIN_TEST_PYTHON")
 	}
 	dir := filepath.Join(t.TempDir(), "venv")
@@ -44,7 +45,7 @@ func inmantaCLI(t *testing.T) string {
 		{python, "-m", "venv", dir},
 		{
 			filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"inmanta-core",
+			"inmanta-core==20.1.0",
 		},
 	} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {

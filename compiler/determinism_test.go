@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/compiler"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // fleet is a model in which much could come in any order: relations both ways,
@@ -136,7 +137,7 @@ func TestSameInputSameExport(t *testing.T) {
 		return
 	}
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
+		tool.Missing(t, "there is no python3")
 	}
 	dir, cache := t.TempDir(), t.TempDir()
 	for name, text := range fleet {

@@ -20,6 +20,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // origin is a bare repository and a clone of it that pushes, both made with
@@ -33,7 +34,7 @@ type origin struct {
 func newOrigin(t testing.TB) *origin {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("the git program is needed to make repositories for this test")
+		tool.Missing(t, "the git program is needed to make repositories for this test")
 	}
 	dir := t.TempDir()
 	o := &origin{t: t, bare: filepath.Join(dir, "origin.git"), work: filepath.Join(dir, "work")}
@@ -198,7 +199,7 @@ func (o *origin) serve(password string) *httptest.Server {
 	o.t.Helper()
 	path, err := exec.LookPath("git")
 	if err != nil {
-		o.t.Skip("no git")
+		tool.Missing(o.t, "there is no git")
 	}
 	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
 		"GIT_PROJECT_ROOT=" + filepath.Dir(o.bare), "GIT_HTTP_EXPORT_ALL=1",

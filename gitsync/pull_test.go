@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // proposal pushes the head of a pull request like a forge: not as a branch, only under a
@@ -222,7 +223,7 @@ func TestACommitIsTakenBack(t *testing.T) {
 // where git sees conflicts.
 func TestLinesAreMergedAsGitDoes(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git")
+		tool.Missing(t, "there is no git")
 	}
 	r := rand.New(rand.NewPCG(7, 11))
 	dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // signs makes a key, configures the working copy to sign with it, and returns its line of
@@ -21,7 +22,7 @@ import (
 func (o *origin) signs(name string) string {
 	o.t.Helper()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		o.t.Skip("no ssh-keygen on this machine")
+		tool.Missing(o.t, "there is no ssh-keygen")
 	}
 	key := filepath.Join(o.t.TempDir(), "key")
 	if out, err := exec.Command(

@@ -6,8 +6,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// A protected resource is never purged, whoever asks: it is skipped and says why, and what goes after it waits. A
-// look does no harm. Without the protection it is purged, and then what waited.
+// No request purges a protected resource: it is skipped and says why, and what goes after it waits. A look
+// does no harm. Without the protection it is purged, and then what waited.
 func TestProtectedIsNotPurged(t *testing.T) {
 	w := newWorld(t, Limits{}, "x/dir 1", "x/file 1 x/dir", "x/kept 1")
 	w.endAll()

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // repository is one that the real git program made.
@@ -46,7 +48,7 @@ func (r *repository) feed(input string, args ...string) string {
 func history(t testing.TB, commits int) *repository {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("the git program is needed to make repositories for this test")
+		tool.Missing(t, "the git program is needed to make repositories for this test")
 	}
 	r := &repository{t, t.TempDir()}
 	r.git("init", "-q", "--bare", "-b", "main")

@@ -16,6 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"ordain.dev/ordain/gitsync/signers"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // person is somebody with an SSH key, and a repository to commit to.
@@ -44,7 +45,7 @@ func newPerson(t *testing.T, name, kind string) *person {
 	t.Helper()
 	for _, program := range []string{"git", "ssh-keygen"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no %s on this machine", program)
+			tool.Missing(t, "there is no %s", program)
 		}
 	}
 	p := &person{t: t, dir: t.TempDir()}
@@ -236,7 +237,7 @@ func TestCommitsSignedWithOpenPGP(t *testing.T) {
 // Signatures of the real gpg are valid, and a key that has expired since still counts.
 func TestGnuPGSigns(t *testing.T) {
 	if _, err := exec.LookPath("gpg"); err != nil {
-		t.Skip("no gpg on this machine")
+		tool.Missing(t, "there is no gpg")
 	}
 	ada := newPerson(t, "ada@example.com", "ed25519")
 	home, err := os.MkdirTemp("", "gpg") // the path of its socket must be short

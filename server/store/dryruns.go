@@ -141,7 +141,7 @@ func (s *Store) EndDryRun(
 		if _, err := tx.Exec(ctx, statements.DryRunEnd, env, id, string(ending), cleanText(reason), at); err != nil {
 			return err
 		}
-		if ending != intent.DryRunCancelled { // whoever cancels it updates the comment, or wants none
+		if ending != intent.DryRunCancelled { // a cancelled one needs no comment, or its caller writes it
 			if _, err := tx.Exec(ctx, statements.OutboxPullOf, id, at); err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ func overrideNotice(o intent.Override) intent.Notice {
 }
 
 // dryRunEnding tells people how a dry run ended, with how many resources it found
-// of each kind. It is nil for a dry run that was cancelled: whoever did that knows.
+// of each kind. It is nil for a cancelled dry run: the person who cancelled it knows.
 func dryRunEnding(d intent.DryRun, found map[intent.DiffKind]int) *intent.Notice {
 	of := fmt.Sprintf("version %d", d.Version)
 	if d.Commit != "" {

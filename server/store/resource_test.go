@@ -187,7 +187,7 @@ func TestOpenActionsOfAKilledServerAreCancelled(t *testing.T) {
 	}
 }
 
-// The tables refuse impossible states, whoever writes them.
+// The tables refuse impossible states, no matter which code writes them.
 func TestConstraintsRefuseWrongStates(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

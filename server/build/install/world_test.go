@@ -22,6 +22,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/python/pep440"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/build/install"
 )
 
@@ -46,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	gitProgram, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("the git program is needed to make repositories for this test")
+		tool.Missing(t, "the git program is needed to make repositories for this test")
 	}
 	w := &world{t: t, remotes: t.TempDir(), project: t.TempDir(), wheels: map[string][]byte{}}
 	w.index = httptest.NewServer(http.HandlerFunc(w.serveIndex))
@@ -90,7 +91,7 @@ func (w *world) newInstaller() *install.Installer {
 		w.t.Fatal(err)
 	}
 	if _, err := maker.Interpreter(w.t.Context(), ""); err != nil {
-		w.t.Skip(err)
+		tool.Missing(w.t, "%v", err)
 	}
 	log := slog.New(slog.DiscardHandler)
 	syncer, err := gitsync.New(

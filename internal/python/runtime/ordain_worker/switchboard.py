@@ -58,8 +58,8 @@ class Switchboard:
     :param done: called with the seat after ``answer``.
     :param at_end: called when the server says bye.
 
-    A request with ``behind`` can be taken back until it begins. Whoever removes its number from ``_behind`` either
-    begins it or gives it back.
+    A request with ``behind`` can be taken back until it begins. The code that removes its number from
+    ``_behind`` either begins it or gives it back.
     """
 
     def __init__(
