@@ -25,9 +25,11 @@ func (s *server) compileCalls(c *calls) {
 		access.SeeCompiles, s.isCompiling)
 	whole(c, http.MethodGet, "/api/v1/compilequeue", "List the compiles that have not ended, oldest first.",
 		access.SeeCompiles, s.compileQueue)
-	whole(c, http.MethodGet, report, "List the compiles.", access.SeeCompiles, s.listCompiles, pagesOf(store.CompileList))
+	whole(c, http.MethodGet, report, "List the compiles.",
+		access.SeeCompiles, s.listCompiles, pagesOf(store.CompileList))
 	v2(c, http.MethodGet, report+"/{id}", "Show a compile with its stages.", access.SeeCompiles, s.getCompile)
-	v2(c, http.MethodGet, "/api/v2/compiledata/{id}", "Show the errors of a compile.", access.SeeCompiles, s.getCompileData)
+	v2(c, http.MethodGet, "/api/v2/compiledata/{id}", "Show the errors of a compile.",
+		access.SeeCompiles, s.getCompileData)
 	whole(c, http.MethodGet, "/api/v1/compilereport", "List the compiles by the time they started, newest first.",
 		access.SeeCompiles, s.listCompilesV1)
 	whole(c, http.MethodGet, "/api/v1/compilereport/{id}", "Show a compile, or the one that answered its request.",

@@ -15,13 +15,16 @@ import (
 // slash at the end of the path of a batch.
 func (s *server) discoveredCalls(c *calls) {
 	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
-	whole(c, http.MethodGet, path, "List the discovered resources.", access.SeeDiscovered, s.listDiscovered, pagesOf(store.DiscoveredList))
+	whole(c, http.MethodGet, path, "List the discovered resources.",
+		access.SeeDiscovered, s.listDiscovered, pagesOf(store.DiscoveredList))
 	v2(c, http.MethodGet, one, "Show a discovered resource.", access.SeeDiscovered, s.getDiscovered)
 	done[noBody](c, http.MethodPost, one, "Report a discovered resource.", access.WriteDiscovered, s.reportDiscovered)
 	done[noBody](c, http.MethodDelete, one, "Forget a discovered resource.", access.WriteDiscovered, s.forgetDiscovered)
 	for _, path := range []string{path, path + "/"} {
-		done[noBody](c, http.MethodPost, path, "Report several discovered resources.", access.WriteDiscovered, s.reportAllDiscovered)
-		done[noBody](c, http.MethodDelete, path, "Forget several discovered resources.", access.WriteDiscovered, s.forgetAllDiscovered)
+		done[noBody](c, http.MethodPost, path, "Report several discovered resources.",
+			access.WriteDiscovered, s.reportAllDiscovered)
+		done[noBody](c, http.MethodDelete, path, "Forget several discovered resources.",
+			access.WriteDiscovered, s.forgetAllDiscovered)
 	}
 }
 

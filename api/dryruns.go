@@ -15,10 +15,14 @@ import (
 // dryRunCalls are Inmanta's, and beside them those about dry runs of commits.
 func (s *server) dryRunCalls(c *calls) {
 	const path, report = "/api/v2/dryrun", "/api/v2/dryrun-report/{report_id}"
-	v2(c, http.MethodPost, path+"/{version}", "Start a dry run of a version. The answer is its id.", access.StartDryRun, s.startDryRun)
-	v2(c, http.MethodPost, path, "Start a dry run of a version or a commit. The answer is its id.", access.StartDryRun, s.startDryRun)
-	v2(c, http.MethodGet, path, "List the dry runs of all versions and commits, newest first.", access.SeeDryRuns, s.listDryRuns)
-	v2(c, http.MethodGet, path+"/{version}", "List the dry runs of a version, newest first.", access.SeeDryRuns, s.listVersionDryRuns)
+	v2(c, http.MethodPost, path+"/{version}", "Start a dry run of a version. The answer is its id.",
+		access.StartDryRun, s.startDryRun)
+	v2(c, http.MethodPost, path, "Start a dry run of a version or a commit. The answer is its id.",
+		access.StartDryRun, s.startDryRun)
+	v2(c, http.MethodGet, path, "List the dry runs of all versions and commits, newest first.",
+		access.SeeDryRuns, s.listDryRuns)
+	v2(c, http.MethodGet, path+"/{version}", "List the dry runs of a version, newest first.",
+		access.SeeDryRuns, s.listVersionDryRuns)
 	v2(c, http.MethodGet, path+"/{version}/{report_id}", "Show a dry run of a version, with what it found.",
 		access.SeeDryRuns, s.getDryRun)
 	v2(c, http.MethodGet, report, "Show a dry run, with what it found.", access.SeeDryRuns, s.getDryRun)

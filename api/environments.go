@@ -18,11 +18,14 @@ import (
 func (s *server) environmentCalls(c *calls) {
 	const path, one, oneV1 = "/api/v2/environment", "/api/v2/environment/{id}", "/api/v1/environment/{id}"
 	v2(c, http.MethodPut, path, "Create an environment.", access.CreateEnvironment, s.createEnvironment)
-	whole(c, http.MethodPut, "/api/v1/environment", "Create an environment.", access.CreateEnvironment, s.createEnvironmentV1)
+	whole(c, http.MethodPut, "/api/v1/environment", "Create an environment.",
+		access.CreateEnvironment, s.createEnvironmentV1)
 	v2(c, http.MethodGet, path, "List the environments.", access.ListEnvironments, s.listEnvironments)
-	whole(c, http.MethodGet, "/api/v1/environment", "List the environments.", access.ListEnvironments, s.listEnvironmentsV1)
+	whole(c, http.MethodGet, "/api/v1/environment", "List the environments.",
+		access.ListEnvironments, s.listEnvironmentsV1)
 	v2(c, http.MethodGet, one, "Show an environment.", access.SeeEnvironment, s.getEnvironment)
-	whole(c, http.MethodGet, oneV1, "Show an environment. For clients of version 14.", access.SeeEnvironment, s.getEnvironmentV1)
+	whole(c, http.MethodGet, oneV1, "Show an environment. For clients of version 14.",
+		access.SeeEnvironment, s.getEnvironmentV1)
 	v2(c, http.MethodPost, one, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironment)
 	whole(c, http.MethodPost, oneV1, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironmentV1)
 	done[noBody](c, http.MethodDelete, one, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
@@ -31,8 +34,10 @@ func (s *server) environmentCalls(c *calls) {
 	done[noBody](c, http.MethodDelete, "/api/v2/decommission/{id}", clear, access.ClearEnvironment, s.clearEnvironment)
 	done[object](c, http.MethodDelete, "/api/v1/decommission/{id}", clear, access.ClearEnvironment, s.clearEnvironment)
 	const actions = "/api/v2/actions/environment/"
-	done[noBody](c, http.MethodPost, actions+"halt", "Halt the environment: compile and deploy nothing.", access.Halt, s.halt)
-	done[noBody](c, http.MethodPost, actions+"resume", "Resume an environment that was halted.", access.Resume, s.resume)
+	done[noBody](c, http.MethodPost, actions+"halt", "Halt the environment: compile and deploy nothing.",
+		access.Halt, s.halt)
+	done[noBody](c, http.MethodPost, actions+"resume", "Resume an environment that was halted.",
+		access.Resume, s.resume)
 }
 
 // environment is an environment as version 2 shows it.

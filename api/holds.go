@@ -13,7 +13,8 @@ import (
 // are to release such a version.
 func (s *server) holdCalls(c *calls) {
 	const one = "/api/v2/desiredstate/{version}/"
-	v2(c, http.MethodGet, one+"hold", "Show why a version is held, and what it takes away.", access.SeeVersions, s.getHold)
+	v2(c, http.MethodGet, one+"hold", "Show why a version is held, and what it takes away.",
+		access.SeeVersions, s.getHold)
 	v2(c, http.MethodPost, one+"confirm", "Release a version that is held.", access.Confirm, s.confirmVersion)
 }
 

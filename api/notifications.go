@@ -13,9 +13,11 @@ import (
 
 func (s *server) notificationCalls(c *calls) {
 	const path, one = "/api/v2/notification", "/api/v2/notification/{notification_id}"
-	whole(c, http.MethodGet, path, "List the notifications.", access.SeeNotifications, s.listNotifications, pagesOf(store.NotificationList))
+	whole(c, http.MethodGet, path, "List the notifications.",
+		access.SeeNotifications, s.listNotifications, pagesOf(store.NotificationList))
 	v2(c, http.MethodGet, one, "Show a notification.", access.SeeNotifications, s.getNotification)
-	v2(c, http.MethodPatch, one, "Mark a notification as read or cleared.", access.MarkNotifications, s.markNotification)
+	v2(c, http.MethodPatch, one, "Mark a notification as read or cleared.",
+		access.MarkNotifications, s.markNotification)
 }
 
 type notification struct {

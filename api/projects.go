@@ -14,7 +14,8 @@ import (
 func (s *server) projectCalls(c *calls) {
 	v2(c, http.MethodPut, "/api/v2/project", "Create a project.", access.CreateProject, s.createProject)
 	whole(c, http.MethodPut, "/api/v1/project", "Create a project.", access.CreateProject, s.createProjectV1)
-	v2(c, http.MethodGet, "/api/v2/project", "List the projects with their environments.", access.ListProjects, s.listProjects)
+	v2(c, http.MethodGet, "/api/v2/project", "List the projects with their environments.",
+		access.ListProjects, s.listProjects)
 	whole(c, http.MethodGet, "/api/v1/project", "List the projects.", access.ListProjects, s.listProjectsV1)
 	v2(c, http.MethodGet, "/api/v2/project/{id}", "Show a project.", access.SeeProject, s.getProject)
 	whole(c, http.MethodGet, "/api/v1/project/{id}", "Show a project.", access.SeeProject, s.getProjectV1)

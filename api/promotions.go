@@ -18,9 +18,11 @@ func (s *server) promotionCalls(c *calls) {
 	v2(c, http.MethodGet, path, "Show what the environment follows, what waits to be promoted and what was.",
 		access.SeePromotions, s.getPromotions)
 	v2(c, http.MethodPost, path+"/approve", "Approve exactly one commit.", access.ApprovePromotion, s.approvePromotion)
-	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.", access.PausePromotions, s.pausePromotions)
+	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.",
+		access.PausePromotions, s.pausePromotions)
 	v2(c, http.MethodPost, path+"/resume", "Resume promotions.", access.PausePromotions, s.resumePromotions)
-	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.", access.Promote, s.promoteCommit)
+	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.",
+		access.Promote, s.promoteCommit)
 }
 
 // following is what an environment follows.

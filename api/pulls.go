@@ -17,9 +17,11 @@ func (s *server) pullCalls(c *calls) {
 	v2(c, http.MethodGet, path, "List the pull requests towards the environment's branch, open ones first.",
 		access.SeePulls, s.listPulls)
 	v2(c, http.MethodGet, one, "Show a pull request with the text of its comment.", access.SeePulls, s.getPull)
-	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.", access.PreviewPull, s.previewPull,
+	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.",
+		access.PreviewPull, s.previewPull,
 		accepted)
-	v2(c, http.MethodPost, one+"/approve", "Let the code of one commit of a pull request run.", access.ApprovePull, s.approvePull)
+	v2(c, http.MethodPost, one+"/approve", "Let the code of one commit of a pull request run.",
+		access.ApprovePull, s.approvePull)
 	v2(c, http.MethodGet, "/api/v2/forge/outbox", "List the work for the forge: what waits, was sent, or is dead.",
 		access.SeePulls, s.listOutbox)
 	done[nullData](c, http.MethodPost, "/api/v2/forge/outbox/{id}/retry", "Try dead work for the forge again.",

@@ -12,14 +12,17 @@ import (
 // the variables of handlers (variable:NAME). A secret is written and never read back. Inmanta has no such calls.
 func (s *server) secretCalls(c *calls) {
 	const environment, project = "/api/v2/environment/{id}/secret", "/api/v2/project/{id}/secret"
-	v2(c, http.MethodGet, environment, "List the secrets of an environment by name.", access.SeeEnvironment, s.listSecrets)
+	v2(c, http.MethodGet, environment, "List the secrets of an environment by name.",
+		access.SeeEnvironment, s.listSecrets)
 	done[nullData](c, http.MethodPut, environment+"/{name}",
 		"Set a secret of an environment; an empty value deletes it.", access.SetSecret, s.setSecret)
 	v2(c, http.MethodGet, project, "List the secrets of a project by name.", access.SeeProject, s.listProjectSecrets)
 	done[nullData](c, http.MethodPut, project+"/{name}",
-		"Set a secret that all environments of a project share; an empty value deletes it.", access.SetProjectSecret, s.setProjectSecret)
+		"Set a secret that all environments of a project share; an empty value deletes it.",
+		access.SetProjectSecret, s.setProjectSecret)
 	const hosts = "/api/v2/project/{id}/known_hosts"
-	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.", access.SeeProject, s.getKnownHosts)
+	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.",
+		access.SeeProject, s.getKnownHosts)
 	done[nullData](c, http.MethodPut, hosts, "Replace the keys of the SSH servers that a project knows.",
 		access.SetKnownHosts, s.setKnownHosts)
 }

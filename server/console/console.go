@@ -74,7 +74,8 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, program: cfg.Version, log: cfg.Logger, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, program: cfg.Version,
+		log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	var err error

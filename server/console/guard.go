@@ -36,8 +36,8 @@ func (c *console) guardedLoad(v access.Verb, load loader) loader {
 	}
 }
 
-// admit checks who sends a request, and that they may do a verb. The request that it returns carries the sender, and the
-// environment that its path names.
+// admit checks who sends a request, and that they may do a verb. The request that it returns carries the sender and
+// the environment that its path names.
 func (c *console) admit(r *http.Request, v access.Verb) (*http.Request, error) {
 	r, err := access.Enter(c.auth, r)
 	if err != nil {

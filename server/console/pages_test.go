@@ -22,7 +22,8 @@ import (
 func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) http.Handler {
 	t.Helper()
 	cfg := Config{
-		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log, Auth: access.Off{}, Now: s.Now,
+		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
+		Auth: access.Off{}, Now: s.Now,
 	}
 	for _, f := range change {
 		f(&cfg)

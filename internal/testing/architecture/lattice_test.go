@@ -148,7 +148,10 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/access server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
+	{
+		"api",
+		"server/access server/control server/store internal/intent internal/fault internal/diag internal/provenance",
+	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
@@ -173,8 +176,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/access server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
-			"server/forge server/build server/keeper server/control",
+		"server/access server/config server/logfile server/callback server/promote server/store server/source " +
+			"server/deployer server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
