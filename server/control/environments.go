@@ -2,7 +2,10 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -76,6 +79,30 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 	}
 	c.cfg.Keepers.EnvironmentChanged(ctx, e.ID)
 	return c.cfg.Store.Environment(ctx, e.ID)
+}
+
+// Bounds of the tags of an environment.
+const maxTags = 32
+
+var tagForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
+
+// SetTags replaces the tags of an environment, which roles can be bound to.
+func (c *Control) SetTags(ctx context.Context, id intent.EnvironmentID, tags []string) error {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	if len(tags) > maxTags {
+		return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("an environment has at most %d tags", maxTags))
+	}
+	for _, tag := range tags {
+		if !tagForm.MatchString(tag) {
+			return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("%.80q is not a tag", tag)).
+				Hint("a tag has up to 63 lower-case letters, digits, dots, dashes and underscores")
+		}
+	}
+	if err := c.cfg.Store.SetTags(ctx, id, tags); err != nil {
+		return err
+	}
+	c.publish(id, bus.Environment, "")
+	return nil
 }
 
 // DeleteEnvironment stops, deletes and removes it from disk. Forbidden when protected.
