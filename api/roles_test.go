@@ -72,7 +72,10 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 			}
 			expect(member, send(member, d, rich.Sandbox.ID, rich.Project.ID), anywhere, 403)
 
-			foreigner := person(role.Name+" elsewhere", access.Binding{Role: role, Scope: access.Scope{Project: unknown}})
+			foreigner := person(
+				role.Name+" elsewhere",
+				access.Binding{Role: role, Scope: access.Scope{Project: unknown}},
+			)
 			got := send(foreigner, d, rich.Sandbox.ID, rich.Project.ID)
 			nowhere := send(foreigner, d, uuid.New(), uuid.New())
 			checked++
@@ -90,10 +93,14 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
-func withoutIDs(w *httptest.ResponseRecorder) string { return uuids.ReplaceAllString(w.Body.String(), "ID") }
+func withoutIDs(w *httptest.ResponseRecorder) string {
+	return uuids.ReplaceAllString(w.Body.String(), "ID")
+}
 
 // protectedIn reports whether a refusal is about the state of an environment, not about the sender.
-func protectedIn(w *httptest.ResponseRecorder) bool { return strings.Contains(w.Body.String(), "protected") }
+func protectedIn(w *httptest.ResponseRecorder) bool {
+	return strings.Contains(w.Body.String(), "protected")
+}
 
 // destroys reports whether a call takes away what other calls of the test need.
 func destroys(d *declaration) bool {

@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/source"
 )
 
@@ -46,6 +47,9 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
+	if err := mayUse(ctx, e.Source.URL); err != nil {
+		return e, err
+	}
 	if err := c.cfg.Store.CreateEnvironment(ctx, e); err != nil {
 		return e, err
 	}
@@ -59,12 +63,33 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 	return e, nil
 }
 
+// mayUse lets only administrators of the server use a repository on its disk, which may be anybody's.
+func mayUse(ctx context.Context, url string) error {
+	p := access.Of(ctx)
+	local := path.IsAbs(url) || strings.HasPrefix(url, "file:")
+	if !local || !p.Known() || p.Decide(access.CreateProject, access.Target{}).Allowed {
+		return nil
+	}
+	return fault.New("control.mayUse", fault.Forbidden,
+		"only an administrator of the server may bind an environment to a repository on the server's disk").
+		Hint("use the repository's https:// or ssh:// URL, or ask an administrator")
+}
+
 // UpdateEnvironment writes name, project, source, description and icon. A
 // changed source is synced anew at the next compile.
 func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error) {
 	secrets := map[string]string{}
 	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
+	}
+	before, err := c.cfg.Store.Environment(ctx, e.ID)
+	if err != nil {
+		return e, err
+	}
+	if e.Source.URL != before.Source.URL {
+		if err := mayUse(ctx, e.Source.URL); err != nil {
+			return e, err
+		}
 	}
 	if err := c.staysFollowed(ctx, e); err != nil {
 		return e, err
