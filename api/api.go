@@ -21,6 +21,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -34,6 +35,7 @@ type Config struct {
 	Store   *store.Store     // is read
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
@@ -51,6 +53,7 @@ type server struct {
 	version    string
 	log        *slog.Logger
 	auth       access.Authenticator
+	audit      *audit.Recorder
 	maxBody    int64
 	factExpire time.Duration
 	now        func() time.Time
@@ -71,7 +74,7 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	s := &server{
-		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth,
+		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()

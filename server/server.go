@@ -26,6 +26,7 @@ import (
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -223,9 +224,10 @@ func (s *Server) publicURL() string {
 func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
 	s.auth = access.Off{}
+	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
-		Auth: s.auth,
+		Auth: s.auth, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
@@ -234,7 +236,8 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 		return nil, err
 	}
 	pages, err := console.New(console.Config{
-		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log, Auth: s.auth,
+		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
+		Auth: s.auth, Audit: trail,
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -31,6 +32,7 @@ type Config struct {
 	Version string           // of this program
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -46,6 +48,7 @@ type console struct {
 	store     *store.Store
 	bus       *bus.Bus
 	auth      access.Authenticator
+	audit     *audit.Recorder
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
@@ -74,7 +77,7 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, program: cfg.Version,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, program: cfg.Version,
 		log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}

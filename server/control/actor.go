@@ -7,6 +7,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 type actorKey struct{}
@@ -14,6 +15,7 @@ type actorKey struct{}
 // As returns a context that names the person who acts, and their reason; both may be empty. The name only counts while
 // authentication is off; otherwise the person is the one who is logged in.
 func As(ctx context.Context, by, reason string) context.Context {
+	audit.Because(ctx, by, reason)
 	return context.WithValue(ctx, actorKey{}, intent.Actor{By: by, Reason: reason})
 }
 

@@ -106,6 +106,7 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/access", "internal/fault internal/intent"},
+	{"server/access/audit", "internal/fault internal/intent server/access"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -137,7 +138,7 @@ var lattice = []struct {
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/access server/promote server/store server/source server/forge server/keeper",
+			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
@@ -150,13 +151,14 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault"},
 	{
 		"api",
-		"server/access server/control server/store internal/intent internal/fault internal/diag internal/provenance",
+		"server/access server/access/audit server/control server/store internal/intent internal/fault internal/diag " +
+			"internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/control server/source server/store internal/intent internal/fault internal/bus " +
-			"internal/diag internal/provenance",
+		"server/access server/access/audit server/control server/source server/store internal/intent " +
+			"internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
