@@ -20,16 +20,23 @@ func As(ctx context.Context, by, reason string) context.Context {
 }
 
 // actor returns the person who acts, for the record.
+// When somebody is logged in it is always they, whatever a request says.
 func (c *Control) actor(ctx context.Context) intent.Actor {
 	a, _ := ctx.Value(actorKey{}).(intent.Actor)
-	if p := access.Of(ctx); p.Known() && p.Kind != access.Local {
-		a.By = p.Name
-	}
+	a.By = who(ctx, a.By)
 	if a.By == "" {
 		a.By = "somebody"
 	}
 	a.At = c.now()
 	return a
+}
+
+// who returns the name of the person who acts: the one who is logged in, else the given one.
+func who(ctx context.Context, given string) string {
+	if p := access.Of(ctx); p.Known() && p.Kind != access.Local {
+		return p.Name
+	}
+	return given
 }
 
 // maxWords is how long a name or a reason may be.

@@ -7,6 +7,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/keeper"
 )
 
@@ -22,6 +23,7 @@ func (c *Control) AcceptCommit(
 	if by.Reason == "" {
 		return intent.Acceptance{}, fault.New(op, fault.Invalid, "say why this commit is accepted; it is kept")
 	}
+	audit.Subject(ctx, "commit "+commit)
 	state, err := c.cfg.Store.GitState(ctx, env)
 	if err != nil {
 		return intent.Acceptance{}, err
@@ -63,6 +65,7 @@ func (c *Control) UnblockCommit(ctx context.Context, env intent.EnvironmentID, c
 			Hint("give at least seven characters of one; `ordain git blocks` lists them")
 	}
 	b := found[0]
+	audit.Subject(ctx, "commit "+b.Commit)
 	if err := c.cfg.Store.UnblockCommit(ctx, env, b.Commit, by); err != nil {
 		return b, err
 	}

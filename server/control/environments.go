@@ -15,6 +15,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/source"
 )
 
@@ -58,6 +59,8 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 			return e, err
 		}
 	}
+	audit.Subject(ctx, "environment "+e.Name)
+	audit.Change(ctx, nil, described(e))
 	c.publish(e.ID, bus.Environment, "")
 	c.cfg.Keepers.Keep(e.ID)
 	return e, nil
@@ -94,6 +97,7 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 	if err := c.staysFollowed(ctx, e); err != nil {
 		return e, err
 	}
+	audit.Change(ctx, described(before), described(e))
 	if err := c.cfg.Store.UpdateEnvironment(ctx, e); err != nil {
 		return e, err
 	}
@@ -123,11 +127,24 @@ func (c *Control) SetTags(ctx context.Context, id intent.EnvironmentID, tags []s
 				Hint("a tag has up to 63 lower-case letters, digits, dots, dashes and underscores")
 		}
 	}
+	e, err := c.cfg.Store.Environment(ctx, id)
+	if err != nil {
+		return err
+	}
+	audit.Change(ctx, e.Tags, tags)
 	if err := c.cfg.Store.SetTags(ctx, id, tags); err != nil {
 		return err
 	}
 	c.publish(id, bus.Environment, "")
 	return nil
+}
+
+// described is what the audit trail keeps of an environment: the source has no credentials in its URL any more.
+func described(e intent.Environment) map[string]any {
+	return map[string]any{
+		"name": e.Name, "project": e.ProjectID, "repository": e.Source.URL, "branch": e.Source.Branch,
+		"subdir": e.Source.Subdir, "description": e.Description,
+	}
 }
 
 // DeleteEnvironment stops, deletes and removes it from disk. Forbidden when protected.
@@ -197,6 +214,8 @@ func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted
 
 // SetSecret seals and stores a secret of an environment; empty deletes it.
 func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error {
+	audit.Subject(ctx, "secret "+name)
+	audit.Change(ctx, nil, setOrRemoved(value))
 	if err := source.CheckSecret(name, value); err != nil {
 		return err
 	}
@@ -237,6 +256,14 @@ func (c *Control) keepPrevious(ctx context.Context, id intent.EnvironmentID, val
 		return err
 	}
 	return c.cfg.Store.SetSecret(ctx, id, source.SecretWebhookPrevious, sealed)
+}
+
+// setOrRemoved is all that the audit trail says of a secret.
+func setOrRemoved(value string) string {
+	if value == "" {
+		return "removed"
+	}
+	return "set"
 }
 
 func protected(e intent.Environment) error {

@@ -9,12 +9,16 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // Override lets changes through that windows and freezes hold: of the agents
 // that it names, all when it names none, until its end.
 func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o intent.Override) (intent.Override, error) {
 	o.ID, o.Created, o.Ended, o.EndedBy = uuid.New(), c.cfg.Now().UTC().Truncate(time.Microsecond), nil, ""
+	o.By = who(ctx, o.By)
+	audit.Because(ctx, o.By, o.Reason)
+	audit.Change(ctx, nil, map[string]any{"until": o.Until, "agents": o.Agents})
 	o.Until = o.Until.UTC().Truncate(time.Microsecond)
 	if err := o.Check(); err != nil {
 		return o, fault.Wrap("control.Override", fault.Invalid, err)
@@ -30,6 +34,7 @@ func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o inte
 
 // EndOverride ends an override before its time.
 func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error {
+	audit.Subject(ctx, "override "+id.String())
 	if err := c.cfg.Store.EndOverride(ctx, env, id, c.actor(ctx)); err != nil {
 		return err
 	}

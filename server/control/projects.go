@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/source"
 )
 
@@ -22,6 +23,7 @@ func (c *Control) CreateProject(ctx context.Context, p intent.Project) (intent.P
 	if p.ID == uuid.Nil {
 		p.ID = uuid.New()
 	}
+	audit.OnProject(ctx, p)
 	return p, c.cfg.Store.CreateProject(ctx, p)
 }
 
@@ -49,6 +51,8 @@ func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error 
 // SetProjectSecret seals and stores a secret that all environments of a
 // project use which have none of that name; empty deletes it.
 func (c *Control) SetProjectSecret(ctx context.Context, id intent.ProjectID, name, value string) error {
+	audit.Subject(ctx, "secret "+name)
+	audit.Change(ctx, nil, setOrRemoved(value))
 	if err := source.CheckProjectSecret(name, value); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/promote"
 )
@@ -243,6 +244,7 @@ func (c *Control) follower(
 
 // wholeCommit completes a shortened commit to the one that waits, if it means that one.
 func (c *Control) wholeCommit(ctx context.Context, op string, env intent.EnvironmentID, commit string) (string, error) {
+	audit.Subject(ctx, "commit "+commit)
 	newest, err := c.cfg.Store.Promotions(ctx, env, 1)
 	if err != nil {
 		return "", err

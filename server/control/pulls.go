@@ -7,6 +7,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/forge"
 )
 
@@ -28,7 +29,9 @@ func (c *Control) ApprovePull(ctx context.Context, env intent.EnvironmentID, num
 	if err != nil {
 		return err
 	}
-	by, commit = strings.TrimSpace(by), strings.TrimSpace(commit)
+	by, commit = strings.TrimSpace(who(ctx, by)), strings.TrimSpace(commit)
+	audit.Because(ctx, by, "")
+	audit.Subject(ctx, fmt.Sprintf("pull request %d at %.40s", number, commit))
 	switch {
 	case by == "" || len(by) > 200:
 		return fault.New(op, fault.Invalid, "say who approves, in at most 200 bytes")

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // Deploy runs resources again: those that are not as intended or, when full
@@ -19,6 +21,7 @@ func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full boo
 	} else if v == nil {
 		return nil, fault.New("control.Deploy", fault.NotFound, "no version is released yet")
 	}
+	audit.Change(ctx, nil, map[string]any{"repair": full, "agents": agents})
 	page, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{})
 	if err != nil {
 		return nil, err
@@ -113,6 +116,8 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 			return err
 		}
 	}
+	audit.Subject(ctx, "agent "+cmp.Or(name, "(all)"))
+	audit.Change(ctx, nil, map[string]bool{"paused": paused})
 	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused, c.actor(ctx)); err != nil {
 		return err
 	}
@@ -125,6 +130,7 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 
 // SetParameter stores a parameter or fact. Where the model waited for it, it is compiled again.
 func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error {
+	audit.Subject(ctx, "parameter "+p.Name+" "+p.Resource.String())
 	if err := c.cfg.Store.SetParameter(ctx, env, p); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // RollBack deploys the content of an earlier version again, as a version of its
@@ -21,6 +22,7 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 	if to < 0 {
 		return intent.Version{}, fault.New(op, fault.Invalid, fmt.Sprintf("there is no version %d", to))
 	}
+	audit.Subject(ctx, fmt.Sprintf("to version %d", to))
 	number, err := c.cfg.Store.RollBack(ctx, env, to, by)
 	if err != nil {
 		c.cfg.Keepers.Held(env, number, err)

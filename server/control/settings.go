@@ -5,6 +5,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/keeper"
 )
 
@@ -44,6 +45,8 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 	if err := c.cfg.Store.SetSetting(ctx, id, name, value); err != nil {
 		return err
 	}
+	audit.Subject(ctx, "setting "+name)
+	audit.Change(ctx, e.Settings[name], value)
 	c.cfg.Keepers.EnvironmentChanged(ctx, id)
 	return nil
 }
@@ -60,6 +63,7 @@ func (c *Control) ProtectSettings(
 	if err != nil {
 		return err
 	}
+	audit.Change(ctx, nil, settings)
 	_, err = c.cfg.Keepers.ProtectSettings(ctx, e, settings, by)
 	return err
 }
