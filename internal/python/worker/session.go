@@ -195,18 +195,23 @@ func (s *session) Call(
 // Post implements Session.
 func (s *session) Post(e Errand) (int64, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.ended {
+		defer s.mu.Unlock()
 		return 0, s.err
 	}
-	id := s.next + 1
+	s.next++
+	id := s.next
+	s.calls[id] = &call{Errand: e, s: s, id: id}
+	s.mu.Unlock()
+	// The lock is free meanwhile, because read needs it for every frame.
 	packet, err := packed(request{ID: id, Op: e.Op, Args: e.Args, Behind: e.Behind})
 	if err != nil {
+		s.Forget(id)
 		return 0, err
 	}
-	s.next = id
-	s.calls[id] = &call{Errand: e, s: s, id: id}
+	s.mu.Lock()
 	s.posted = append(s.posted, packet...)
+	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
 	default: // writePosted is about to look
