@@ -55,8 +55,12 @@ func (r actionRow) value() (intent.Action, error) {
 }
 
 // messagesJSON returns the messages column: a list of messageJSON, appended piece by piece because every task has one.
-func messagesJSON(lines []intent.LogLine) (string, error) {
-	out := []byte{'['}
+func messagesJSON(lines []intent.LogLine) ([]byte, error) {
+	size := 2
+	for i := range lines {
+		size += len(lines[i].Message) + len(lines[i].Arguments) + 96 // names, level and moment
+	}
+	out := append(make([]byte, 0, size), '[')
 	for i, l := range lines {
 		if i > 0 {
 			out = append(out, ',')
@@ -68,14 +72,14 @@ func messagesJSON(lines []intent.LogLine) (string, error) {
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
-				return "", fault.Wrap("store.messages", fault.Invalid, err).
+				return nil, fault.Wrap("store.messages", fault.Invalid, err).
 					Say("the arguments of a log line are not JSON")
 			}
 			out = append(append(out, `,"arguments":`...), arguments...)
 		}
 		out = append(out, '}')
 	}
-	return string(append(out, ']')), nil
+	return append(out, ']'), nil
 }
 
 func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
@@ -100,7 +104,7 @@ type actionColumns struct {
 	statuses  []string
 	kindsOf   []string
 	changes   []string
-	messages  []string
+	messages  [][]byte
 }
 
 func (c *actionColumns) add(a intent.Action) error {

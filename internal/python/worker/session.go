@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -26,7 +27,7 @@ type session struct {
 	err     error // why the worker ended; set before done is closed
 	ended   bool  // nothing is read any more
 	closing bool
-	posted  []byte        // frames to write, in their order
+	posted  [][]byte      // frames to write, in their order
 	wake    chan struct{} // buffered; wakes writePosted
 }
 
@@ -112,7 +113,7 @@ func (s *session) writePosted() {
 		frames := s.posted
 		s.posted = nil
 		s.mu.Unlock()
-		_ = s.p.write(frames) // if this fails, the worker has ended, and read ends every call
+		_ = s.p.write(bytes.Join(frames, nil)) // if this fails, the worker has ended, and read ends every call
 	}
 }
 
@@ -210,7 +211,7 @@ func (s *session) Post(e Errand) (int64, error) {
 		return 0, err
 	}
 	s.mu.Lock()
-	s.posted = append(s.posted, packet...)
+	s.posted = append(s.posted, packet)
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
