@@ -68,7 +68,7 @@ func (o *observer) take(out []Command) {
 			o.jobs.refused(o.t, c.Job)
 		case SetState:
 			if was := o.recorded[c.State.ID]; c.Freed { // what StateUnpark writes
-				was.Free()
+				was = Unparked(was)
 				o.recorded[c.State.ID] = was
 				continue
 			}
@@ -311,7 +311,7 @@ func (o *observer) restart() {
 		}
 		if st.IsDeploying {
 			known[id.Agent] = o.now
-			st.CutOff() // and so says the record from now on
+			st = Interrupted(st) // and so says the record from now on
 		}
 		o.recorded[id] = st
 	}

@@ -90,7 +90,7 @@ func (s *Scheduler) free(n *node) {
 	if n.state.Parked == intent.NotParked {
 		return
 	}
-	n.state.Free()
+	n.state = Unparked(n.state)
 	s.scheduleRetry(n)
 	s.out = append(s.out, SetState{State: n.state, Freed: true})
 }

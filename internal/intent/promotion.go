@@ -1,8 +1,6 @@
 package intent
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -163,47 +161,6 @@ func (p Promotion) Held() (out []PromotionGate) {
 		}
 	}
 	return out
-}
-
-// Waits describes what it waits for: "waits: soak until 14:05 UTC; 3 resources are not compliant: …".
-func (p Promotion) Waits() string {
-	var texts []string
-	for _, g := range p.Held() {
-		texts = append(texts, g.Text)
-	}
-	if len(texts) == 0 {
-		return "waits to be looked at"
-	}
-	return "waits: " + strings.Join(texts, "; ")
-}
-
-// Waited describes what it waited for, or that it was ready.
-func (p Promotion) Waited() string {
-	if len(p.Held()) == 0 {
-		return "was ready"
-	}
-	return "waited: " + strings.TrimPrefix(p.Waits(), "waits: ")
-}
-
-// Text describes its state.
-func (p Promotion) Text() string {
-	switch p.State {
-	case PromotionSuperseded:
-		return "superseded: " + p.Reason
-	case PromotionPromoted:
-		text := "promoted"
-		if o := p.Overridden; o != nil {
-			text += fmt.Sprintf(" by %s in spite of its gates: %s", o.By, o.Reason)
-		}
-		switch {
-		case p.Made > 0:
-			return fmt.Sprintf("%s; it is version %d", text, p.Made)
-		case p.Success != nil && !*p.Success:
-			return text + "; its compile failed"
-		}
-		return text
-	}
-	return p.Waits()
 }
 
 // FollowHold says what stops all promotions to an environment.

@@ -81,21 +81,6 @@ type Heal struct {
 	At time.Time `json:"at"`
 }
 
-// Free frees a parked resource and resets the counters that led to it.
-func (s *ResourceState) Free() {
-	s.Parked, s.ParkedAt, s.RetryAt, s.FailedCode, s.Heals, s.Attempts = NotParked, nil, nil, "", nil, 0
-}
-
-// CutOff returns the state of a resource whose run was interrupted, perhaps before it
-// began: the resource may be as before, as intended, or anything in between, until it
-// is deployed again.
-func (s *ResourceState) CutOff() {
-	s.IsDeploying, s.DeployedHash = false, ""
-	if s.Compliance == Compliant {
-		s.Compliance = HasUpdate
-	}
-}
-
 // Status is the state in one word, as the older API shows it.
 type Status string
 

@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // notes exports n notes on n agents, in two sets.
@@ -105,7 +106,7 @@ func TestACommitThatTakesAwayMuchIsHeld(t *testing.T) {
 		t.Fatalf("the report says %q", said)
 	}
 	heard(1)
-	if err := s.Release(t.Context(), s.env, 2); !errors.As(err, new(*intent.HeldError)) {
+	if err := s.Release(t.Context(), s.env, 2); !errors.As(err, new(*store.HeldError)) {
 		t.Fatal(err)
 	}
 	heard(1)

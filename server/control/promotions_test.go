@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/promote"
 )
 
 // hand is a clock that a test puts forward.
@@ -131,7 +132,7 @@ func (f *follower) waitsFor(commit, why string) {
 	f.t.Helper()
 	f.until(commit+" waits for "+why, func(g control.Following) bool {
 		p := g.Waiting()
-		return p != nil && p.Commit == commit && strings.Contains(p.Waits(), why)
+		return p != nil && p.Commit == commit && strings.Contains(promote.Waits(*p), why)
 	})
 }
 
@@ -301,7 +302,7 @@ func TestAPromotedCommitIsVerified(t *testing.T) {
 	g := f.until("the refusal", func(g control.Following) bool {
 		return g.Promotions[0].Commit == "rewritten-1" && g.Promotions[0].Success != nil
 	})
-	if got := g.Promotions[0].Text(); got != "promoted; its compile failed" {
+	if got := promote.Text(g.Promotions[0]); got != "promoted; its compile failed" {
 		t.Errorf("it is %q", got)
 	}
 	state, err := f.store.GitState(t.Context(), f.env)
@@ -343,7 +344,7 @@ func TestHaltedAndPaused(t *testing.T) {
 	}
 	f.until("the pause alone", func(g control.Following) bool {
 		p := g.Waiting()
-		return p != nil && p.Waits() == "waits: ida paused promotions: the week of the fair"
+		return p != nil && promote.Waits(*p) == "waits: ida paused promotions: the week of the fair"
 	})
 	if _, err := f.Promote(ctx, f.env, "commit-1"); err != nil {
 		t.Fatal(err)
@@ -398,7 +399,7 @@ func TestAPromotedCommitIsFetchedLater(t *testing.T) {
 	}
 	f.until(
 		"the failure",
-		func(g control.Following) bool { return g.Promotions[0].Text() == "promoted; its compile failed" },
+		func(g control.Following) bool { return promote.Text(g.Promotions[0]) == "promoted; its compile failed" },
 	)
 	away(nil)
 	f.clock.forward(2 * time.Minute)

@@ -129,7 +129,7 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 // someState is a state that a resource may be in at rest.
 func someState(random *rand.Rand, st intent.ResourceState) intent.ResourceState {
 	at := now().Add(-time.Hour)
-	st.Free()
+	st = scheduler.Unparked(st)
 	st.LastRunAt, st.LastDeployed, st.Drifted, st.Blocked = &at, 1, false, intent.NotBlocked
 	switch random.IntN(6) {
 	case 0, 1:

@@ -15,6 +15,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/build"
+	"ordain.dev/ordain/server/store"
 )
 
 func (c *compilation) makeVenv(ctx context.Context) error {
@@ -227,7 +228,7 @@ func (c *compilation) release(ctx context.Context) error {
 			}
 			return c.ReleaseVersion(ctx, c.env, number)
 		})
-		var held *intent.HeldError
+		var held *store.HeldError
 		switch {
 		case errors.As(err, &held):
 			out(fmt.Sprintf("held: version %d is not released: %s\n%s\n",

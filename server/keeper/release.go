@@ -7,6 +7,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
 // ReleaseVersion makes a version the intent and starts to deploy it. Conflict when
@@ -31,7 +32,7 @@ func (r *Registry) Released(env intent.EnvironmentID, number int) {
 
 // Held tells pages of a release that was refused, if err says that the version is held.
 func (r *Registry) Held(env intent.EnvironmentID, number int, err error) {
-	var held *intent.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) {
 		return
 	}

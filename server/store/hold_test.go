@@ -32,7 +32,7 @@ func heldBecause(t testing.TB, err error) []intent.HoldReason {
 	if err == nil {
 		return nil
 	}
-	var held *intent.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) || !fault.Is(err, fault.Conflict) {
 		t.Fatalf("another error: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/promote"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -92,7 +93,7 @@ func (c *chain) judge(second int) *intent.Promotion {
 func (c *chain) waits(second int, commit, why string) {
 	c.t.Helper()
 	p := c.judge(second)
-	if p == nil || p.Commit != commit || p.State != intent.PromotionWaiting || p.Waits() != why {
+	if p == nil || p.Commit != commit || p.State != intent.PromotionWaiting || promote.Waits(*p) != why {
 		c.t.Errorf("at %d: %+v\nwant %s, %s", second, p, commit, why)
 	}
 }
@@ -202,7 +203,7 @@ func TestANewerCommitStartsOver(t *testing.T) {
 	c.waits(620, "commit-2", "waits: soak until 12:15 UTC; approval of this commit")
 	all := get(c.s.Promotions(t.Context(), c.production.ID, 10))(t)
 	if len(all) != 2 || all[1].State != intent.PromotionSuperseded ||
-		all[1].Text() != "superseded: staging moved on to commit-" ||
+		promote.Text(all[1]) != "superseded: staging moved on to commit-" ||
 		all[1].Approved == nil {
 		t.Errorf("%+v", all)
 	}
@@ -299,14 +300,14 @@ func TestAPromotionShowsItsOutcome(t *testing.T) {
 	run := get(c.s.StartCompile(t.Context(), c.production.ID, after(20)))(t)
 	must(t, c.s.SetCompileRevision(t.Context(), run.ID, intent.Revision{Commit: "commit-1"}))
 	must(t, c.s.FinishCompile(t.Context(), run.ID, intent.CompileEnd{At: after(21)}))
-	if got := newest(); got.Text() != "promoted; its compile failed" || got.Made != 0 {
-		t.Errorf("%s: %+v", got.Text(), got)
+	if got := newest(); promote.Text(got) != "promoted; its compile failed" || got.Made != 0 {
+		t.Errorf("%s: %+v", promote.Text(got), got)
 	}
 	id := enqueue(t, c.s, c.production.ID, 30, nil)
 	p.Compile = &id
 	c.compiles(p, true)
-	if got := newest(); got.Made != 2 || got.Text() != "promoted; it is version 2" {
-		t.Errorf("%s: %+v", got.Text(), got)
+	if got := newest(); got.Made != 2 || promote.Text(got) != "promoted; it is version 2" {
+		t.Errorf("%s: %+v", promote.Text(got), got)
 	}
 	// A compile of another commit says nothing about it.
 	other := enqueue(t, c.s, c.production.ID, 40, nil)
@@ -385,7 +386,7 @@ func TestFollowingANewName(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if got := get(c.s.Promotions(t.Context(), c.production.ID,
-		1))(t)[0]; got.Text() != "superseded: rehearsal is no more" {
+		1))(t)[0]; promote.Text(got) != "superseded: rehearsal is no more" {
 		t.Errorf("%+v", got)
 	}
 	must(t, c.s.ClearEnvironment(t.Context(), c.production.ID))

@@ -147,12 +147,15 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
+	{
+		"api",
+		"server/control server/promote server/store internal/intent internal/fault internal/diag internal/provenance",
+	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/control server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance",
+		"server/control server/promote server/source server/store internal/intent internal/fault internal/bus " +
+			"internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
