@@ -50,9 +50,9 @@ func (s Style) RenderAll(list []Diagnostic) string {
 func (s Style) Closing(list []Diagnostic) string {
 	text := fmt.Sprintf("%d error%s", len(list), plural(len(list)))
 	if code := list[0].Code; code != "" {
-		text += "; `ordain explain " + code + "` tells more of the first"
+		text += "; `ordain explain " + code + "` explains the first"
 		if len(list) == 1 {
-			text = "`ordain explain " + code + "` tells more of this error"
+			text = "`ordain explain " + code + "` explains this error"
 		}
 	}
 	p := painter{Style: s}

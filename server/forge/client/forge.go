@@ -49,7 +49,7 @@ type Status struct {
 	Context     string // who says it, such as ordain/prod/compile
 	State       intent.CommitState
 	Description string
-	URL         string // of the page that tells more
+	URL         string // of the page with the details
 }
 
 // Comment is a text on a pull request.
