@@ -69,10 +69,8 @@ func exported(
 	}
 	in := eval.Input{Files: program.Files, Host: host}
 	for _, m := range program.Modules {
-		in.Modules = append(
-			in.Modules,
-			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
-		)
+		in.Modules = append(in.Modules,
+			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
 	}
 	result := eval.Compile(context.Background(), in)
 	if result.Err != nil {
@@ -546,13 +544,8 @@ w::W(name="w", requires=b)
 t::A(name="a")
 t::A(name="gone")
 `
-	doc, err := exported(
-		t,
-		write(t, std+own+main),
-		plugintest.Python(t),
-		nil,
-		func(in *export.Input) { in.Functions = []string{"look"} },
-	)
+	doc, err := exported(t, write(t, std+own+main), plugintest.Python(t), nil,
+		func(in *export.Input) { in.Functions = []string{"look"} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -609,12 +602,8 @@ func TestExportErrors(t *testing.T) {
 		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc, err := exported(
-				t,
-				write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"),
-				plugintest.Python(t),
-				nil,
-			)
+			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"),
+				plugintest.Python(t), nil)
 			var failed *export.Error
 			if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.message) ||
 				!strings.Contains(failed.Render(), c.beside) {
@@ -653,12 +642,8 @@ func benchModel() string {
 
 // BenchmarkExport exports a thousand resources; the compile is not measured.
 func BenchmarkExport(b *testing.B) {
-	archive := strings.Replace(
-		benchModel(),
-		"@plugin\ndef unknown()",
-		"@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()",
-		1,
-	)
+	archive := strings.Replace(benchModel(), "@plugin\ndef unknown()",
+		"@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()", 1)
 	archive = strings.Replace(archive, "added = {\"m1\"", "added = {} and {\"m1\"", 1)
 	dir := write(b, archive)
 	var total float64

@@ -125,14 +125,8 @@ func wantErrors(t *testing.T, err error, texts []string, repeats int) {
 	}
 	for n, want := range texts {
 		if len(said) != len(texts) || !strings.Contains(said[n], want) || told[n].Repeats != repeats {
-			t.Fatalf(
-				"got %d errors:\n%s\nthe one at %d should say %q, for %d more",
-				len(said),
-				strings.Join(said, "\n"),
-				n,
-				want,
-				repeats,
-			)
+			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q, for %d more", len(said),
+				strings.Join(said, "\n"), n, want, repeats)
 		}
 	}
 }

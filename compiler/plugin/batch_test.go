@@ -51,10 +51,8 @@ func (p *project) posting(name string, args ...types.Value) {
 	var calls []eval.PluginCall
 	var heaps []eval.Heap
 	for _, arg := range args {
-		calls = append(
-			calls,
-			eval.PluginCall{Plugin: p.plugins[name], Args: []types.Value{arg}, Namespace: "__config__"},
-		)
+		calls = append(calls,
+			eval.PluginCall{Plugin: p.plugins[name], Args: []types.Value{arg}, Namespace: "__config__"})
 		heaps = append(heaps, p.heap)
 	}
 	if !p.host.Post(calls, heaps) {

@@ -82,13 +82,8 @@ func (e *LoadError) Error() string {
 	if e.Importing == "" {
 		return "Unable to load all plug-ins: " + e.Class + ": " + e.Message
 	}
-	return fmt.Sprintf(
-		"Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s",
-		e.Module,
-		e.Class,
-		e.Importing,
-		e.Message,
-	)
+	return fmt.Sprintf("Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s", e.Module,
+		e.Class, e.Importing, e.Message)
 }
 
 // Raised is the exception.

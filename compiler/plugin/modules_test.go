@@ -115,17 +115,8 @@ func TestTemplate(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "templates", "x.j2"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			one, two := p.heap.add(
-				"t::Host",
-				"name",
-				types.Str("one"),
-				"maybe",
-				types.Int(1),
-			), p.heap.add(
-				"t::Host",
-				"name",
-				nil,
-			)
+			one, two := p.heap.add("t::Host", "name", types.Str("one"), "maybe",
+				types.Int(1)), p.heap.add("t::Host", "name", nil)
 			two.empty["maybe"] = true
 			p.heap.variables["greeting"] = types.Str("hello")
 			p.heap.variables["hosts"] = &types.List{Items: []types.Value{one, two}}

@@ -380,10 +380,8 @@ def name() -> "string":
 // A finalizer of a module that nobody called runs all the same.
 func TestFinalizersRunWithoutACall(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write(
-		"a/plugins/__init__.py",
-		"from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n",
-	)
+	c.write("a/plugins/__init__.py",
+		"from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n")
 	for n := range 2 {
 		p := c.compile()
 		p.done()
@@ -438,14 +436,10 @@ def known(ctx: Context) -> "list":
 // as soon as the model loads that, whatever is remembered of the load before.
 func TestPluginsOfNamespacesThatAreNotLoaded(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write(
-		"a/plugins/sub.py",
-		"from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n",
-	)
-	c.write(
-		"a/plugins/deep/inner.py",
-		"from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n",
-	)
+	c.write("a/plugins/sub.py",
+		"from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n")
+	c.write("a/plugins/deep/inner.py",
+		"from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n")
 	c.write("b/plugins/__init__.py", `
 from inmanta.plugins import plugin, Context
 

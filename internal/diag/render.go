@@ -200,14 +200,8 @@ func (p *painter) source(d Diagnostic, indent, gutter string) {
 	}
 	source, shift := shorten(d.Source, l.Column)
 	fmt.Fprintf(p, "%s%s %s\n", indent, gutter, bar)
-	fmt.Fprintf(
-		p,
-		"%s %s %s %s\n",
-		indent,
-		p.paint(blue, fmt.Sprint(l.Line)),
-		bar,
-		strings.ReplaceAll(source, "\t", " "),
-	)
+	fmt.Fprintf(p, "%s %s %s %s\n", indent, p.paint(blue, fmt.Sprint(l.Line)), bar,
+		strings.ReplaceAll(source, "\t", " "))
 	if l.Column > 0 {
 		marks := p.paint(d.colour(), d.caret(shift+len([]rune(source))))
 		fmt.Fprintf(p, "%s%s %s %s%s\n", indent, gutter, bar, strings.Repeat(" ", max(0, l.Column-1-shift)), marks)

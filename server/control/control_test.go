@@ -487,11 +487,8 @@ func (s *stage) SourceMoved(ctx context.Context, env intent.EnvironmentID, commi
 
 func (s *stage) request(kind string) intent.CompileID {
 	s.t.Helper()
-	id, warning, err := s.RequestCompile(
-		s.t.Context(),
-		s.env,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}},
-	)
+	id, warning, err := s.RequestCompile(s.t.Context(), s.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}})
 	if err != nil || warning != "" {
 		s.t.Fatal(err, warning)
 	}

@@ -244,10 +244,7 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 		t.Fatalf("%v, %v, told %q", asked, err, s.parts.toldOf())
 	}
 	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b",
-		Value: "c"}}); !fault.Is(
-		err,
-		fault.NotFound,
-	) {
+		Value: "c"}}); !fault.Is(err, fault.NotFound) {
 		t.Fatal(err)
 	}
 }

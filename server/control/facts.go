@@ -30,11 +30,8 @@ func (c *Control) RefreshFacts(
 	for _, id := range ids {
 		r, err := c.cfg.Store.Resource(ctx, env, id)
 		if fault.Is(err, fault.NotFound) || err == nil && r.State.Orphaned > 0 {
-			return nil, fault.New(
-				"control.RefreshFacts",
-				fault.NotFound,
-				"the version that is deployed has no resource "+id.String(),
-			)
+			return nil, fault.New("control.RefreshFacts", fault.NotFound,
+				"the version that is deployed has no resource "+id.String())
 		}
 		if err != nil {
 			return nil, err

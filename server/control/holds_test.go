@@ -60,11 +60,8 @@ func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 	moves := s.Bus().Subscribe(nil)
 	defer moves.Close()
 	for {
-		page, err := s.store.Notifications(
-			s.t.Context(),
-			s.env,
-			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}},
-		)
+		page, err := s.store.Notifications(s.t.Context(), s.env,
+			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}})
 		if err != nil {
 			s.t.Fatal(err)
 		}

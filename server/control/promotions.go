@@ -131,17 +131,11 @@ func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Fo
 		return f, err
 	}
 	if f.Idle = promote.Unfit(d, source.Name); f.Idle == "" {
-		f.Idle = fmt.Sprintf(
-			"%s, which is deployed in %s, is what was promoted last",
-			short(d.Provenance.Commit),
-			source.Name,
-		)
+		f.Idle = fmt.Sprintf("%s, which is deployed in %s, is what was promoted last", short(d.Provenance.Commit),
+			source.Name)
 		if w, err := c.cfg.Keepers.PromotedCommit(ctx, e); err != nil || w.Commit != d.Provenance.Commit {
-			f.Idle = fmt.Sprintf(
-				"%s, which is deployed in %s, is about to be looked at",
-				short(d.Provenance.Commit),
-				source.Name,
-			)
+			f.Idle = fmt.Sprintf("%s, which is deployed in %s, is about to be looked at", short(d.Provenance.Commit),
+				source.Name)
 		}
 	}
 	return f, nil
@@ -167,19 +161,8 @@ func (c *Control) Promote(ctx context.Context, env intent.EnvironmentID, commit 
 	if err != nil {
 		return p, err
 	}
-	c.cfg.Logger.Info(
-		"promoted by a person",
-		"environment",
-		env,
-		"commit",
-		p.Commit,
-		"from",
-		p.SourceName,
-		"by",
-		by.By,
-		"reason",
-		by.Reason,
-	)
+	c.cfg.Logger.Info("promoted by a person", "environment", env, "commit", p.Commit, "from", p.SourceName, "by", by.By,
+		"reason", by.Reason)
 	c.cfg.Keepers.Promoted(env, p)
 	return p, nil
 }

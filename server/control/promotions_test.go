@@ -159,11 +159,8 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 	f := newFollower(t, map[string]any{"follow_compliant": false, "follow_approval": true})
 	ctx := control.As(t.Context(), "ida", "it is Monday")
 	// Nothing was promoted yet, so nothing can be compiled.
-	id, _, err := f.RequestCompile(
-		ctx,
-		f.env,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "console"}},
-	)
+	id, _, err := f.RequestCompile(ctx, f.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "console"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,11 +200,8 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 	}
 	// Every later compile is of that commit, whoever asks for it.
 	for _, kind := range []string{"console", "schedule", "webhook"} {
-		id, _, err := f.RequestCompile(
-			ctx,
-			f.env,
-			control.CompileRequest{Update: kind != "schedule", Trigger: intent.Trigger{Type: kind}},
-		)
+		id, _, err := f.RequestCompile(ctx, f.env,
+			control.CompileRequest{Update: kind != "schedule", Trigger: intent.Trigger{Type: kind}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,10 +367,8 @@ func TestABranchNamedLikeTheCommit(t *testing.T) {
 	f.parts.pushed = nil // the hash gives something else
 	f.parts.mu.Unlock()
 	f.ends(f.deployed(), intent.Compliant)
-	f.until(
-		"the failure",
-		func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil },
-	)
+	f.until("the failure",
+		func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil })
 	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v != nil {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
@@ -397,10 +389,8 @@ func TestAPromotedCommitIsFetchedLater(t *testing.T) {
 	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-1"); err != nil {
 		t.Fatal(err)
 	}
-	f.until(
-		"the failure",
-		func(g control.Following) bool { return promote.Text(g.Promotions[0]) == "promoted; its compile failed" },
-	)
+	f.until("the failure",
+		func(g control.Following) bool { return promote.Text(g.Promotions[0]) == "promoted; its compile failed" })
 	away(nil)
 	f.clock.forward(2 * time.Minute)
 	f.wakeUp()

@@ -56,11 +56,8 @@ func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, 
 	}
 	d := c.cfg.Keepers.Deployer(env)
 	if d == nil {
-		return fault.New(
-			"control.DeployResource",
-			fault.Unavailable,
-			"the scheduler of this environment is not running",
-		)
+		return fault.New("control.DeployResource", fault.Unavailable,
+			"the scheduler of this environment is not running")
 	}
 	d.Deploy(true, nil, []intent.ResourceID{id})
 	return nil
@@ -91,11 +88,8 @@ func (c *Control) knownAgent(ctx context.Context, env intent.EnvironmentID, name
 		}
 	}
 	// Beyond the first thousand.
-	exact, err := c.cfg.Store.Agents(
-		ctx,
-		env,
-		intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}},
-	)
+	exact, err := c.cfg.Store.Agents(ctx, env,
+		intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}})
 	if err != nil {
 		return err
 	}

@@ -30,19 +30,8 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 	if err != nil {
 		return v, err
 	}
-	c.cfg.Logger.Info(
-		"rolled back",
-		"environment",
-		env,
-		"version",
-		number,
-		"to",
-		v.Provenance.RolledBack.To,
-		"by",
-		by.By,
-		"reason",
-		by.Reason,
-	)
+	c.cfg.Logger.Info("rolled back", "environment", env, "version", number, "to", v.Provenance.RolledBack.To, "by",
+		by.By, "reason", by.Reason)
 	c.showBlocked(ctx, env, number)
 	c.cfg.Keepers.Released(env, number)
 	return v, nil

@@ -20,10 +20,8 @@ func (s *stage) another(name string) intent.EnvironmentID {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made, err := s.CreateEnvironment(
-		s.t.Context(),
-		control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: e.Source}},
-	)
+	made, err := s.CreateEnvironment(s.t.Context(),
+		control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: e.Source}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -139,14 +137,8 @@ func TestWhatRemainsAfterAStorm(t *testing.T) {
 	s.parts.mu.Lock()
 	defer s.parts.mu.Unlock()
 	if most := environments + width; compiled > most || s.parts.most > width {
-		t.Errorf(
-			"%d compiles for %d pushes to %d environments, want %d at most; %d at a time",
-			compiled,
-			pushes,
-			environments,
-			most,
-			s.parts.most,
-		)
+		t.Errorf("%d compiles for %d pushes to %d environments, want %d at most; %d at a time", compiled, pushes,
+			environments, most, s.parts.most)
 	}
 }
 
@@ -342,11 +334,8 @@ func TestHaltedWhileItWaitsForItsTurn(t *testing.T) {
 	hold, holding := s.holdCompiles()
 	first := s.request("api")
 	<-holding
-	waits, _, err := s.RequestCompile(
-		t.Context(),
-		b,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api"}},
-	)
+	waits, _, err := s.RequestCompile(t.Context(), b,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api"}})
 	if err != nil {
 		t.Fatal(err)
 	}

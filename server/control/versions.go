@@ -32,17 +32,8 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 		return err
 	}
 	c.showBlocked(ctx, env, number)
-	c.cfg.Logger.Info(
-		"a held version was confirmed",
-		"environment",
-		env,
-		"version",
-		number,
-		"by",
-		confirmation.By,
-		"reason",
-		confirmation.Reason,
-	)
+	c.cfg.Logger.Info("a held version was confirmed", "environment", env, "version", number, "by", confirmation.By,
+		"reason", confirmation.Reason)
 	c.cfg.Keepers.Released(env, number)
 	return nil
 }

@@ -20,11 +20,8 @@ func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.R
 	if f.Detail, err = c.cfg.Store.Resource(ctx, env, id); err != nil {
 		return intent.Why{}, err
 	}
-	page, err := c.cfg.Store.Agents(
-		ctx,
-		env,
-		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}},
-	)
+	page, err := c.cfg.Store.Agents(ctx, env,
+		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}})
 	if err != nil {
 		return intent.Why{}, err
 	}

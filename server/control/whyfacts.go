@@ -50,12 +50,8 @@ func (f WhyFacts) reasons() intent.Why {
 	switch {
 	case st.Orphaned > 0:
 		w.Reasons = nil
-		add(
-			"orphan",
-			fmt.Sprintf("the model has no such resource since version %d", st.Orphaned+1),
-			nil,
-			intent.ResourceID{},
-		)
+		add("orphan", fmt.Sprintf("the model has no such resource since version %d", st.Orphaned+1), nil,
+			intent.ResourceID{})
 		return w
 	case st.IsDeploying:
 		w.Sentence = "It is being deployed now."
@@ -71,12 +67,8 @@ func (f WhyFacts) reasons() intent.Why {
 	f.gates(add)
 	f.itself(add)
 	if len(w.Reasons) == 0 {
-		add(
-			"queue",
-			"it is its agent's turn next, or something that it requires is being deployed first",
-			nil,
-			intent.ResourceID{},
-		)
+		add("queue", "it is its agent's turn next, or something that it requires is being deployed first", nil,
+			intent.ResourceID{})
 	}
 	return w
 }
@@ -87,30 +79,18 @@ type addReason func(kind, text string, until *time.Time, id intent.ResourceID)
 func (f WhyFacts) gates(add addReason) {
 	e, a, id := f.Environment, f.Agent, f.Detail.State.ID
 	if e.Halted {
-		add(
-			"halted",
-			"the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it",
-			nil,
-			intent.ResourceID{},
-		)
+		add("halted", "the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it", nil,
+			intent.ResourceID{})
 	}
 	if a.Paused {
-		add(
-			"paused",
-			"its agent "+id.Agent+" is paused"+doneBy(a.PausedBy, a.PausedAt)+"; unpause it",
-			nil,
-			intent.ResourceID{},
-		)
+		add("paused", "its agent "+id.Agent+" is paused"+doneBy(a.PausedBy, a.PausedAt)+"; unpause it", nil,
+			intent.ResourceID{})
 	}
 	if ws, err := e.Windows(); err == nil && intent.Overridden(e.Overrides, id.Agent, f.Now) == nil {
 		if g := ws.Gate(id, f.Now); g.Held() {
 			until := g.Until
-			add(
-				map[intent.WindowKind]string{intent.WindowOpen: "window", intent.WindowFreeze: "freeze"}[g.Kind],
-				"it "+isGate(g),
-				&until,
-				intent.ResourceID{},
-			)
+			add(map[intent.WindowKind]string{intent.WindowOpen: "window", intent.WindowFreeze: "freeze"}[g.Kind],
+				"it "+isGate(g), &until, intent.ResourceID{})
 		}
 	}
 	if a.Breaker.Open() {
@@ -161,12 +141,8 @@ func (f WhyFacts) itself(add addReason) {
 			intent.ResourceID{})
 	}
 	if f.Detail.Resource.Purged && intent.GuardOf(f.Environment).Protected.Match(st.ID) {
-		add(
-			"protected",
-			"it is to be purged, and the setting protected_resources protects it",
-			nil,
-			intent.ResourceID{},
-		)
+		add("protected", "it is to be purged, and the setting protected_resources protects it", nil,
+			intent.ResourceID{})
 	}
 	for _, need := range slices.SortedFunc(slices.Values(f.Needs), func(a,
 		b intent.ResourceState) int {
@@ -196,12 +172,8 @@ func (f WhyFacts) itself(add addReason) {
 func (f WhyFacts) heldVersion(add addReason) {
 	for _, v := range f.Held {
 		if v.Hold != nil && v.Number > f.Detail.Resource.Version {
-			add(
-				"held_version",
-				fmt.Sprintf("version %d waits for a confirmation (%s)", v.Number, v.Hold.Text),
-				nil,
-				intent.ResourceID{},
-			)
+			add("held_version", fmt.Sprintf("version %d waits for a confirmation (%s)", v.Number, v.Hold.Text), nil,
+				intent.ResourceID{})
 			return
 		}
 	}

@@ -209,10 +209,8 @@ func TestDriftIsReported(t *testing.T) {
 		!strings.Contains(looks[0].Messages[0].Message, "only reported") {
 		t.Fatalf("%v, %+v", err, looks)
 	}
-	s.exec.misbehave(
-		"x/a",
-		func(context.Context, executor.Task) executor.Result { return executor.Result{Status: intent.StatusDry} },
-	)
+	s.exec.misbehave("x/a",
+		func(context.Context, executor.Task) executor.Result { return executor.Result{Status: intent.StatusDry} })
 	s.timer()
 	if got := s.drift(); got != `hash "other" gone` {
 		t.Fatal(got)

@@ -67,10 +67,8 @@ func (c *chain) compliant(version, second int) {
 	c.t.Helper()
 	for _, st := range states(c.t, c.s, c.staging.ID) {
 		if st.Orphaned == 0 && st.Compliance != intent.Compliant {
-			must(
-				c.t,
-				c.s.FinishActions(c.t.Context(), c.staging.ID, []intent.FinishedAction{deployed(st, version, second)}),
-			)
+			must(c.t,
+				c.s.FinishActions(c.t.Context(), c.staging.ID, []intent.FinishedAction{deployed(st, version, second)}))
 		}
 	}
 }
@@ -245,10 +243,8 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	c.isPromoted(62, "commit-4")
 	c.deploys("commit-3", 70) // a branch that was reset
 	c.waits(72, "commit-3", "waits: the commit is blocked here: ida took it back: it is time")
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-3", c.by(73)); !fault.Is(
-		err,
-		fault.Conflict,
-	) ||
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-3", c.by(73)); !fault.Is(err,
+		fault.Conflict) ||
 		!strings.Contains(err.Error(), "blocked") {
 		t.Errorf("a person promotes what is blocked: %v", err)
 	}
@@ -284,10 +280,8 @@ func (c *chain) compiles(p intent.Promotion, released bool) {
 	if released {
 		must(c.t, c.s.ReleaseVersion(c.t.Context(), c.production.ID, n, after(45)))
 	}
-	must(
-		c.t,
-		c.s.FinishCompile(c.t.Context(), *p.Compile, intent.CompileEnd{Success: true, Version: &n, At: after(2000)}),
-	)
+	must(c.t,
+		c.s.FinishCompile(c.t.Context(), *p.Compile, intent.CompileEnd{Success: true, Version: &n, At: after(2000)}))
 }
 
 // A promotion shows its outcome, also when its commit compiles only at the second try.
@@ -335,10 +329,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	}
 	c.waits(5, "commit-1", "waits: ida paused promotions: it is time; soak until 13:00 UTC; approval of this commit")
 	c.production.Halted = true
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(6)); !fault.Is(
-		err,
-		fault.Conflict,
-	) ||
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(6)); !fault.Is(err,
+		fault.Conflict) ||
 		!strings.Contains(err.Error(), "halted") {
 		t.Errorf("halted: %v", err)
 	}

@@ -260,11 +260,8 @@ func (p Pull) checked() (Pull, error) {
 		p.URL = ""
 	}
 	if p.Number <= 0 || !isCommit(p.Head) || p.Base == "" || len(p.Base) > 255 {
-		return p, fault.New(
-			"forge.Pull",
-			fault.Unavailable,
-			"the forge's answer about the pull request is not complete",
-		)
+		return p, fault.New("forge.Pull", fault.Unavailable,
+			"the forge's answer about the pull request is not complete")
 	}
 	return p, nil
 }

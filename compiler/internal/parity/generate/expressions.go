@@ -85,12 +85,7 @@ func (g *generator) expression(typ string, s *scope, depth int, not string) stri
 		if g.chance(50) {
 			return "[z + " + sub(
 				"int",
-			) + " for z in " + sub(
-				"int[]",
-			) + pick(
-				g,
-				[]string{"", " if z > 1", " if z != 2 if z < 9"},
-			) + "]"
+			) + " for z in " + sub("int[]") + pick(g, []string{"", " if z > 1", " if z != 2 if z < 9"}) + "]"
 		}
 		return "[" + sub("int") + ", " + sub("int[]") + "]"
 	case "dict":

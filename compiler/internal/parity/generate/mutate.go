@@ -36,12 +36,8 @@ func mutant(corpus []parity.Case, seed uint64) parity.Case {
 		files[path] = m.change(files[path])
 	}
 	c := of
-	c.Area, c.Name, c.Files = "mutated", fmt.Sprintf(
-		"%s-%s-%d",
-		strings.ReplaceAll(of.Area, "/", "-"),
-		of.Name,
-		seed,
-	), files
+	c.Area, c.Name, c.Files = "mutated", fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(of.Area, "/", "-"), of.Name,
+		seed), files
 	return c
 }
 

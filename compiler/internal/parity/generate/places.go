@@ -72,10 +72,8 @@ var (
 func (p places) with(kind, name string, times int) places {
 	names := map[string][]string{}
 	for k, of := range p.names {
-		names[k] = slices.DeleteFunc(
-			slices.Clone(of),
-			func(n string) bool { return n == name || strings.HasPrefix(n, name+".") },
-		)
+		names[k] = slices.DeleteFunc(slices.Clone(of),
+			func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
 	}
 	for range times { // so it is named more often
 		names[kind] = append(names[kind], name)

@@ -213,10 +213,8 @@ func (p places) blind(kind string) bool {
 	if len(p.names[kind]) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(
-		byOwner,
-		func(of string) bool { return len(p.names[of]) > 0 && len(byKind[of][kind]) > 0 },
-	)
+	return !slices.ContainsFunc(byOwner,
+		func(of string) bool { return len(p.names[of]) > 0 && len(byKind[of][kind]) > 0 })
 }
 
 // key is one that nothing else has, unless it is made twice.

@@ -127,10 +127,8 @@ func (p places) ladder() (lines []string) {
 		wait = "(" + wait + " ? true : false)"
 	}
 	for range 2 + p.IntN(5) {
-		lines = append(
-			lines,
-			fmt.Sprintf(`m::told("%s", y=%s)`, p.fresh("e"), p.expression(pick(p.generator, kinds), 1+p.IntN(3))),
-		)
+		lines = append(lines,
+			fmt.Sprintf(`m::told("%s", y=%s)`, p.fresh("e"), p.expression(pick(p.generator, kinds), 1+p.IntN(3))))
 	}
 	p.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	return lines

@@ -77,11 +77,8 @@ func (p places) implementations() []string {
 				when = " when " + in.filled("<bool>", 1+p.IntN(2))
 				in.bare = false
 			}
-			parts = append(
-				parts,
-				"implementation "+name+" for "+e+":\n"+indent(in.block(1))+"\nend",
-				"implement "+e+" using "+name+when,
-			)
+			parts = append(parts, "implementation "+name+" for "+e+":\n"+indent(in.block(1))+"\nend",
+				"implement "+e+" using "+name+when)
 			if when != "" {
 				parts = append(parts, none(e)...)
 			}

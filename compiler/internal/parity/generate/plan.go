@@ -131,10 +131,8 @@ func (g *generator) plan() {
 			e.attributes = append(e.attributes, a)
 		}
 		if g.exports && e.place != "" {
-			e.attributes = append(
-				e.attributes,
-				&attribute{name: "name_" + e.name, typ: "name", giver: byImplementation},
-			)
+			e.attributes = append(e.attributes,
+				&attribute{name: "name_" + e.name, typ: "name", giver: byImplementation})
 		}
 		g.entities = append(g.entities, e)
 	}
@@ -166,10 +164,8 @@ func (g *generator) inherit(e *entity) {
 	}
 	for _, a := range e.all() {
 		if a.giver == byDefault && g.chance(20) {
-			e.attributes = append(
-				e.attributes,
-				&attribute{name: a.name, typ: a.typ, giver: byDefault, def: g.constant(a.typ)},
-			)
+			e.attributes = append(e.attributes,
+				&attribute{name: a.name, typ: a.typ, giver: byDefault, def: g.constant(a.typ)})
 		}
 	}
 }

@@ -189,15 +189,8 @@ func (g *generator) sink(s *scope) string {
 		if onward, other := g.multi(inner); other != nil && g.chance(50) {
 			return name + "[z.key for y in " + path + " for z in " + onward + g.guard(inner, other) + "]"
 		}
-		return name + "[y.key + z for y in " + path + " for z in " + g.expression(
-			"int[]",
-			s,
-			1,
-			"",
-		) + g.guard(
-			s,
-			r,
-		) + "]"
+		return name + "[y.key + z for y in " + path + " for z in " + g.expression("int[]", s, 1,
+			"") + g.guard(s, r) + "]"
 	case 3: // one in the other
 		if r != nil {
 			return name + "[[z * y.key for z in " + g.expression("int[]", s, 1, "") + "] for y in " + path + "]"

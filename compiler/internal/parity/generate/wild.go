@@ -41,15 +41,8 @@ func (w wild) project() map[string]string {
 	inside.inside = true
 	inside.objects, w.objects = []string{"self", "self", "b2"}, []string{"b1", "b1", "b2", "s1"}
 	if !w.calm {
-		inside.objects, w.objects = append(
-			inside.objects,
-			"self.next",
-		), append(
-			w.objects,
-			"b1.next",
-			"b1.prev",
-			"s1.base",
-		)
+		inside.objects, w.objects = append(inside.objects,
+			"self.next"), append(w.objects, "b1.next", "b1.prev", "s1.base")
 	}
 	files := map[string]string{}
 	imports := ""
@@ -126,10 +119,8 @@ func (w wild) schema(inside wild) []string {
 		indexes = []string{"index Other(owner, id)", "index Other(id, owner)"}
 	}
 	parts := []string{
-		"typedef small as int matching " + pick(
-			w.generator,
-			[]string{"self < 10", "self > 0 and self < 100", "self in [1, 2, 3]"},
-		),
+		"typedef small as int matching " + pick(w.generator,
+			[]string{"self < 10", "self > 0 and self < 100", "self in [1, 2, 3]"}),
 		"typedef word as string matching /^[a-z]+$/",
 		`entity Base:
     int key
@@ -141,14 +132,10 @@ func (w wild) schema(inside wild) []string {
     float? share = ` + pick(w.generator, []string{"null", "1.5"}) + `
     bool on = true
 end`,
-		"entity Sub extends Base:\n    string name = " + pick(
-			w.generator,
-			[]string{`"sub"`, w.undefined(`"sub"`)},
-		) + "\n    word[] words = [\"a\"]\nend",
-		"entity Other:\n    string id\n    int? size = " + pick(
-			w.generator,
-			[]string{"null", "2", w.undefined("3")},
-		) + "\nend",
+		"entity Sub extends Base:\n    string name = " + pick(w.generator,
+			[]string{`"sub"`, w.undefined(`"sub"`)}) + "\n    word[] words = [\"a\"]\nend",
+		"entity Other:\n    string id\n    int? size = " + pick(w.generator,
+			[]string{"null", "2", w.undefined("3")}) + "\nend",
 		"Base.subs " + bounds("0:", "0:", "0:", "0:", "1:", "0:2") + " -- Base.base " + bounds("0:1", "0:"),
 		"Base.next [0:1] -- Base.prev " + bounds("0:1", "0:"),
 		"Base.others " + bounds("0:", "0:", "0:", "0:", "0:1", "1") + " -- Other.owner " + owner,
@@ -463,17 +450,11 @@ func (w wild) condition(f func(format string, of ...string) string) string {
 		attribute = "s1." + a
 	}
 	return pick(w.generator, []string{
-		f(
-			"(%s and %s)",
-			"bool",
-			"bool",
-		), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"),
+		f("(%s and %s)", "bool",
+			"bool"), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"),
 		f("(%s >= %s)", "float", "int"),
-		f(
-			"(%s == %s)",
-			any,
-			any,
-		), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"),
+		f("(%s == %s)", any,
+			any), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"),
 		f("(%s in %s)", "string", "dict"),
 		"(" + attribute + " is defined)", "(" + attribute + " is defined)",
 		`(d["` + pick(w.generator, []string{"a", "c", "z"}) + `"] is defined)`, f("(%s == null)", any),
@@ -521,13 +502,8 @@ func (w wild) dict(depth int) string {
 	case 2:
 		return `{"a": ` + w.expression(pick(w.generator, wildTypes), depth-1) + "}"
 	}
-	return "{'a': " + w.expression(
-		"int",
-		depth-1,
-	) + `, "b": ` + w.expression(
-		pick(w.generator, []string{"string", "dict", "int[]"}),
-		depth-1,
-	) + "}"
+	return "{'a': " + w.expression("int",
+		depth-1) + `, "b": ` + w.expression(pick(w.generator, []string{"string", "dict", "int[]"}), depth-1) + "}"
 }
 
 func (w wild) constructor() string {
@@ -544,10 +520,7 @@ func (w wild) constructor() string {
 		"subs=" + w.expression("Base[]", 1),
 		"others=" + w.expression("Other[]", 1),
 		"nums=" + w.expression("int[]", 1),
-		"name=" + w.expression(
-			"string",
-			1,
-		),
+		"name=" + w.expression("string", 1),
 		"**d2",
 		"level=" + w.expression("int", 1),
 		"share=" + w.expression("float?", 1),
@@ -649,10 +622,8 @@ func (w wild) leaf(typ string) string {
 		}
 		return pick(w.generator, []string{o, o, "b2", "s1", o + ".next", "nothing", "o1.owner"})
 	case "Base[]", "any[]":
-		return pick(
-			w.generator,
-			[]string{o + ".subs", "[b1, b2]", "s1", "o1.likes", "[]", o + ".prev", o + ".requires"},
-		)
+		return pick(w.generator,
+			[]string{o + ".subs", "[b1, b2]", "s1", "o1.likes", "[]", o + ".prev", o + ".requires"})
 	case "Other":
 		return pick(w.generator, []string{"o1", "o1", "o1", "o1"})
 	case "Other[]":
