@@ -15,7 +15,7 @@ import (
 func (s *server) stateCalls(c *calls) {
 	whole(c, http.MethodGet, "/api/v2/drift", "List the records of drift.", s.listDrift, pagesOf(store.DriftList))
 	v2(c, http.MethodPost, "/api/v2/unpark",
-		"Free parked resources, all of them when none is named. The answer names those that were parked.", s.unpark)
+		"Unpark resources, all of them when none is named. The answer names those that were parked.", s.unpark)
 }
 
 // drift is a record of drift.

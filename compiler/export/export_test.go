@@ -468,12 +468,9 @@ func TestManagerSeesTheModel(t *testing.T) {
 			"by_name or {r.id",
 		1,
 	)
-	doc, err := exported(
-		t,
+	doc, err := exported(t,
 		write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\")\n"),
-		plugintest.Python(t),
-		nil,
-	)
+		plugintest.Python(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ var followSettings = []Setting{
 		People:  true,
 		Type:    SettingText,
 		Default: "",
-		Doc: "Name of another environment of this project and repository, such as staging: what is deployed here " +
-			"is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and " +
-			"follow_approval are open. Empty: the tip of the branch.",
+		Doc: "Name of another environment of this project and repository, such as staging. The commit that is " +
+			"deployed there is deployed here too, once the gates follow_soak, follow_compliant, follow_no_drift and " +
+			"follow_approval are open. Empty: deploy the tip of the branch.",
 	},
 	{
 		Name:    "follow_soak",
@@ -23,29 +23,29 @@ var followSettings = []Setting{
 		Type:    SettingInt,
 		Default: 0,
 		Most:    366 * 86400,
-		Doc: "Seconds that a commit must have been deployed in the environment that is followed, without a " +
-			"deployment that failed.",
+		Doc: "How many seconds a commit must have been deployed in the followed environment without a failed " +
+			"deployment.",
 	},
 	{
 		Name:    "follow_compliant",
 		People:  true,
 		Type:    SettingBool,
 		Default: true,
-		Doc:     "Take a commit only when every resource of the environment that is followed is compliant.",
+		Doc:     "Take a commit only if every resource of the followed environment is compliant.",
 	},
 	{
 		Name:    "follow_no_drift",
 		People:  true,
 		Type:    SettingBool,
 		Default: true,
-		Doc:     "Take a commit only when no record of drift is open in the environment that is followed.",
+		Doc:     "Take a commit only if the followed environment has no open record of drift.",
 	},
 	{
 		Name:    "follow_approval",
 		People:  true,
 		Type:    SettingBool,
 		Default: false,
-		Doc:     "Take a commit only when a person approved exactly that one.",
+		Doc:     "Take a commit only if a person approved exactly that commit.",
 	},
 }
 

@@ -46,15 +46,15 @@ type ResourceState struct {
 	// LastEvents is when its deployment last changed something, for dependents that receive events.
 	LastEvents *time.Time
 	Attempts   int // failed runs since the last success or new intent
-	// Parked says why it is not deployed until a person or a new intent frees it; empty:
-	// it is not parked.
+	// Parked says why it is not deployed until a person or a new intent unparks it;
+	// empty: it is not parked.
 	Parked   Parking
 	ParkedAt *time.Time
 	// RetryAt is the earliest time at which it is retried after a failure; nil: at the
 	// next interval.
 	RetryAt *time.Time
 	// FailedCode identifies the handler code with which it failed or was parked; other
-	// code frees it.
+	// code unparks it.
 	FailedCode string
 	// Heals holds the latest corrections of drift, oldest first.
 	Heals []Heal

@@ -129,7 +129,7 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 	s.parts.mu.Unlock()
 	if run := start(control.DryRunRequest{Commit: "feature",
 		Filter: intent.DryRunFilter{Agents: []string{"zz"}}}); run.Ending != intent.DryRunFailed ||
-		!strings.Contains(run.Reason, "no resource that this chooses") {
+		!strings.Contains(run.Reason, "no resource that matches") {
 		t.Errorf("%+v", run)
 	}
 	// That its compile failed is told once, as the end of the dry run.

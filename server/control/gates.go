@@ -11,8 +11,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Override lets changes through that windows and freezes hold: of the agents
-// that it names, all when it names none, until its end.
+// Override lets changes start in spite of windows and freezes, on the agents that it
+// names (all if it names none), until its end.
 func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o intent.Override) (intent.Override, error) {
 	o.ID, o.Created, o.Ended, o.EndedBy = uuid.New(), c.cfg.Now().UTC().Truncate(time.Microsecond), nil, ""
 	o.Until = o.Until.UTC().Truncate(time.Microsecond)
@@ -28,7 +28,7 @@ func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o inte
 	return o, nil
 }
 
-// EndOverride ends an override before its time.
+// EndOverride ends an override early.
 func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error {
 	if err := c.cfg.Store.EndOverride(ctx, env, id, c.actor(ctx)); err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// RollBack deploys the content of an earlier version again, as a version of its
-// own, and blocks the commit that is left; to is 0 for the last one before that
-// was deployed and is of another, unblocked commit. What takes away much is held
-// like any version; once confirmed it is a rollback like any other.
+// RollBack deploys the content of an earlier version again, as a new version, and
+// blocks the commit that it leaves. If to is 0, it goes back to the last deployed
+// version of another commit that is not blocked. If the new version removes too much,
+// it is held like any other version.
 func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int) (intent.Version, error) {
 	const op = "control.RollBack"
 	by, err := c.reasoned(ctx, op)

@@ -145,7 +145,7 @@ func newBadCommit(t *testing.T) *stage {
 	return s
 }
 
-// A commit is free again when somebody says so, and is deployed then.
+// A commit that somebody unblocks is deployed.
 func TestUnblock(t *testing.T) {
 	t.Parallel()
 	s := newBadCommit(t)

@@ -11,14 +11,14 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Release makes a version the intent and starts to deploy it. Conflict when
-// it is released already or older than the active one, and when it takes away
+// Release makes a version the intent and starts to deploy it. It returns Conflict if
+// the version was released already or is older than the active one, and if it removes
 // so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
 	return c.cfg.Keepers.ReleaseVersion(ctx, env, number)
 }
 
-// Confirm releases a version that is held, and records the person and the reason.
+// Confirm releases a held version, and records the person and the reason.
 func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error {
 	confirmation := intent.Confirmation{By: strings.TrimSpace(by), Reason: strings.TrimSpace(reason), At: c.cfg.Now()}
 	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords ||

@@ -9,16 +9,16 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// WhyFacts is what the answer is made of.
+// WhyFacts holds the facts from which Answer derives its answer.
 type WhyFacts struct {
 	Environment intent.Environment
 	Agent       intent.Agent
 	Detail      intent.ResourceDetail
-	// Needs are the states of what it requires and that is not deployed well.
+	// Needs are the states of its requirements that are not deployed successfully.
 	Needs []intent.ResourceState
-	// Behind is something undefined that it needs, directly or not; zero: nothing is.
+	// Behind is an undefined resource that it needs, directly or indirectly; zero: none.
 	Behind intent.ResourceID
-	Held   []intent.Version // that wait for a confirmation
+	Held   []intent.Version // versions that wait for a confirmation
 	Now    time.Time
 }
 
@@ -35,7 +35,7 @@ func (f WhyFacts) Answer() intent.Why {
 	return w
 }
 
-// reasons are what it waits for; with a sentence where that is not all there is to say.
+// reasons adds what the resource is waiting for, and sets the sentence where the reasons do not say it all.
 func (f WhyFacts) reasons() intent.Why {
 	st := f.Detail.State
 	w := intent.Why{Resource: st.ID, Status: st.Status()}
@@ -75,7 +75,7 @@ func (f WhyFacts) reasons() intent.Why {
 
 type addReason func(kind, text string, until *time.Time, id intent.ResourceID)
 
-// gates are reasons that hold everything on its agent.
+// gates adds the reasons that hold everything on its agent.
 func (f WhyFacts) gates(add addReason) {
 	e, a, id := f.Environment, f.Agent, f.Detail.State.ID
 	if e.Halted {
@@ -117,27 +117,24 @@ func isGate(g intent.Gate) string {
 	return g.String()
 }
 
-// itself are reasons that concern it alone.
+// itself adds the reasons that concern the resource alone.
 func (f WhyFacts) itself(add addReason) {
 	st := f.Detail.State
 	if names := f.Detail.Resource.Undefined; len(names) > 0 {
 		add("undefined", "the model does not know a value yet: "+strings.Join(names, ", "), nil, intent.ResourceID{})
 	} else if st.Blocked == intent.IsBlocked {
-		text := "it is behind something that is undefined"
+		text := "it needs something that is undefined"
 		if !f.Behind.IsZero() {
 			text = "it needs " + f.Behind.String() + ", of which the model does not know a value yet"
 		}
 		add("undefined", text, nil, f.Behind)
 	}
 	if st.Parked == intent.ParkedAttempts {
-		add(
-			"parked",
-			fmt.Sprintf("it is parked: it failed %d times for the same intent; free it or deploy it", st.Attempts),
-			nil,
-			intent.ResourceID{},
-		)
+		add("parked",
+			fmt.Sprintf("it is parked: it failed %d times for the same intent; unpark it or deploy it", st.Attempts),
+			nil, intent.ResourceID{})
 	} else if st.Parked == intent.ParkedContested {
-		add("parked", "it is parked: something else keeps changing it back; free it or deploy it", nil,
+		add("parked", "it is parked: something else keeps changing it back; unpark it or deploy it", nil,
 			intent.ResourceID{})
 	}
 	if f.Detail.Resource.Purged && intent.GuardOf(f.Environment).Protected.Match(st.ID) {
@@ -168,7 +165,7 @@ func (f WhyFacts) itself(add addReason) {
 	}
 }
 
-// heldVersion: newer intent waits for somebody.
+// heldVersion adds a newer version that waits for a confirmation.
 func (f WhyFacts) heldVersion(add addReason) {
 	for _, v := range f.Held {
 		if v.Hold != nil && v.Number > f.Detail.Resource.Version {
@@ -179,7 +176,7 @@ func (f WhyFacts) heldVersion(add addReason) {
 	}
 }
 
-// inWords says what is wrong with a resource that another one needs.
+// inWords describes what is wrong with a resource that another one needs.
 func inWords(st intent.ResourceState) string {
 	switch {
 	case st.IsDeploying:
@@ -187,7 +184,7 @@ func inWords(st intent.ResourceState) string {
 	case st.Compliance == intent.Undefined:
 		return "is undefined"
 	case st.Blocked == intent.IsBlocked:
-		return "is behind something undefined"
+		return "needs something undefined"
 	case st.Parked != intent.NotParked:
 		return "is parked"
 	case st.LastRun == intent.RunFailed && st.RetryAt != nil:

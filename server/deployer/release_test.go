@@ -76,7 +76,7 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 	seen := map[intent.Parking]int{}
 	code := map[string]string{
 		"t::R": "code",
-	} // stays: that other code frees is the scheduler's business, which records it by itself
+	} // stays: that other code unparks it is the scheduler's business, which records it by itself
 	for range 20 {
 		// Every resource of the version comes into some state that the scheduler may leave it in.
 		var done []intent.FinishedAction

@@ -92,7 +92,7 @@ func (s *stage) drift() string {
 }
 
 // A resource that fails too often is parked in the record and people are notified; it stays parked after the server
-// was killed, until somebody frees it.
+// was killed, until somebody unparks it.
 func TestParkedInTheRecord(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.env.Settings["max_attempts"] = 2
