@@ -8,16 +8,16 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Feeds makes a model of statements that feed a handful of relations while
-// others read them: which relation is frozen when decides whether it compiles.
-// Where Case is careful to make models that do, this one is not.
+// Feeds makes a model in which some statements add to a handful of relations while
+// others read them. Whether it compiles depends on when each relation is frozen.
+// Unlike Case, Feeds does not try to make models that compile.
 func Feeds(seed uint64) parity.Case {
 	f := feeder{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 34))}}
 	return parity.Case{Area: "feeds", Name: fmt.Sprint(seed), Files: map[string]string{"main.cf": f.model()}}
 }
 
-// feeder writes statements for one place: self stands for the instance that is
-// at hand there.
+// feeder writes statements for one place. self is the expression for the instance that
+// is available there.
 type feeder struct {
 	*generator
 	self string
@@ -84,7 +84,7 @@ x2.o = %s
 
 func (f feeder) relation() string { return pick(f.generator, []string{"r", "s"}) }
 
-// filled puts an instance of A for each O of a template, and a key for each N.
+// filled replaces each O of a template by an instance of A, and each N by a key.
 func (f feeder) filled(templates ...string) string {
 	text := pick(f.generator, templates)
 	text = strings.ReplaceAll(text, "O",
@@ -92,7 +92,7 @@ func (f feeder) filled(templates ...string) string {
 	return strings.ReplaceAll(text, "N", fmt.Sprint(1+f.IntN(9)))
 }
 
-// some is a list, or what counts as one, of instances of B.
+// some returns a list of instances of B, or an expression that counts as one.
 func (f feeder) some(loop string) string {
 	if loop != "" && f.chance(25) {
 		return pick(f.generator, []string{loop, "[" + loop + ", b1]", "[" + loop + ", " + loop + "]"})
@@ -102,7 +102,7 @@ func (f feeder) some(loop string) string {
 		"[[O.s], O.r]", "[B(key=O.key) for i in O.keys]", "[O.r, O.s]", "O.one")
 }
 
-// other is a list of something else.
+// other returns a list of something else.
 func (f feeder) other() string {
 	return f.filled("O.m", "[O]", "[O.o]", "[O.m, O]", "[e.key for e in O.r]", "O.keys", "[O.key]", "[O.keys, O.key]",
 		"[O.o.key]", "nothing", "[three]", `[f"{O.key}"]`, "[q.o for q in O.m]", "[true ? O.key : N]")

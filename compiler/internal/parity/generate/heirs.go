@@ -8,10 +8,10 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Heirs makes entities that inherit from each other in all ways, declare the same
-// few attributes and relations again and again, with and without defaults, share
-// indexes and implementations, and are constructed and looked up. Many of them are
-// wrong: which definition counts is the question.
+// Heirs makes entities that inherit from each other in all ways, declare the same few
+// attributes and relations repeatedly, with and without defaults, share indexes and
+// implementations, and are constructed and looked up. Many of the models are wrong:
+// they test which definition counts.
 func Heirs(seed uint64) parity.Case {
 	h := heirs{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 144))}}
 	return parity.Case{Area: "heirs", Name: fmt.Sprint(seed), Files: map[string]string{"main.cf": h.model()}}
@@ -111,7 +111,7 @@ func (h heirs) entity(i int, name string) string {
 	}
 	first := 0
 	if i == 0 {
-		first = 100 // all inherit from the first
+		first = 100 // all entities inherit from the first one
 	}
 	attribute("n", 30+first, "", ` = "a"`, ` = "`+strings.ToLower(name)+`"`, " = undef", ` = "z"`)
 	attribute("k", 20+first, "", " = 1", " = 2", " = undef")

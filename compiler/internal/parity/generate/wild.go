@@ -9,29 +9,28 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Wild makes a small model in which a few statements mix everything that the
-// language has: any expression for any attribute, in a constructor, a loop, a
-// condition, an implementation, an argument of a plug-in. Half of the time an
-// expression is of the type that is wanted. Where Case knows what compiles,
-// and Feeds what freezes, this one knows nothing, and finds what two features
-// make of each other.
+// Wild makes a small model in which a few statements mix all features of the language:
+// any expression for any attribute, in a constructor, a loop, a condition, an
+// implementation or an argument of a plug-in. Half of the expressions have the expected
+// type. Case aims at models that compile, and Feeds at the freezing of lists; Wild aims
+// at nothing, and so finds how features interact.
 func Wild(seed uint64) parity.Case {
 	w := wild{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 55))}}
 	files := w.project()
 	return parity.Case{Area: "wild", Name: fmt.Sprint(seed), Files: files}
 }
 
-// wild writes statements for one place: objects are what stands for instances
-// of Base there.
+// wild writes statements for one place. objects are the expressions for instances of Base
+// there.
 type wild struct {
 	*generator
 	objects []string
 	loops   []string
 	plugins bool
-	calm    bool   // whether types fit, and nothing is read that is likely not to be there
-	inside  bool   // in an implementation of Base, which constructs no Base: that would not end
-	inWhen  bool   // in the condition of an implement, where upstream cannot always construct
-	owner   string // how many owners something has
+	calm    bool   // types fit, and nothing is read that is likely to be unset
+	inside  bool   // in an implementation of Base, which must construct no Base, because that would not end
+	inWhen  bool   // in the condition of an implement, where the reference cannot always construct
+	owner   string // the multiplicity of owners
 }
 
 func (w wild) project() map[string]string {
@@ -94,8 +93,8 @@ func (w wild) project() map[string]string {
 
 var entityOrText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|\b(?:Base|Sub|Other)\b`)
 
-// qualified names most entities of a statement as another place has to; those
-// that it leaves are found where a relation says what it takes.
+// qualified prefixes most entities of a statement, as another place has to. Those that it
+// leaves are resolved through the type of a relation.
 func (w wild) qualified(statement string) string {
 	return entityOrText.ReplaceAllStringFunc(statement, func(name string) string {
 		if strings.HasPrefix(name, `"`) || w.chance(8) {
@@ -105,7 +104,7 @@ func (w wild) qualified(statement string) string {
 	})
 }
 
-// schema is what the statements use, never twice the same.
+// schema returns the definitions that the statements use, different each time.
 func (w wild) schema(inside wild) []string {
 	bounds := func(of ...string) string {
 		if w.calm {
@@ -171,7 +170,7 @@ end`,
 	return parts
 }
 
-// undefined is no default, where not everything is to have one.
+// undefined sometimes returns no default.
 func (w wild) undefined(def string) string {
 	if w.calm {
 		return def
@@ -187,7 +186,7 @@ func (w wild) when(inside wild) string {
 	return " when " + inside.expression("bool", 2)
 }
 
-// block is the body of something: what is assigned stands in it.
+// block returns the body of a statement, with assignments.
 func (w wild) block(depth int) []string {
 	var lines []string
 	for range 1 + w.IntN(2) {
@@ -257,8 +256,8 @@ func (w wild) statement(depth int) string {
 	return w.constructor()
 }
 
-// assignment returns a relation more; in a model that is not calm it may also be
-// an attribute, or a relation that has room for one.
+// assignment adds to a relation. In a model that is not calm, it may also set an attribute,
+// or a relation with room for one value.
 func (w wild) assignment() string {
 	if w.calm {
 		relation := pick(w.generator, []string{"subs", "subs", "requires", "provides", "base", "prev", "others"})
@@ -296,7 +295,7 @@ var wildTypes = []string{
 	"Other[]",
 }
 
-// expression makes one that is mostly of a type.
+// expression makes an expression that mostly has the given type.
 func (w wild) expression(typ string, depth int) string {
 	if !w.calm && w.chance(4) {
 		typ = pick(w.generator, wildTypes)
@@ -420,7 +419,7 @@ func (w wild) expression(typ string, depth int) string {
 	return w.leaf(typ)
 }
 
-// lookup reads what is of the type from a dict, if there is such.
+// lookup reads a value of the type from a dict, if there is one.
 func (w wild) lookup(typ string) string {
 	key := map[string]string{"int": "a", "string": "b", "string?": "c", "float?": "c", "int[]": "d", "dict": "e"}[typ]
 	if key == "" && w.calm {
@@ -541,7 +540,7 @@ func (w wild) constructor() string {
 	return typ + "(" + strings.Join(args, ", ") + ")"
 }
 
-// other makes something that an instance may own; its owner is given where it has to.
+// other makes an instance that another one may own, and sets its owner if it must.
 func (w wild) other() string {
 	if w.owner != "1" {
 		return "Other(id=" + w.expression("string", 1) + ")"
