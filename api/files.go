@@ -7,15 +7,18 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
+
+	"ordain.dev/ordain/server/access"
 )
 
 func (s *server) fileCalls(c *calls) {
 	const path, one = "/api/v1/file", "/api/v1/file/{id}"
-	done[object](c, http.MethodPut, one, "Store a file under the SHA-1 of its content.", s.putFile)
-	whole(c, http.MethodGet, one, "Return a file.", s.getFile)
-	done[noBody](c, http.MethodHead, one, "Tell whether a file is there: 200, or 404 when it is not.", s.hasFile)
-	whole(c, http.MethodPost, path, "Tell which of some files are missing.", s.missingFiles)
-	whole(c, http.MethodPost, "/api/v1/filediff", "Compare two files by line.", s.diffFiles)
+	done[object](c, http.MethodPut, one, "Store a file under the SHA-1 of its content.", access.PutFiles, s.putFile)
+	whole(c, http.MethodGet, one, "Return a file.", access.SeeFiles, s.getFile)
+	done[noBody](c, http.MethodHead, one, "Tell whether a file is there: 200, or 404 when it is not.",
+		access.SeeFiles, s.hasFile)
+	whole(c, http.MethodPost, path, "Tell which of some files are missing.", access.SeeFiles, s.missingFiles)
+	whole(c, http.MethodPost, "/api/v1/filediff", "Compare two files by line.", access.SeeFiles, s.diffFiles)
 }
 
 type fileEnvelope struct {

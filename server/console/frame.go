@@ -5,9 +5,6 @@ import (
 	"net/url"
 
 	"github.com/google/uuid"
-
-	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/intent"
 )
 
 // frame is what a page has around its content.
@@ -91,15 +88,6 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 
 // pageBell returns the bell of a page, nil when it shows none.
 func (f frame) pageBell() *bell { return f.Bell }
-
-// environment finds the environment in the path of a request.
-func (c *console) environment(r *http.Request) (intent.Environment, error) {
-	id, err := uuid.Parse(r.PathValue("env"))
-	if err != nil {
-		return intent.Environment{}, fault.New("console", fault.NotFound, "there is no environment "+r.PathValue("env"))
-	}
-	return c.store.Environment(r.Context(), id)
-}
 
 // HaltedState is the look of a halted environment.
 func (f frame) HaltedState() state { return halted }

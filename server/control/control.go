@@ -55,9 +55,6 @@ func New(cfg Config) (*Control, error) {
 	return &Control{cfg: cfg}, nil
 }
 
-// Bus returns the events of this server.
-func (c *Control) Bus() *bus.Bus { return c.cfg.Bus }
-
 func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
 	c.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
 }

@@ -14,7 +14,7 @@ import (
 // looked waits until a dry run is as wanted.
 func (s *stage) looked(id intent.ActionID, as func(intent.DryRun) bool) intent.DryRun {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		run, _, err := s.store.DryRun(s.t.Context(), s.env, id)

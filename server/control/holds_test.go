@@ -57,7 +57,7 @@ func (s *stage) export(tip string, r control.CompileRequest, exported []export.R
 // unread waits until so many notifications are unread and gives their titles, newest first.
 func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		page, err := s.store.Notifications(s.t.Context(), s.env,

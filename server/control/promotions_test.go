@@ -103,13 +103,13 @@ func (f *follower) ends(v intent.Version, how intent.Compliance) {
 			f.t.Fatal(err)
 		}
 	}
-	f.Bus().Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
+	f.events.Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
 }
 
 // until waits for a state of what follows.
 func (f *follower) until(what string, is func(control.Following) bool) control.Following {
 	f.t.Helper()
-	moves := f.Bus().Subscribe(nil)
+	moves := f.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		got, err := f.Following(f.t.Context(), f.env)
@@ -264,7 +264,7 @@ func TestASoakSurvivesAStart(t *testing.T) {
 
 // wakeUp says that something of what is followed moved.
 func (f *follower) wakeUp() {
-	f.Bus().Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
+	f.events.Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
 }
 
 // At the moment that the soak ends the commit is promoted, with nothing else happening.

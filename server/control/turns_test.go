@@ -184,7 +184,7 @@ func TestPreviewsAndCompilesDoNotWaitForEachOther(t *testing.T) {
 // versionOfDryRun waits until the commit of a dry run is compiled.
 func (s *stage) versionOfDryRun(id intent.ActionID) int {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		d, _, err := s.store.DryRun(s.t.Context(), s.env, id)
