@@ -33,7 +33,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	rest, err := New(Config{
-		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Auth: who, Now: rich.Now,
+		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Auth: who,
+		Now: rich.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,10 +73,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 			}
 			expect(member, send(member, d, rich.Sandbox.ID, rich.Project.ID), anywhere, 403)
 
-			foreigner := person(
-				role.Name+" elsewhere",
-				access.Binding{Role: role, Scope: access.Scope{Project: unknown}},
-			)
+			foreigner := person(role.Name+" elsewhere",
+				access.Binding{Role: role, Scope: access.Scope{Project: unknown}})
 			got := send(foreigner, d, rich.Sandbox.ID, rich.Project.ID)
 			nowhere := send(foreigner, d, uuid.New(), uuid.New())
 			checked++
