@@ -64,7 +64,8 @@ func TestTheTrailSaysWhoDidWhat(t *testing.T) {
 		)
 	}
 	want := []string{
-		"noor | 192.0.2.1 | environment.setting | setting autostart_agent_deploy_interval |  | \"7\" |  | done | sandbox",
+		"noor | 192.0.2.1 | environment.setting | setting autostart_agent_deploy_interval |  | \"7\" |  | " +
+			"done | sandbox",
 		"noor | 192.0.2.1 | environment.secret | secret webhook |  | \"set\" |  | done | sandbox",
 		"noor | 192.0.2.1 | environment.halt |  |  |  | migration | done | sandbox",
 		"mallory | 192.0.2.1 | environment.resume |  |  |  |  | refused | sandbox",

@@ -56,6 +56,7 @@ type Server struct {
 	forge   *forge.Service
 	control *control.Control
 	store   *store.Store
+	bus     *bus.Bus
 	auth    access.Authenticator
 	rest    http.Handler // the REST API, also for handlers
 	url     string
@@ -90,7 +91,10 @@ func (s *Server) Control() *control.Control { return s.control }
 // Store returns the record, once Start has returned.
 func (s *Server) Store() *store.Store { return s.store }
 
-// Layout gives the paths, once Start has returned.
+// Bus returns the events of this server, once Start has returned.
+func (s *Server) Bus() *bus.Bus { return s.bus }
+
+// Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
 // Start starts everything. If it fails, it stops what it has started. The end of ctx

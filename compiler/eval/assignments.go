@@ -61,13 +61,7 @@ func (u *knownUnit) run(r *run) *Error {
 			if more := u.arguments[n+1:]; len(more) > 0 {
 				r.postpone(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
 			}
-			return attributeError(
-				err.In(u.stmt).Focused(a.X.Expr.Where()),
-				u.of,
-				a.Name,
-				u.stmt,
-				u.stmt.Where(),
-			)
+			return attributeError(err.In(u.stmt).Focused(a.X.Expr.Where()), u.of, a.Name, u.stmt, u.stmt.Where())
 		}
 	}
 	return nil
@@ -121,13 +115,7 @@ func (u *setUnit) run(r *run) *Error {
 }
 
 func (u *setUnit) wrap(err *Error) *Error {
-	return attributeError(
-		err.In(u.stmt).Focused(u.x.Where()),
-		u.target.owner,
-		u.target.name(),
-		u.stmt,
-		u.stmt.Where(),
-	)
+	return attributeError(err.In(u.stmt).Focused(u.x.Where()), u.target.owner, u.target.name(), u.stmt, u.stmt.Where())
 }
 
 func (u *setUnit) passive() bool { return true }

@@ -108,10 +108,8 @@ func (r *run) mayAskPlugin(w waiter) bool {
 func constructMayAsk(n *program.Construct) bool {
 	attributes := n.Info.Entity.Attributes
 	return len(n.Splats) > 0 ||
-		slices.ContainsFunc(
-			n.Direct,
-			func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) },
-		)
+		slices.ContainsFunc(n.Direct,
+			func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) })
 }
 
 // makesInstance reports whether evaluating the arguments makes an instance.

@@ -241,11 +241,8 @@ func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, 
 			}
 			g := given{k, d.Values[k], program.SlotNumber(n.Info.Entity, k)}
 			if slices.Contains(n.Explicit, k) || slices.ContainsFunc(late, g.sameName) {
-				return nil, program.RuntimeError(
-					"The attribute %s is set twice in the constructor call of %s.",
-					k,
-					n.Class,
-				).In(n)
+				return nil, program.RuntimeError("The attribute %s is set twice in the constructor call of %s.", k,
+					n.Class).In(n)
 			}
 			late = append(late, g)
 		}

@@ -132,13 +132,9 @@ func (v *variable) get() (types.Value, *Error) {
 }
 
 func optionalError(v *variable) *Error {
-	return program.NewError(
-		"OptionalValueException",
-		"Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
-		v.attr.Entity.Name,
-		v.attr.Name,
-		v.owner.Text(),
-	)
+	return program.NewError("OptionalValueException",
+		"Optional variable accessed that has no value (attribute `%s.%s` of `%s`)", v.attr.Entity.Name, v.attr.Name,
+		v.owner.Text())
 }
 
 // peek returns the value, if there is one.
@@ -240,14 +236,9 @@ func placeText(p *program.Place) string {
 }
 
 func (v *variable) doubleSet(value types.Value, from source) *Error {
-	e := program.NewError(
-		"DoubleSetException",
-		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
-		types.Text(v.value),
-		placeText(v.at),
-		types.Text(value),
-		from.at,
-	)
+	e := program.NewError("DoubleSetException",
+		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n", types.Text(v.value),
+		placeText(v.at), types.Text(value), from.at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
 	e.Subject = assignment{v, &from}
 	return e.With("set to "+titleOf(v.value), v.at).Focused(from.at)
@@ -431,11 +422,8 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 		return err
 	}
 	if high := attr.End.High; len(g.list.Items) > high {
-		return program.RuntimeError(
-			"List over full: max nr of items is %d, content is %s",
-			high,
-			types.Repr(&g.list),
-		).Coded(diag.Arity)
+		return program.RuntimeError("List over full: max nr of items is %d, content is %s", high,
+			types.Repr(&g.list)).Coded(diag.Arity)
 	} else if len(g.list.Items) == high {
 		v.freeze(r)
 	}
@@ -496,11 +484,8 @@ func (v *variable) addLate(at *program.Place, values ...types.Value) *Error {
 
 // full is the error for one more element than the relation may have.
 func (v *variable) full(at *program.Place) *Error {
-	e := program.RuntimeError(
-		"Exceeded relation arity on attribute '%s' of instance '%s'",
-		v.attr.Name,
-		v.owner.Text(),
-	).Coded(diag.Arity)
+	e := program.RuntimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name,
+		v.owner.Text()).Coded(diag.Arity)
 	e.Place = at
 	e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, v.attr.End.High)
 	return e

@@ -89,10 +89,8 @@ func (in Input) warn(messages []string) {
 		if slices.ContainsFunc(in.Document.Warnings, func(w diag.Diagnostic) bool { return w.Message == message }) {
 			continue
 		}
-		in.Document.Warnings = append(
-			in.Document.Warnings,
-			diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message},
-		)
+		in.Document.Warnings = append(in.Document.Warnings,
+			diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message})
 		if in.Result != nil {
 			in.Result.Warnings = append(in.Result.Warnings, eval.Warning{Kind: kind, Message: message})
 		}
@@ -203,10 +201,8 @@ func (e *exporter) run() error {
 		if err := stage.do(); err != nil {
 			return err
 		}
-		e.doc.Stages = append(
-			e.doc.Stages,
-			Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000},
-		)
+		e.doc.Stages = append(e.doc.Stages,
+			Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000})
 	}
 	return nil
 }

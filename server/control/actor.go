@@ -19,8 +19,8 @@ func As(ctx context.Context, by, reason string) context.Context {
 	return context.WithValue(ctx, actorKey{}, intent.Actor{By: by, Reason: reason})
 }
 
-// actor returns the person who acts, for the record.
-// When somebody is logged in it is always they, whatever a request says.
+// actor returns the person that a context names, as the record keeps it. When somebody is
+// logged in it is always they, whatever a request says.
 func (c *Control) actor(ctx context.Context) intent.Actor {
 	a, _ := ctx.Value(actorKey{}).(intent.Actor)
 	a.By = who(ctx, a.By)
@@ -39,19 +39,19 @@ func who(ctx context.Context, given string) string {
 	return given
 }
 
-// maxWords is how long a name or a reason may be.
+// maxWords is the longest name or reason in bytes.
 const maxWords = 1000
 
-// reasoned is the actor of a verb that needs a reason, of a reasonable length.
+// reasoned returns the actor of a verb that needs a reason, and checks the length of the reason.
 func (c *Control) reasoned(ctx context.Context, op string) (intent.Actor, error) {
 	by := c.actor(ctx)
 	if by.Reason == "" || len(by.Reason) > maxWords || len(by.By) > maxWords {
-		return by, fault.New(op, fault.Invalid, fmt.Sprintf("say why, in at most %d bytes; it is kept", maxWords))
+		return by, fault.New(op, fault.Invalid, fmt.Sprintf("give a reason of at most %d bytes; it is kept", maxWords))
 	}
 	return by, nil
 }
 
-// abbreviates reports whether a text is a commit, or its first seven characters or more.
+// abbreviates reports whether a text is a commit hash or at least its first seven characters.
 func abbreviates(text, commit string) bool {
 	return len(text) >= 7 && len(text) <= len(commit) && commit[:len(text)] == text
 }

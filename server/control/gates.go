@@ -12,8 +12,8 @@ import (
 	"ordain.dev/ordain/server/access/audit"
 )
 
-// Override lets changes through that windows and freezes hold: of the agents
-// that it names, all when it names none, until its end.
+// Override lets changes start in spite of windows and freezes, on the agents that it
+// names (all if it names none), until its end.
 func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o intent.Override) (intent.Override, error) {
 	o.ID, o.Created, o.Ended, o.EndedBy = uuid.New(), c.cfg.Now().UTC().Truncate(time.Microsecond), nil, ""
 	o.By = who(ctx, o.By)
@@ -32,7 +32,7 @@ func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o inte
 	return o, nil
 }
 
-// EndOverride ends an override before its time.
+// EndOverride ends an override early.
 func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error {
 	audit.Subject(ctx, "override "+id.String())
 	if err := c.cfg.Store.EndOverride(ctx, env, id, c.actor(ctx)); err != nil {

@@ -12,15 +12,15 @@ import (
 	"ordain.dev/ordain/server/access/audit"
 )
 
-// Release makes a version the intent and starts to deploy it. Conflict when
-// it is released already or older than the active one, and when it takes away
+// Release makes a version the intent and starts to deploy it. It returns Conflict if
+// the version was released already or is older than the active one, and if it removes
 // so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
 	audit.Subject(ctx, "version "+strconv.Itoa(number))
 	return c.cfg.Keepers.ReleaseVersion(ctx, env, number)
 }
 
-// Confirm releases a version that is held, and records the person and the reason.
+// Confirm releases a held version, and records the person and the reason.
 func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error {
 	by = who(ctx, by)
 	audit.Because(ctx, by, reason)
@@ -37,17 +37,8 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 		return err
 	}
 	c.showBlocked(ctx, env, number)
-	c.cfg.Logger.Info(
-		"a held version was confirmed",
-		"environment",
-		env,
-		"version",
-		number,
-		"by",
-		confirmation.By,
-		"reason",
-		confirmation.Reason,
-	)
+	c.cfg.Logger.Info("a held version was confirmed", "environment", env, "version", number, "by", confirmation.By,
+		"reason", confirmation.Reason)
 	c.cfg.Keepers.Released(env, number)
 	return nil
 }

@@ -46,10 +46,8 @@ func (r actionRow) value() (intent.Action, error) {
 		Change: intent.Change(r.Change), Changes: changes,
 	}
 	for _, m := range messages {
-		a.Messages = append(
-			a.Messages,
-			intent.LogLine{Level: m.Level, Message: m.Message, Time: m.Moment, Arguments: m.Arguments},
-		)
+		a.Messages = append(a.Messages,
+			intent.LogLine{Level: m.Level, Message: m.Message, Time: m.Moment, Arguments: m.Arguments})
 	}
 	return a, errors.Join(err1, err2, err3)
 }

@@ -151,14 +151,15 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault"},
 	{
 		"api",
-		"server/access server/access/audit server/control server/store internal/intent internal/fault internal/diag " +
+		"server/access server/access/audit server/control server/promote server/store internal/intent " +
+			"internal/fault internal/diag " +
 			"internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/control server/source server/store internal/intent " +
-			"internal/fault internal/bus internal/diag internal/provenance",
+		"server/access server/access/audit server/control server/promote server/source server/store " +
+			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.

@@ -23,11 +23,8 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	for _, a := range x.Named {
 		if written[a.Name.Name] {
 			b.failAt(
-				RuntimeError(
-					"The attribute %s in the constructor call of %s is already set.",
-					a.Name.Name,
-					x.Type.Text,
-				),
+				RuntimeError("The attribute %s in the constructor call of %s is already set.", a.Name.Name,
+					x.Type.Text),
 				a.Name.At,
 			)
 		}
@@ -57,11 +54,8 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 			return
 		}
 		if e.Indexed(name) {
-			n.Direct = give(
-				n.Direct,
-				directDefaults,
-				Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}},
-			)
+			n.Direct = give(n.Direct, directDefaults,
+				Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}})
 			return
 		}
 		later := b.indirect(attr, value)
@@ -239,11 +233,8 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *Entity
 		return nil
 	}
 	if left != nil && left.hint != nil && !info.Entity.IsSubclassOf(left.hint) && !b.p.unsure(info.Entity) {
-		err := TypingError(
-			"Can not assign a value of type %s to a variable of type %s",
-			info.Entity.Name,
-			left.hint.Name,
-		)
+		err := TypingError("Can not assign a value of type %s to a variable of type %s", info.Entity.Name,
+			left.hint.Name)
 		err.Stmt = syntax.Render(whole)
 		b.failAt(err, whole.Where())
 		return nil
