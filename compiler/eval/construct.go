@@ -32,7 +32,7 @@ type given struct {
 }
 
 func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Value, *Error) {
-	indirect, late, err := r.lateArguments(n, s, f)
+	late, err := r.lateArguments(n, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +66,20 @@ func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Valu
 	} else if instance, err = r.createInstance(n, s, values); err != nil {
 		return nil, err
 	}
-	if err := r.assignLater(n, s, instance, indirect); err != nil {
-		return nil, err
-	}
-	return instance, r.implementAll(n, instance, n.Info.Implements)
-}
-
-func (r *run) implementAll(n *program.Construct, i *Instance, implements []*program.Implement) *Error {
-	for k, one := range implements {
-		if err := r.startImplement(one, i); err != nil {
-			r.postpone(func(r *run) *Error { return r.implementAll(n, i, implements[k+1:]) })
-			return err
+	for _, arguments := range [...][]program.Argument{n.Defaults, n.Indirect} {
+		if err := r.assignLater(n, s, instance, without(arguments, late)); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return instance, r.implementAll(instance, n.Info.Implements)
+}
+
+func (r *run) implementAll(i *Instance, implements []*program.Implement) *Error {
+	rest, err := r.startImplements(implements, i)
+	if err != nil {
+		r.postpone(func(r *run) *Error { return r.implementAll(i, rest) })
+	}
+	return err
 }
 
 // findByIndex looks for an instance with the same key in an index.
@@ -199,26 +199,26 @@ func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments
 
 // lateArguments returns the arguments that are known only now: those of `**d`, and
 // the other end of the relation that the instance is assigned to, if an index needs
-// it. It also returns the indirect arguments that remain. It is evaluated before any
-// other argument.
-func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.Argument, []given, *Error) {
+// it. They are evaluated before any other argument.
+func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]given, *Error) {
 	if len(n.Splats) == 0 && n.Lacks == nil {
-		return n.Indirect, nil, nil
+		return nil, nil
 	}
 	late, err := r.splatArguments(n, s, f)
-	if err != nil {
-		return nil, nil, err
+	if err == nil && n.Lacks != nil {
+		late, err = r.completeKey(n, s, f, late)
 	}
-	if n.Lacks != nil {
-		if late, err = r.completeKey(n, s, f, late); err != nil {
-			return nil, nil, err
-		}
+	return late, err
+}
+
+// without returns the arguments that late does not replace.
+func without(arguments []program.Argument, late []given) []program.Argument {
+	if len(late) == 0 {
+		return arguments
 	}
-	indirect := slices.Clone(n.Indirect)
-	for _, g := range late {
-		indirect = slices.DeleteFunc(indirect, func(a program.Argument) bool { return a.Name == g.name })
-	}
-	return indirect, late, nil
+	return slices.DeleteFunc(slices.Clone(arguments), func(a program.Argument) bool {
+		return slices.ContainsFunc(late, func(g given) bool { return g.name == a.Name })
+	})
 }
 
 func (g given) sameName(other given) bool { return g.name == other.name }
