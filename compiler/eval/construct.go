@@ -138,13 +138,14 @@ func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*I
 		slots: make([]variable, len(e.Attributes)),
 	}
 	i.self = variable{value: i, has: true, owner: i}
+	gatherings := make([]gathering, gatheringIn(e))
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
 		v.owner, v.attr = i, attr
 		if !attr.Gathers() {
 			continue
 		}
-		v.kind, v.gathering = list, &gathering{}
+		v.kind, v.gathering, gatherings = list, &gatherings[0], gatherings[1:]
 		if attr.End.Optional() {
 			v.kind = option
 		}
@@ -162,6 +163,16 @@ func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*I
 		}
 	}
 	return i, r.register(i, n.Info, n)
+}
+
+// gatheringIn counts the attributes of an entity that take their values by being frozen.
+func gatheringIn(e *types.Entity) (n int) {
+	for _, attr := range e.Attributes {
+		if attr.Gathers() {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) *Error {
