@@ -36,7 +36,8 @@ func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Valu
 	if err != nil {
 		return nil, err
 	}
-	values := make([]given, 0, len(n.Direct)+len(late))
+	var room [4]given
+	values := room[:0]
 	for i := range n.Direct {
 		a := &n.Direct[i]
 		v, err := r.eval(a.X.Expr, s, f)
@@ -66,10 +67,8 @@ func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Valu
 	} else if instance, err = r.createInstance(n, s, values); err != nil {
 		return nil, err
 	}
-	for _, arguments := range [...][]program.Argument{n.Defaults, n.Indirect} {
-		if err := r.assignLater(n, s, instance, without(arguments, late)); err != nil {
-			return nil, err
-		}
+	if err := r.assignLater(n, s, instance, without(n.Defaults, late), without(n.Indirect, late)); err != nil {
+		return nil, err
 	}
 	return instance, r.implementAll(instance, n.Info.Implements)
 }
@@ -156,7 +155,7 @@ func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*I
 			r.drop(v) // until it has as many elements as it needs
 		}
 	}
-	r.instances = append(r.instances, i)
+	r.instances = append(doubled(r.instances), i)
 	for _, g := range values {
 		if err := r.assignGiven(n, s, i, g); err != nil {
 			return nil, err
@@ -188,11 +187,18 @@ func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) 
 }
 
 // assignLater starts the assignment of the arguments that no index needs.
-func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments []program.Argument) *Error {
+func (r *run) assignLater(
+	n *program.Construct,
+	s *scope,
+	i *Instance,
+	defaults []program.Argument,
+	arguments []program.Argument,
+) *Error {
+	arguments = startKnown(r, s, i, n, defaults, arguments)
 	for len(arguments) > 0 {
 		a := &arguments[0]
 		if a.Known {
-			arguments = startKnown(r, s, i, n, arguments)
+			arguments = startKnown(r, s, i, n, nil, arguments)
 			continue
 		}
 		arguments = arguments[1:]

@@ -39,7 +39,6 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 	n.Direct, n.Defaults = slices.Clone(defaults.direct), defaults.indirect
 	n.Indirect = make([]Argument, 0, len(x.Named))
 	n.Lacks = b.lacking(n, left, written, len(x.Splats) > 0)
-	replaced := false
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
@@ -69,10 +68,10 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 			n.Indirect = append(n.Indirect, later)
 			return
 		}
-		if !replaced {
-			n.Defaults, replaced = slices.Clone(n.Defaults), true
+		if n.Defaults != nil {
+			n.Indirect, n.Defaults = slices.Concat(n.Defaults, n.Indirect), nil
 		}
-		n.Defaults[i] = later
+		n.Indirect[i] = later
 	}
 	for _, a := range x.Named {
 		add(a.Name.Name, a.Value, a.Name.At)

@@ -53,9 +53,9 @@ type Construct struct {
 	Written
 	Info *EntityInfo
 	// Direct arguments must be known before the instance is made: those of indexes.
-	// The others are assigned when it exists: first Defaults, the defaults of the
-	// entity or what replaces them, and then Indirect. Constructors that replace none
-	// share Defaults.
+	// The others are assigned when it exists: Defaults first, and then Indirect.
+	// Defaults are those of the entity, for all constructors that replace none of
+	// them; a constructor that does has them in Indirect.
 	Direct   []Argument
 	Defaults []Argument
 	Indirect []Argument
