@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -15,11 +16,13 @@ import (
 func (s *server) promotionCalls(c *calls) {
 	const path = "/api/v2/git/promotions"
 	v2(c, http.MethodGet, path, "Show what the environment follows, what waits to be promoted and what was.",
-		s.getPromotions)
-	v2(c, http.MethodPost, path+"/approve", "Approve exactly one commit.", s.approvePromotion)
-	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.", s.pausePromotions)
-	v2(c, http.MethodPost, path+"/resume", "Resume promotions.", s.resumePromotions)
-	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.", s.promoteCommit)
+		access.SeePromotions, s.getPromotions)
+	v2(c, http.MethodPost, path+"/approve", "Approve exactly one commit.", access.ApprovePromotion, s.approvePromotion)
+	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.",
+		access.PausePromotions, s.pausePromotions)
+	v2(c, http.MethodPost, path+"/resume", "Resume promotions.", access.PausePromotions, s.resumePromotions)
+	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.",
+		access.Promote, s.promoteCommit)
 }
 
 // following is what an environment follows.

@@ -25,6 +25,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -54,6 +55,7 @@ type Server struct {
 	forge   *forge.Service
 	control *control.Control
 	store   *store.Store
+	auth    access.Authenticator
 	rest    http.Handler // the REST API, also for handlers
 	url     string
 
@@ -220,8 +222,10 @@ func (s *Server) publicURL() string {
 // doors makes the handlers of the API, the webhooks and the console.
 func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
+	s.auth = access.Off{}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
+		Auth: s.auth,
 	}); err != nil {
 		return nil, err
 	}
@@ -230,7 +234,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 		return nil, err
 	}
 	pages, err := console.New(console.Config{
-		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
+		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log, Auth: s.auth,
 	})
 	if err != nil {
 		return nil, err

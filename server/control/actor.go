@@ -6,11 +6,13 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 type actorKey struct{}
 
-// As returns a context that names the person who acts, and their reason; both may be empty.
+// As returns a context that names the person who acts, and their reason; both may be empty. The name only counts while
+// authentication is off; otherwise the person is the one who is logged in.
 func As(ctx context.Context, by, reason string) context.Context {
 	return context.WithValue(ctx, actorKey{}, intent.Actor{By: by, Reason: reason})
 }
@@ -18,6 +20,9 @@ func As(ctx context.Context, by, reason string) context.Context {
 // actor returns the person who acts, for the record.
 func (c *Control) actor(ctx context.Context) intent.Actor {
 	a, _ := ctx.Value(actorKey{}).(intent.Actor)
+	if p := access.Of(ctx); p.Known() && p.Kind != access.Local {
+		a.By = p.Name
+	}
 	if a.By == "" {
 		a.By = "somebody"
 	}

@@ -105,7 +105,8 @@ var lattice = []struct {
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
-	{"server/callback", "internal/intent"},
+	{"server/access", "internal/fault internal/intent"},
+	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
@@ -136,7 +137,7 @@ var lattice = []struct {
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/promote server/store server/source server/forge server/keeper",
+			"server/access server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
@@ -147,12 +148,15 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
+	{
+		"api",
+		"server/access server/control server/store internal/intent internal/fault internal/diag internal/provenance",
+	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/control server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance",
+		"server/access server/control server/source server/store internal/intent internal/fault internal/bus " +
+			"internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
@@ -172,8 +176,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
-			"server/forge server/build server/keeper server/control",
+		"server/access server/config server/logfile server/callback server/promote server/store server/source " +
+			"server/deployer server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
