@@ -35,7 +35,8 @@ func TestTheTrailSaysWhoDidWhat(t *testing.T) {
 		want               int
 	}{
 		{noor, "POST", "/api/v2/environment_settings/autostart_agent_deploy_interval", `{"value": "7"}`, 200},
-		{noor, "PUT", "/api/v2/environment/" + env.String() + "/secret/webhook", `{"value": "s3cr3t-s3cr3t-s3cr3t"}`, 200},
+		{noor, "PUT", "/api/v2/environment/" + env.String() + "/secret/webhook",
+			`{"value": "s3cr3t-s3cr3t-s3cr3t"}`, 200},
 		{noor, "POST", "/api/v2/actions/environment/halt", `{"by": "somebody else", "reason": "migration"}`, 200},
 		{mallory, "POST", "/api/v2/actions/environment/resume", `{}`, 403},
 		{mallory, "GET", "/api/v2/environment/" + env.String() + "/audit", ``, 403},

@@ -292,7 +292,7 @@ func (r *run) freezeNext() bool {
 func (r *run) leaveUnread(v *variable) {
 	r.unreads++
 	v.gathering.unread, v.gathering.unreadRank = true, r.unreads
-	r.unread = append(r.unread, v)
+	r.unread = append(doubled(r.unread), v)
 }
 
 // drop takes a variable out of the freeze queue until its promises are kept.

@@ -234,8 +234,9 @@ func (e *exporter) resources() error {
 func (e *exporter) make(k *kind) error {
 	k.arrange()
 	var made []*item
+	room := make([]json.RawMessage, len(k.names))
 	for _, instance := range e.heap.Instances(k.Name) {
-		if it := e.begin(k, instance); it != nil {
+		if it := e.begin(k, instance, room); it != nil {
 			made = append(made, it)
 		}
 	}
@@ -273,9 +274,11 @@ func (e *exporter) refuseDuplicates(k *kind, made []*item) {
 	}
 }
 
-// begin writes what Go can write of a resource; nil when it is not exported.
-func (e *exporter) begin(k *kind, instance types.Instance) *item {
-	it := &item{kind: k, instance: instance, values: make([]json.RawMessage, len(k.names))}
+// begin writes what Go can write of a resource; nil when it is not exported. room is
+// where it collects the values of the fields.
+func (e *exporter) begin(k *kind, instance types.Instance, room []json.RawMessage) *item {
+	clear(room)
+	it := &item{kind: k, instance: instance, values: room}
 	if !k.OwnID {
 		agent, state := e.text(instance, k.Agent)
 		if state == undefined {
@@ -311,7 +314,9 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 	}
 	it.set("references", emptyList)
 	it.set("mutators", emptyList)
-	if !it.waitsForPython() {
+	if it.waitsForPython() {
+		it.values = slices.Clone(room)
+	} else {
 		it.seal()
 	}
 	return it
