@@ -217,6 +217,7 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
 		"notification_id": r.Notices[0].ID.String(),
 		"parameter/id":    "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
+		"username":               "noor",
 		"discovered_resource_id": r.HealthyDir.String(), "resource/id": facts.Items[0].ID.String(),
 	}
 	for _, call := range (&server{}).calls(newRouter()) {
@@ -241,6 +242,8 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		switch call.handler {
 		case "getResourceV1":
 			path = "/api/v1/resource/" + url.PathEscape(r.FailedFile.AtVersion(7)) + "?logs=true"
+		case "explain":
+			path += "?verb=environment.halt"
 		case "explainResource", "getVersionResource", "getDryRun":
 			path = strings.Replace(path, "/9/", "/7/", 1)
 		case "listResourceFacts", "getResourceFact":

@@ -19,11 +19,12 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
 
-// Config configures a console. Control, Store, Bus, Logger and Auth are required.
+// Config configures a console. Control, Store, Bus, Logger, Auth and People are required.
 type Config struct {
 	Control *control.Control // does what forms ask for
 	Store   *store.Store     // is what pages show
@@ -31,6 +32,7 @@ type Config struct {
 	Version string           // of this program
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
+	People  *people.Service      // logs people in
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -46,6 +48,7 @@ type console struct {
 	store     *store.Store
 	bus       *bus.Bus
 	auth      access.Authenticator
+	people    *people.Service
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
@@ -58,8 +61,8 @@ type console struct {
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil {
-		return nil, errors.New("console.New: Control, Store, Bus, Logger and Auth are required")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
+		return nil, errors.New("console.New: Control, Store, Bus, Logger, Auth and People are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -74,8 +77,8 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, program: cfg.Version,
-		log: cfg.Logger, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People,
+		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	var err error
@@ -100,6 +103,13 @@ func New(cfg Config) (http.Handler, error) {
 func (c *console) routes(mux *http.ServeMux) {
 	handle := func(pattern string, v access.Verb, do http.HandlerFunc) { mux.HandleFunc(pattern, c.guarded(v, do)) }
 	page := func(pattern string, v access.Verb, load loader) { mux.HandleFunc("GET "+pattern, c.page(v, load)) }
+	if c.people.Enabled() {
+		handle("GET /login", access.LogIn, c.login)
+		handle("POST /login", access.LogIn, c.doLogin)
+		handle("GET /first/{secret}", access.LogIn, c.first)
+		handle("POST /first/{secret}", access.LogIn, c.doFirst)
+		handle("POST /logout", access.ManageSelf, c.doLogout)
+	}
 	page("/{$}", access.ListEnvironments, c.home)
 	page("/e/{env}", access.SeeEnvironment, c.overview)
 	page("/e/{env}/runs", access.SeeCompiles, c.runs)

@@ -110,8 +110,9 @@ var lattice = []struct {
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/promote server/store/partial"},
+	{"server/store", "internal/intent internal/fault server/access server/promote server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{"server/access/people", "internal/fault internal/bus server/access server/store"},
 	{"server/deployer", "internal/intent internal/fault scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -142,7 +143,7 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/build server/control server/forge server/forge/client server/keeper " +
+			"internal/service layout server/access server/access/people server/build server/control server/forge server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
 
@@ -150,13 +151,14 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault"},
 	{
 		"api",
-		"server/access server/control server/store internal/intent internal/fault internal/diag internal/provenance",
+		"server/access server/access/people server/control server/store internal/intent internal/fault internal/diag " +
+			"internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/control server/source server/store internal/intent internal/fault internal/bus " +
-			"internal/diag internal/provenance",
+		"server/access server/access/people server/control server/source server/store internal/intent internal/fault " +
+			"internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
