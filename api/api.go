@@ -79,7 +79,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	router := newRouter()
 	s.calls(router)
-	router.GET(docsPath, newDocs(cfg.Version).serve)
+	router.GET(docsPath, s.guarded(access.SeeDocs, newDocs(cfg.Version).serve))
 	return options(compress(router)), nil
 }
 

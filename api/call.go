@@ -158,9 +158,12 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		}
 		if err == nil {
 			err = c.server.read(request, inPath, &args)
-		}
-		if err == nil {
-			err = c.server.allow(request.Context(), d.verb, &args)
+			// Who may not do this is told so, and not what else is wrong with the call.
+			if err == nil || namesTarget(&args) {
+				if denied := c.server.allow(request.Context(), d.verb, &args); denied != nil {
+					err = denied
+				}
+			}
 		}
 		if err == nil {
 			answer, err = handle(request.Context(), args)

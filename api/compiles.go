@@ -162,9 +162,13 @@ type newCompile struct {
 	RemovedSets []string `arg:"removed_resource_sets"`
 }
 
-// oneCompile are the arguments of calls about a compile of any environment.
 type oneCompile struct {
 	ID uuid.UUID `arg:"id,required"`
+}
+
+// compileOfAny are the arguments of calls that find a compile without being told its environment.
+type compileOfAny struct {
+	oneCompile
 }
 
 type oneCompileIn struct {
@@ -231,19 +235,37 @@ func (s *server) listCompiles(ctx context.Context, a pageIn) (page[compile], err
 
 func (s *server) getCompile(ctx context.Context, a oneCompileIn) (compileReport, error) {
 	c, stages, err := s.store.Compile(ctx, a.ID)
-	if err == nil && c.Environment != a.Env {
+	if fault.Is(err, fault.NotFound) || err == nil && c.Environment != a.Env {
 		err = fault.New("api", fault.NotFound, "The compile with the given id does not exist.")
 	}
 	return compileReport{compileOf(c), compileDataOf(c.Diagnostics), listed(stages, stageOf)}, err
 }
 
-func (s *server) getCompileData(ctx context.Context, a oneCompile) (*compileData, error) {
-	c, _, err := s.store.Compile(ctx, a.ID)
+// visibleCompile returns a compile of any environment, if the sender may see it; otherwise the error is that of an id
+// that does not exist.
+func (s *server) visibleCompile(ctx context.Context, id uuid.UUID) (intent.Compile, []intent.Stage, error) {
+	c, stages, err := s.store.Compile(ctx, id)
+	if err != nil {
+		return c, stages, err
+	}
+	target, err := s.environmentTarget(ctx, c.Environment)
+	if err != nil {
+		return intent.Compile{}, nil, err
+	}
+	unseen := fault.New("api", fault.NotFound, "there is no such compile")
+	if err := access.Check(ctx, access.SeeCompiles, target, unseen); err != nil {
+		return intent.Compile{}, nil, err
+	}
+	return c, stages, nil
+}
+
+func (s *server) getCompileData(ctx context.Context, a compileOfAny) (*compileData, error) {
+	c, _, err := s.visibleCompile(ctx, a.ID)
 	return compileDataOf(c.Diagnostics), err
 }
 
-func (s *server) getCompileV1(ctx context.Context, a oneCompile) (compileReportEnvelope, error) {
-	c, stages, err := s.store.Compile(ctx, a.ID)
+func (s *server) getCompileV1(ctx context.Context, a compileOfAny) (compileReportEnvelope, error) {
+	c, stages, err := s.visibleCompile(ctx, a.ID)
 	if err != nil {
 		return compileReportEnvelope{}, as404(err, "")
 	}

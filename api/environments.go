@@ -30,6 +30,8 @@ func (s *server) environmentCalls(c *calls) {
 	whole(c, http.MethodPost, oneV1, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironmentV1)
 	done[noBody](c, http.MethodDelete, one, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
 	done[object](c, http.MethodDelete, oneV1, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
+	done[nullData](c, http.MethodPut, one+"/tags", "Set the tags of an environment, which roles can be bound to.",
+		access.TagEnvironment, s.setTags)
 	const clear = "Delete all that an environment has but its settings and secrets."
 	done[noBody](c, http.MethodDelete, "/api/v2/decommission/{id}", clear, access.ClearEnvironment, s.clearEnvironment)
 	done[object](c, http.MethodDelete, "/api/v1/decommission/{id}", clear, access.ClearEnvironment, s.clearEnvironment)
@@ -53,8 +55,9 @@ type environment struct {
 	HaltedAt            *timestamp     `json:"halted_at"`
 	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
 	// Description and Icon are there when details are asked for.
-	Description *string `json:"description,omitempty"`
-	Icon        *string `json:"icon,omitempty"`
+	Description *string  `json:"description,omitempty"`
+	Icon        *string  `json:"icon,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
 }
 
 // environmentV1 is an environment as version 1 shows it.
@@ -137,12 +140,14 @@ func (s *server) createEnvironmentV1(ctx context.Context, a newEnvironmentV1) (e
 
 func (s *server) listEnvironments(ctx context.Context, a details) ([]environment, error) {
 	all, err := s.store.Environments(ctx)
-	return listed(all, func(e intent.Environment) environment { return environmentOf(e, a.Details) }), err
+	return listed(access.Visible(ctx, all), func(e intent.Environment) environment {
+		return environmentOf(e, a.Details)
+	}), err
 }
 
 func (s *server) listEnvironmentsV1(ctx context.Context, _ struct{}) (environmentsEnvelope, error) {
 	all, err := s.store.Environments(ctx)
-	return environmentsEnvelope{listed(all, environmentV1Of)}, err
+	return environmentsEnvelope{listed(access.Visible(ctx, all), environmentV1Of)}, err
 }
 
 func (s *server) getEnvironment(ctx context.Context, a oneEnvironmentDetails) (environment, error) {
@@ -163,6 +168,15 @@ func (s *server) modifyEnvironment(ctx context.Context, a changedEnvironment) (e
 func (s *server) modifyEnvironmentV1(ctx context.Context, a changedEnvironmentV1) (environmentEnvelope, error) {
 	e, err := s.changeEnvironment(ctx, changedEnvironment{changedEnvironmentV1: a})
 	return environmentEnvelope{environmentV1Of(e)}, err
+}
+
+type environmentTags struct {
+	oneEnvironment
+	Tags []string `arg:"tags,required"`
+}
+
+func (s *server) setTags(ctx context.Context, a environmentTags) error {
+	return s.control.SetTags(ctx, a.ID, a.Tags)
 }
 
 func (s *server) deleteEnvironment(ctx context.Context, a oneEnvironment) error {
@@ -225,7 +239,7 @@ func (s *server) changeEnvironment(ctx context.Context, a changedEnvironment) (i
 		e.Source.Branch = *a.Branch
 	}
 	if a.ProjectID != nil {
-		if _, err := s.store.Project(ctx, *a.ProjectID); err != nil {
+		if err := s.allowInProject(ctx, access.CreateEnvironment, *a.ProjectID); err != nil {
 			return e, err
 		}
 		e.ProjectID = *a.ProjectID
@@ -271,6 +285,7 @@ func environmentOf(e intent.Environment, details bool) environment {
 	}
 	if details {
 		out.Description, out.Icon = &e.Description, &e.Icon
+		out.Tags = e.Tags
 	}
 	return out
 }

@@ -134,7 +134,7 @@ func (s *server) deleteProject(ctx context.Context, a oneProject) error {
 	return s.control.DeleteProject(ctx, a.ID)
 }
 
-// projects returns all projects, and the environments of each.
+// projects returns the projects that the sender may see, and such environments of each.
 func (s *server) projects(ctx context.Context) ([]intent.Project, map[uuid.UUID][]intent.Environment, error) {
 	projects, err := s.store.Projects(ctx)
 	if err != nil {
@@ -144,8 +144,9 @@ func (s *server) projects(ctx context.Context) ([]intent.Project, map[uuid.UUID]
 	if err != nil {
 		return nil, nil, err
 	}
+	projects = access.VisibleProjects(ctx, projects, environments)
 	inside := map[uuid.UUID][]intent.Environment{}
-	for _, e := range environments {
+	for _, e := range access.Visible(ctx, environments) {
 		inside[e.ProjectID] = append(inside[e.ProjectID], e)
 	}
 	return projects, inside, nil

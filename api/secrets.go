@@ -16,13 +16,14 @@ func (s *server) secretCalls(c *calls) {
 		access.SeeEnvironment, s.listSecrets)
 	done[nullData](c, http.MethodPut, environment+"/{name}",
 		"Set a secret of an environment; an empty value deletes it.", access.SetSecret, s.setSecret)
-	v2(c, http.MethodGet, project, "List the secrets of a project by name.", access.SeeProject, s.listProjectSecrets)
+	v2(c, http.MethodGet, project, "List the secrets of a project by name.",
+		access.SeeProjectSecrets, s.listProjectSecrets)
 	done[nullData](c, http.MethodPut, project+"/{name}",
 		"Set a secret that all environments of a project share; an empty value deletes it.",
 		access.SetProjectSecret, s.setProjectSecret)
 	const hosts = "/api/v2/project/{id}/known_hosts"
 	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.",
-		access.SeeProject, s.getKnownHosts)
+		access.SeeProjectSecrets, s.getKnownHosts)
 	done[nullData](c, http.MethodPut, hosts, "Replace the keys of the SSH servers that a project knows.",
 		access.SetKnownHosts, s.setKnownHosts)
 }

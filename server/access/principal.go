@@ -115,6 +115,12 @@ func (p Principal) Decide(v Verb, t Target) Decision {
 		return Decision{Allowed: true, Visible: true, Reason: "everybody who is logged in may do this"}
 	}
 	visible := p.Sees(t)
+	switch d.Reach { // an administrator of an environment does not administer its project
+	case OnProject:
+		t = Target{Project: t.Project}
+	case OnServer:
+		t = Target{}
+	}
 	by, ok := grant(p.Bindings, d, t)
 	if !ok {
 		return Decision{Visible: visible, Reason: fmt.Sprintf(
@@ -145,8 +151,7 @@ func (p Principal) Lacks(r Role, t Target) (v Verb, ok bool) {
 }
 
 // Sees reports whether a principal may know that a target exists: any role there will do. Everybody who is logged in
-// knows of the server. A project is visible to those who have a role in one of its environments only if that target's
-// environment is named; see VisibleProject.
+// knows of the server.
 func (p Principal) Sees(t Target) bool {
 	if !p.Known() {
 		return false

@@ -100,9 +100,17 @@ func New(cfg Config) (http.Handler, error) {
 	return headers(protection.Handler(mux)), nil
 }
 
-func (c *console) routes(mux *http.ServeMux) {
-	handle := func(pattern string, v access.Verb, do http.HandlerFunc) { mux.HandleFunc(pattern, c.guarded(v, do)) }
-	page := func(pattern string, v access.Verb, load loader) { mux.HandleFunc("GET "+pattern, c.page(v, load)) }
+// routes registers all routes, and returns the verb of each.
+func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
+	verbs := map[string]access.Verb{}
+	handle := func(pattern string, v access.Verb, do http.HandlerFunc) {
+		verbs[pattern] = v
+		mux.HandleFunc(pattern, c.guarded(v, do))
+	}
+	page := func(pattern string, v access.Verb, load loader) {
+		verbs["GET "+pattern] = v
+		mux.HandleFunc("GET "+pattern, c.page(v, load))
+	}
 	if c.people.Enabled() {
 		handle("GET /login", access.LogIn, c.login)
 		handle("POST /login", access.LogIn, c.doLogin)
@@ -174,6 +182,7 @@ func (c *console) routes(mux *http.ServeMux) {
 			"The address may be mistyped, or what it named was deleted.",
 			"Go to the list of environments and start from there.")
 	})
+	return verbs
 }
 
 // headers sets the security headers of every answer.

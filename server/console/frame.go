@@ -5,6 +5,8 @@ import (
 	"net/url"
 
 	"github.com/google/uuid"
+
+	"ordain.dev/ordain/server/access"
 )
 
 // frame is what a page has around its content.
@@ -66,7 +68,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		return f, err
 	}
 	current, _ := uuid.Parse(r.PathValue("env"))
-	for _, e := range all {
+	for _, e := range access.Visible(r.Context(), all) {
 		l := envLink{
 			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
 		}

@@ -61,8 +61,7 @@ func (c *console) admit(r *http.Request, v access.Verb) (*http.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	target := access.Target{Project: e.ProjectID, Environment: e.ID}
-	if err := access.Check(r.Context(), v, target, noEnvironment(name)); err != nil {
+	if err := access.Check(r.Context(), v, access.TargetOf(e), noEnvironment(name)); err != nil {
 		return r, err
 	}
 	return r.WithContext(context.WithValue(r.Context(), environmentKey{}, e)), nil

@@ -2,7 +2,10 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,6 +14,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/source"
 )
 
@@ -43,6 +47,9 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
+	if err := mayUse(ctx, e.Source.URL); err != nil {
+		return e, err
+	}
 	if err := c.cfg.Store.CreateEnvironment(ctx, e); err != nil {
 		return e, err
 	}
@@ -56,12 +63,33 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 	return e, nil
 }
 
+// mayUse lets only administrators of the server use a repository on its disk, which may be anybody's.
+func mayUse(ctx context.Context, url string) error {
+	p := access.Of(ctx)
+	local := path.IsAbs(url) || strings.HasPrefix(url, "file:")
+	if !local || !p.Known() || p.Decide(access.CreateProject, access.Target{}).Allowed {
+		return nil
+	}
+	return fault.New("control.mayUse", fault.Forbidden,
+		"only an administrator of the server may bind an environment to a repository on the server's disk").
+		Hint("use the repository's https:// or ssh:// URL, or ask an administrator")
+}
+
 // UpdateEnvironment writes name, project, source, description and icon. A
 // changed source is synced anew at the next compile.
 func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error) {
 	secrets := map[string]string{}
 	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
+	}
+	before, err := c.cfg.Store.Environment(ctx, e.ID)
+	if err != nil {
+		return e, err
+	}
+	if e.Source.URL != before.Source.URL {
+		if err := mayUse(ctx, e.Source.URL); err != nil {
+			return e, err
+		}
 	}
 	if err := c.staysFollowed(ctx, e); err != nil {
 		return e, err
@@ -76,6 +104,30 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 	}
 	c.cfg.Keepers.EnvironmentChanged(ctx, e.ID)
 	return c.cfg.Store.Environment(ctx, e.ID)
+}
+
+// Bounds of the tags of an environment.
+const maxTags = 32
+
+var tagForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
+
+// SetTags replaces the tags of an environment, which roles can be bound to.
+func (c *Control) SetTags(ctx context.Context, id intent.EnvironmentID, tags []string) error {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	if len(tags) > maxTags {
+		return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("an environment has at most %d tags", maxTags))
+	}
+	for _, tag := range tags {
+		if !tagForm.MatchString(tag) {
+			return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("%.80q is not a tag", tag)).
+				Hint("a tag has up to 63 lower-case letters, digits, dots, dashes and underscores")
+		}
+	}
+	if err := c.cfg.Store.SetTags(ctx, id, tags); err != nil {
+		return err
+	}
+	c.publish(id, bus.Environment, "")
+	return nil
 }
 
 // DeleteEnvironment stops, deletes and removes it from disk. Forbidden when protected.

@@ -153,8 +153,14 @@ func (c *compilation) storeFiles(ctx context.Context, doc *export.Document) erro
 	if err != nil {
 		return err
 	}
+	if len(missing) < len(hashes) { // others may have stored them
+		present := slices.DeleteFunc(hashes, func(hash string) bool { return slices.Contains(missing, hash) })
+		if err := c.cfg.Store.ShareFiles(ctx, present, c.e.ProjectID); err != nil {
+			return err
+		}
+	}
 	for _, hash := range missing {
-		stored, err := c.cfg.Store.PutFile(ctx, doc.Files[hash])
+		stored, err := c.cfg.Store.PutFile(ctx, doc.Files[hash], c.e.ProjectID)
 		if err != nil {
 			return err
 		}

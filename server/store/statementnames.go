@@ -25,12 +25,12 @@ type statementTexts struct {
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
 	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
 	// environment.sql
-	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists  string
-	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions   string
-	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns string
-	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications        string
-	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete    string
-	SecretList                                                                             string
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists                 string
+	EnvironmentLock, EnvironmentUpdate, EnvironmentTags, EnvironmentHalt, EnvironmentDelete, ClearActions string
+	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns                string
+	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications                       string
+	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete                   string
+	SecretList                                                                                            string
 	// forge.sql
 	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed       string
 	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeReports                  string
@@ -82,4 +82,5 @@ type statementTexts struct {
 	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
 	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
+	FileReader, FileReaderMove, FileReadable                                               string
 }

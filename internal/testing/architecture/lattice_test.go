@@ -105,7 +105,7 @@ var lattice = []struct {
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
-	{"server/access", "internal/fault"},
+	{"server/access", "internal/fault internal/intent"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
