@@ -20,11 +20,12 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
 
-// Config configures a console. Control, Store, Bus, Logger and Auth are required.
+// Config configures a console. Control, Store, Bus, Logger, Auth and People are required.
 type Config struct {
 	Control *control.Control // does what forms ask for
 	Store   *store.Store     // is what pages show
@@ -33,6 +34,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
+	People  *people.Service      // logs people in
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -49,6 +51,7 @@ type console struct {
 	bus       *bus.Bus
 	auth      access.Authenticator
 	audit     *audit.Recorder
+	people    *people.Service
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
@@ -61,8 +64,8 @@ type console struct {
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil {
-		return nil, errors.New("console.New: Control, Store, Bus, Logger and Auth are required")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
+		return nil, errors.New("console.New: Control, Store, Bus, Logger, Auth and People are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -77,8 +80,8 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, program: cfg.Version,
-		log: cfg.Logger, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, people: cfg.People,
+		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	var err error
@@ -110,6 +113,13 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page := func(pattern string, v access.Verb, load loader) {
 		verbs["GET "+pattern] = v
 		mux.HandleFunc("GET "+pattern, c.page(v, load))
+	}
+	if c.people.Enabled() {
+		handle("GET /login", access.LogIn, c.login)
+		handle("POST /login", access.LogIn, c.doLogin)
+		handle("GET /first/{secret}", access.LogIn, c.first)
+		handle("POST /first/{secret}", access.LogIn, c.doFirst)
+		handle("POST /logout", access.ManageSelf, c.doLogout)
 	}
 	page("/{$}", access.ListEnvironments, c.home)
 	page("/e/{env}", access.SeeEnvironment, c.overview)
