@@ -114,13 +114,26 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 		verbs["GET "+pattern] = v
 		mux.HandleFunc("GET "+pattern, c.page(v, load))
 	}
-	if c.people.Enabled() {
-		handle("GET /login", access.LogIn, c.login)
-		handle("POST /login", access.LogIn, c.doLogin)
-		handle("GET /first/{secret}", access.LogIn, c.first)
-		handle("POST /first/{secret}", access.LogIn, c.doFirst)
-		handle("POST /logout", access.ManageSelf, c.doLogout)
+	handle("GET /login", access.LogIn, c.login)
+	handle("POST /login", access.LogIn, c.doLogin)
+	handle("GET /first/{secret}", access.LogIn, c.first)
+	handle("POST /first/{secret}", access.LogIn, c.doFirst)
+	handle("POST /logout", access.ManageSelf, c.doLogout)
+	page("/people", access.SeeUsers, c.peopleList)
+	page("/account", access.SeeSelf, c.account)
+	form := func(pattern string, v access.Verb, do func(*http.Request) (string, error)) {
+		handle("POST "+pattern, v, c.form(do))
 	}
+	form("/people/add", access.ManageUsers, c.doAddUser)
+	form("/people/delete", access.ManageUsers, c.doDeleteUser)
+	form("/people/disable", access.ManageUsers, c.doDisableUser)
+	form("/people/password", access.ManageUsers, c.doSetPassword)
+	form("/people/give", access.ManageRoles, c.doGive)
+	form("/people/take", access.ManageRoles, c.doTake)
+	form("/people/role", access.ManageRoles, c.doCreateRole)
+	form("/people/role/delete", access.ManageRoles, c.doDeleteRole)
+	form("/account/password", access.ManageSelf, c.doOwnPassword)
+	form("/account/end", access.ManageSelf, c.doEndSession)
 	page("/{$}", access.ListEnvironments, c.home)
 	page("/e/{env}", access.SeeEnvironment, c.overview)
 	page("/e/{env}/runs", access.SeeCompiles, c.runs)

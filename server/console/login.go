@@ -50,9 +50,8 @@ type firstPage struct {
 
 // notices say why somebody has to log in. An address names one of them; it cannot bring words of its own.
 var notices = map[string]string{
-	"out":      "You are logged out.",
-	"made":     "The administrator was made. Log in to begin.",
-	"password": "Your password was changed.",
+	"out":  "You are logged out.",
+	"made": "The administrator was made. Log in to begin.",
 }
 
 // localPath returns an address if it is a path of this console, and else the home page.

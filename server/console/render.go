@@ -75,7 +75,10 @@ func (c *console) page(v access.Verb, load loader) http.HandlerFunc {
 				c.fail(w, admitted, err)
 				return
 			}
-			c.stream(w, r, load) // it admits r again before each update
+			c.stream(w, r, load, func() error { // it admits r again before each update
+				_, err := c.admit(r, v)
+				return err
+			})
 			return
 		}
 		page, err := load(r)
