@@ -23,6 +23,7 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -30,7 +31,7 @@ import (
 // MaxBody is the largest request body, also after decompression.
 const MaxBody = 100 << 20
 
-// Config is what the API is made of. Control, Store, Logger, Auth and People are needed.
+// Config is what the API is made of. Control, Store, Logger, Auth, People and Tokens are needed.
 type Config struct {
 	Control *control.Control // decides
 	Store   *store.Store     // is read
@@ -38,6 +39,7 @@ type Config struct {
 	Auth    access.Authenticator // proves who sends a request
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	People  *people.Service      // logs people in
+	Tokens  *tokens.Service      // makes and revokes tokens
 	// Version is the version of the program.
 	Version string
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
@@ -57,6 +59,7 @@ type server struct {
 	auth       access.Authenticator
 	audit      *audit.Recorder
 	people     *people.Service
+	tokens     *tokens.Service
 	maxBody    int64
 	factExpire time.Duration
 	now        func() time.Time
@@ -64,8 +67,9 @@ type server struct {
 
 // New returns the handler. It serves whole paths: /api/v1/… and /api/v2/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
-		return nil, errors.New("api.New: Control, Store, Logger, Auth and People are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil ||
+		cfg.Tokens == nil {
+		return nil, errors.New("api.New: Control, Store, Logger, Auth, People and Tokens are needed")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = MaxBody
@@ -78,11 +82,11 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		people: cfg.People, maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
+		people: cfg.People, tokens: cfg.Tokens, maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)
-	router.GET(docsPath, s.guarded(access.SeeDocs, newDocs(cfg.Version).serve))
+	router.GET(docsPath, tokenInQuery(s.guarded(access.SeeDocs, newDocs(cfg.Version).serve)))
 	return options(compress(router)), nil
 }
 
@@ -100,7 +104,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
-		{"Roles", s.roleCalls}, {"Server", s.statusCalls},
+		{"Roles", s.roleCalls}, {"Tokens", s.tokenCalls}, {"Server", s.statusCalls},
 	} {
 		c.group = group.name
 		group.declare(c)

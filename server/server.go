@@ -12,9 +12,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,10 +25,12 @@ import (
 	"ordain.dev/ordain/api"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -58,6 +62,7 @@ type Server struct {
 	store   *store.Store
 	bus     *bus.Bus
 	people  *people.Service
+	tokens  *tokens.Service
 	first   string       // the link that makes the first administrator
 	rest    http.Handler // the REST API, also for handlers
 	url     string
@@ -233,16 +238,24 @@ func (s *Server) publicURL() string {
 }
 
 // doors makes the handlers of the API, the webhooks and the console.
-func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
-	var err error
+func (s *Server) doors(
+	ctx context.Context, records *store.Store, events *bus.Bus, key *secret.Key,
+) (_ http.Handler, err error) {
 	trail := &audit.Recorder{Store: records, Logger: s.log}
+	enabled := s.cfg.Options.Auth != config.AuthOff
 	s.people = people.New(people.Config{
-		Store: records, Bus: events, Logger: s.log, Enabled: s.cfg.Options.Auth != config.AuthOff,
+		Store: records, Bus: events, Logger: s.log, Enabled: enabled,
 		PublicURL: s.publicURL(), Idle: s.cfg.Options.SessionIdle, Lifetime: s.cfg.Options.SessionLifetime,
 	})
+	if s.tokens, err = tokens.New(ctx, tokens.Config{
+		Store: records, People: s.people, Key: key, Logger: s.log, Enabled: enabled, PublicURL: s.publicURL(),
+		MaxLifetime: s.cfg.Options.TokenLifetime, Keys: keysOf(s.cfg.Options.JWT), Issuers: s.cfg.Options.CIIssuers,
+	}); err != nil {
+		return nil, err
+	}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
-		Auth: s.people.API(), People: s.people, Audit: trail,
+		Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
@@ -260,6 +273,14 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 	return byPrefix(s.rest, hooks, pages), nil
 }
 
+// keysOf returns the sections of the configuration with keys for JWTs, always in the same order.
+func keysOf(sections map[string]map[string]string) (out []tokens.KeyConfig) {
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
+		out = append(out, tokens.KeyConfig{Section: name, Options: sections[name]})
+	}
+	return out
+}
+
 // welcome makes the link for the first administrator, if there is to be one, and removes what expires.
 func (s *Server) welcome(ctx, background context.Context) (err error) {
 	if s.first, err = s.people.FirstLink(ctx); err != nil {
@@ -273,6 +294,7 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 		tidying, stop := context.WithCancel(background)
 		s.undo = append(s.undo, stop)
 		s.wg.Go(func() { s.people.Run(tidying) })
+		s.wg.Go(func() { s.tokens.Run(tidying) })
 	}
 	return nil
 }

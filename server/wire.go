@@ -74,7 +74,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}); err != nil {
 		return nil, err
 	}
-	return s.doors(records, events)
+	return s.doors(ctx, records, events, key)
 }
 
 // gitConfig returns the configuration of a Syncer that keeps files with these names in

@@ -88,7 +88,10 @@ func TestAuthentication(t *testing.T) {
 		{"true", "database", AuthDatabase}, {"true", "", AuthOIDC}, {"True", "oidc", AuthOIDC},
 		{"yes", "jwt", AuthOIDC}, {"database", "", AuthDatabase}, {"oidc", "", AuthOIDC},
 	} {
-		given := map[string]string{"server.auth-method": c.method}
+		given := map[string]string{
+			"server.auth-method": c.method, "server.oidc-issuer": "https://login.example.org",
+			"server.oidc-client-id": "ordain",
+		}
 		if c.auth != "" {
 			given["server.auth"] = c.auth
 		}
