@@ -132,10 +132,10 @@ func (s *Store) TryLogin(
 }
 
 // LoginSucceeded takes back what TryLogin counted: all failures of the user, and one of the address.
-func (s *Store) LoginSucceeded(ctx context.Context, subjects []LoginSubject, now time.Time) error {
+func (s *Store) LoginSucceeded(ctx context.Context, subjects []LoginSubject) error {
 	return s.write(ctx, "store.Login", func(tx pgx.Tx) error {
 		for _, subject := range subjects {
-			if _, err := tx.Exec(ctx, statements.LoginRefund, subject.Kind, subject.Subject, now); err != nil {
+			if _, err := tx.Exec(ctx, statements.LoginRefund, subject.Kind, subject.Subject); err != nil {
 				return err
 			}
 		}
