@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // Arguments say what a call works on by what they embed: inEnvironment (the header names the environment),
@@ -53,14 +54,15 @@ func (s *server) greet(ctx context.Context, v access.Verb) error {
 func (s *server) allow(ctx context.Context, v access.Verb, args any) error {
 	switch a := args.(type) {
 	case onEnvironment:
-		target, err := s.environmentTarget(ctx, a.environmentID())
+		e, err := s.store.Environment(ctx, a.environmentID())
 		if fault.Is(err, fault.NotFound) {
 			return noEnvironment()
 		}
 		if err != nil {
 			return err
 		}
-		return access.Check(ctx, v, target, noEnvironment())
+		audit.On(ctx, e)
+		return access.Check(ctx, v, access.TargetOf(e), noEnvironment())
 	case onProject:
 		return s.allowInProject(ctx, v, a.projectID())
 	case laterChecked:
@@ -104,6 +106,7 @@ func (s *server) allowInProject(ctx context.Context, v access.Verb, id uuid.UUID
 	if err != nil {
 		return err
 	}
+	audit.OnProject(ctx, p)
 	err = access.Check(ctx, v, access.Target{Project: id}, noProject())
 	if err == nil || !fault.Is(err, fault.NotFound) {
 		return err
@@ -120,13 +123,4 @@ func (s *server) allowInProject(ctx context.Context, v access.Verb, id uuid.UUID
 	}
 	return fault.New("api", fault.Forbidden, "your roles are in environments of this project, not in it itself").
 		Hint("ask an administrator of the project for a role in it")
-}
-
-// environmentTarget returns an environment as the target of a verb; NotFound for an unknown one.
-func (s *server) environmentTarget(ctx context.Context, id uuid.UUID) (access.Target, error) {
-	e, err := s.store.Environment(ctx, id)
-	if err != nil {
-		return access.Target{}, err
-	}
-	return access.TargetOf(e), nil
 }

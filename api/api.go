@@ -21,6 +21,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
@@ -36,6 +37,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
 	People  *people.Service      // logs people in
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
@@ -54,6 +56,7 @@ type server struct {
 	log        *slog.Logger
 	auth       access.Authenticator
 	people     *people.Service
+	audit      *audit.Recorder
 	maxBody    int64
 	factExpire time.Duration
 	now        func() time.Time
@@ -74,7 +77,7 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	s := &server{
-		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth,
+		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		people: cfg.People, maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
@@ -96,7 +99,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
-		{"Discovery", s.discoveredCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
+		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
 		{"Roles", s.roleCalls}, {"Server", s.statusCalls},
 	} {
 		c.group = group.name

@@ -160,13 +160,15 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			err = c.server.read(request, inPath, &args)
 			// Who may not do this is told so, and not what else is wrong with the call.
 			if err == nil || namesTarget(&args) {
-				if denied := c.server.allow(request.Context(), d.verb, &args); denied != nil {
+				ctx, trail := c.server.audit.Begin(request, "api", d.verb)
+				if denied := c.server.allow(ctx, d.verb, &args); denied != nil {
 					err = denied
 				}
+				if err == nil {
+					answer, err = handle(ctx, args)
+				}
+				c.server.audit.End(ctx, trail, err)
 			}
-		}
-		if err == nil {
-			answer, err = handle(request.Context(), args)
 		}
 		if err != nil {
 			c.server.fail(g, err)

@@ -248,12 +248,12 @@ func (s *server) visibleCompile(ctx context.Context, id uuid.UUID) (intent.Compi
 	if err != nil {
 		return c, stages, err
 	}
-	target, err := s.environmentTarget(ctx, c.Environment)
+	e, err := s.store.Environment(ctx, c.Environment)
 	if err != nil {
 		return intent.Compile{}, nil, err
 	}
 	unseen := fault.New("api", fault.NotFound, "there is no such compile")
-	if err := access.Check(ctx, access.SeeCompiles, target, unseen); err != nil {
+	if err := access.Check(ctx, access.SeeCompiles, access.TargetOf(e), unseen); err != nil {
 		return intent.Compile{}, nil, err
 	}
 	return c, stages, nil

@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/promote"
 )
 
 // promotionCalls are about environments that follow others. Inmanta has no such calls.
@@ -122,7 +123,7 @@ func followingOf(f control.Following) following {
 
 func promotionOf(p intent.Promotion) promotion {
 	return promotion{
-		ID: p.ID, State: p.State, Text: p.Text(), Commit: p.Commit, Branch: p.Branch, Subject: p.Subject,
+		ID: p.ID, State: p.State, Text: promote.Text(p), Commit: p.Commit, Branch: p.Branch, Subject: p.Subject,
 		Author: p.Author, Source: p.Source, SourceName: p.SourceName, SourceVersion: p.Version, Since: stamp(p.Since),
 		Checked: stamp(p.Checked), Gates: listed(p.Gates, gateOf), Approved: decisionOf(p.Approved),
 		Overridden: decisionOf(p.Overridden), Ended: maybe(p.Ended), Compile: p.Compile, Version: orNull(p.Made),

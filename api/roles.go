@@ -294,7 +294,8 @@ func (s *server) target(ctx context.Context, project, environment uuid.UUID) (ac
 	switch {
 	case environment != uuid.Nil:
 		unseen = noEnvironment()
-		target, err = s.environmentTarget(ctx, environment)
+		e, notFound := s.store.Environment(ctx, environment)
+		target, err = access.TargetOf(e), notFound
 	case project != uuid.Nil:
 		target.Project = project
 		_, err = s.store.Project(ctx, project)

@@ -33,8 +33,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	rest, err := New(Config{
-		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Auth: who, Now: rich.Now,
-		People: rich.People,
+		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
+		Auth: who, Now: rich.Now, People: rich.People,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,10 @@ func protectedIn(w *httptest.ResponseRecorder) bool {
 // destroys reports whether a call takes away what other calls of the test need.
 func destroys(d *declaration) bool {
 	return d.method == http.MethodDelete &&
-		slices.Contains([]access.Verb{access.DeleteEnvironment, access.ClearEnvironment, access.DeleteProject}, d.verb)
+		slices.Contains(
+			[]access.Verb{access.DeleteEnvironment, access.ClearEnvironment, access.DeleteProject},
+			d.verb,
+		)
 }
 
 var segment = regexp.MustCompile(`\{\w+\}`)

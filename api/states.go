@@ -17,7 +17,7 @@ func (s *server) stateCalls(c *calls) {
 	whole(c, http.MethodGet, "/api/v2/drift", "List the records of drift.",
 		access.SeeDrift, s.listDrift, pagesOf(store.DriftList))
 	v2(c, http.MethodPost, "/api/v2/unpark",
-		"Free parked resources, all of them when none is named. The answer names those that were parked.",
+		"Unpark resources, all of them when none is named. The answer names those that were parked.",
 		access.Unpark, s.unpark)
 }
 

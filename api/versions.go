@@ -124,7 +124,7 @@ type releaseV1 struct {
 	Trigger *string `arg:"agent_trigger_method"`
 }
 
-type promote struct {
+type promotedVersion struct {
 	oneVersion
 	Trigger *string `arg:"trigger_method"`
 }
@@ -184,7 +184,7 @@ func (s *server) listVersions(ctx context.Context, a pageIn) (page[version], err
 		func(v intent.Version) place { return at(strconv.Itoa(v.Number), "") }), err
 }
 
-func (s *server) promoteVersion(ctx context.Context, a promote) error {
+func (s *server) promoteVersion(ctx context.Context, a promotedVersion) error {
 	return as404(s.control.Release(ctx, a.Env, a.Version), "The request version does not exist.")
 }
 

@@ -25,6 +25,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
@@ -55,6 +56,7 @@ type Server struct {
 	forge   *forge.Service
 	control *control.Control
 	store   *store.Store
+	bus     *bus.Bus
 	people  *people.Service
 	first   string       // the link that makes the first administrator
 	rest    http.Handler // the REST API, also for handlers
@@ -94,7 +96,10 @@ func (s *Server) Store() *store.Store { return s.store }
 // nobody has to log in.
 func (s *Server) FirstLink() string { return s.first }
 
-// Layout gives the paths, once Start has returned.
+// Bus returns the events of this server, once Start has returned.
+func (s *Server) Bus() *bus.Bus { return s.bus }
+
+// Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
 // Start starts everything. If it fails, it stops what it has started. The end of ctx
@@ -234,9 +239,10 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 		Store: records, Bus: events, Logger: s.log, Enabled: s.cfg.Options.Auth != config.AuthOff,
 		PublicURL: s.publicURL(), Idle: s.cfg.Options.SessionIdle, Lifetime: s.cfg.Options.SessionLifetime,
 	})
+	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
-		Auth: s.people.API(), People: s.people,
+		Auth: s.people.API(), People: s.people, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
@@ -246,7 +252,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.people.Console(), People: s.people,
+		Auth: s.people.Console(), People: s.people, Audit: trail,
 	})
 	if err != nil {
 		return nil, err

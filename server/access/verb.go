@@ -234,5 +234,8 @@ func (v Verb) Define() (d Definition, ok bool) {
 
 // Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
 func (d Definition) Changes() bool {
-	return !slices.Contains([]Label{Public, Open, Read}, d.Label)
+	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit}, d.Verb) {
+		return false // administrators alone may see this
+	}
+	return d.Verb == ManageSelf || !slices.Contains([]Label{Public, Open, Read}, d.Label)
 }

@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 type environmentKey struct{}
@@ -17,11 +18,16 @@ type environmentKey struct{}
 func (c *console) guarded(v access.Verb, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r, err := c.admit(r, v)
+		ctx, trail := c.audit.Begin(r, "console", v)
+		if e, err := c.environment(r); err == nil {
+			audit.On(ctx, e)
+		}
+		defer func() { c.audit.End(ctx, trail, err) }()
 		if err != nil {
 			c.fail(w, r, err)
 			return
 		}
-		next(w, r)
+		next(w, r.WithContext(ctx))
 	}
 }
 
@@ -61,10 +67,8 @@ func (c *console) admit(r *http.Request, v access.Verb) (*http.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := access.Check(r.Context(), v, access.TargetOf(e), noEnvironment(name)); err != nil {
-		return r, err
-	}
-	return r.WithContext(context.WithValue(r.Context(), environmentKey{}, e)), nil
+	err = access.Check(r.Context(), v, access.TargetOf(e), noEnvironment(name))
+	return r.WithContext(context.WithValue(r.Context(), environmentKey{}, e)), err
 }
 
 func noEnvironment(name string) error {

@@ -121,7 +121,8 @@ func (s *Store) TryLogin(
 				continue
 			}
 			if d := delay(subject.Kind, failures); d > 0 {
-				if _, err := tx.Exec(ctx, statements.LoginBlock, subject.Kind, subject.Subject, now.Add(d)); err != nil {
+				_, err := tx.Exec(ctx, statements.LoginBlock, subject.Kind, subject.Subject, now.Add(d))
+				if err != nil {
 					return err
 				}
 			}

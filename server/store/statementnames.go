@@ -6,6 +6,8 @@ type statementTexts struct {
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish string
 	ActionCancelOpen, StateNotDeploying, StateCutOff, ActionDelete, ActionList    string
 	ResourceLogRows, StateUnpark                                                  string
+	// audit.sql
+	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
 	// compile.sql

@@ -135,41 +135,11 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(
-		newUp(),
-		newDemo(),
-		newCompile(),
-		newCheck(),
-		newExplain(),
-		newFormat(),
-		newModel(),
-		newHook(),
-		newProject(),
-		newModule(),
-		newEnvironment(),
-		newSettings(),
-		newVersions(),
-		newResource(),
-		newCompileReport(),
-		newDryRun(),
-		newPull(),
-		newForge(),
-		newFact(),
-		newAgent(),
-		newExecutor(),
-		newDrift(),
-		newDiscovered(),
-		newNotification(),
-		newOverride(),
-		newGit(),
-		newRollback(),
-		newPromote(),
-		newLogin(),
-		newLogout(),
-		newUser(),
-		newRole(),
-		newAccess(),
-	)
+	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
+		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
+		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
+		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote(),
+		newLogin(), newLogout(), newUser(), newRole(), newAccess())
 	return root
 }
 

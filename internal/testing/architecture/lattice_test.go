@@ -106,14 +106,18 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/access", "internal/fault internal/intent"},
+	{"server/access/audit", "internal/fault internal/intent server/access"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/access server/promote server/store/partial"},
+	{
+		"server/store",
+		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
+	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/access/people", "internal/fault internal/bus server/access server/store"},
-	{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/access/people", "internal/fault internal/bus server/access server/access/audit server/store"},
+	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
@@ -138,12 +142,13 @@ var lattice = []struct {
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/access server/promote server/store server/source server/forge server/keeper",
+			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/build server/control server/forge server/forge/client server/keeper " +
+			"internal/service layout server/access server/access/people server/build server/control server/forge " +
+			"server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
 
@@ -151,14 +156,17 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault"},
 	{
 		"api",
-		"server/access server/access/people server/control server/store internal/intent internal/fault internal/diag " +
+		"server/access server/access/audit server/access/people server/control server/promote server/store " +
+			"internal/intent " +
+			"internal/fault internal/diag " +
 			"internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/people server/control server/source server/store internal/intent internal/fault " +
-			"internal/bus internal/diag internal/provenance",
+		"server/access server/access/audit server/access/people server/control server/promote server/source " +
+			"server/store " +
+			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.

@@ -152,7 +152,8 @@ func (t *turns) wait(ctx context.Context, digest string) (done func(), err error
 	case turn <- struct{}{}:
 		return func() { <-turn }, nil
 	case <-ctx.Done():
-		return nil, fault.Wrap("people.Login", fault.Unavailable, ctx.Err()).Say("the call ended before it was its turn")
+		return nil, fault.Wrap("people.Login", fault.Unavailable, ctx.Err()).
+			Say("the call ended before it was its turn")
 	}
 }
 

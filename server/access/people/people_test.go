@@ -68,7 +68,8 @@ func TestTheDatabaseHoldsNoSecrets(t *testing.T) {
 	}
 	token := s.Login(t, access.APIClient, "ada")
 	sessions, err := s.Store.Sessions(t.Context(), u.ID, time.Now())
-	if err != nil || len(sessions) != 1 || sessions[0].Hash == token.Text || strings.Contains(sessions[0].Hash, token.Text) {
+	if err != nil || len(sessions) != 1 || sessions[0].Hash == token.Text ||
+		strings.Contains(sessions[0].Hash, token.Text) {
 		t.Errorf("%+v, %v", sessions, err)
 	}
 	hash, err := s.Store.PasswordHash(t.Context(), u.ID)
