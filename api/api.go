@@ -37,8 +37,8 @@ type Config struct {
 	Store   *store.Store     // is read
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
-	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	People  *people.Service      // logs people in
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	Tokens  *tokens.Service      // makes and revokes tokens
 	// Version is the version of the program.
 	Version string
@@ -57,8 +57,8 @@ type server struct {
 	version    string
 	log        *slog.Logger
 	auth       access.Authenticator
-	audit      *audit.Recorder
 	people     *people.Service
+	audit      *audit.Recorder
 	tokens     *tokens.Service
 	maxBody    int64
 	factExpire time.Duration

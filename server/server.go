@@ -97,12 +97,12 @@ func (s *Server) Control() *control.Control { return s.control }
 // Store returns the record, once Start has returned.
 func (s *Server) Store() *store.Store { return s.store }
 
-// Bus returns the events of this server, once Start has returned.
-func (s *Server) Bus() *bus.Bus { return s.bus }
-
 // FirstLink returns the link that makes the first administrator, once Start has returned; empty: there are users, or
 // nobody has to log in.
 func (s *Server) FirstLink() string { return s.first }
+
+// Bus returns the events of this server, once Start has returned.
+func (s *Server) Bus() *bus.Bus { return s.bus }
 
 // Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }

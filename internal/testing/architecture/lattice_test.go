@@ -116,7 +116,11 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/access/people", "internal/fault internal/bus server/access server/store"},
+	{
+		"server/access/tokens",
+		"internal/fault internal/secret server/access server/access/audit server/store",
+	},
+	{"server/access/people", "internal/fault internal/bus server/access server/access/audit server/store"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -147,7 +151,8 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/build server/control server/forge server/forge/client server/keeper " +
+			"internal/service layout server/access server/access/people server/build server/control server/forge " +
+			"server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
 
@@ -155,15 +160,17 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/control server/promote server/store " +
-			"internal/intent internal/fault internal/diag " +
+		"server/access server/access/audit server/access/people server/access/tokens server/control server/promote server/store " +
+			"internal/intent " +
+			"internal/fault internal/diag " +
 			"internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
 		"server/access server/access/audit server/access/people server/control server/promote server/source " +
-			"server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
+			"server/store " +
+			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
