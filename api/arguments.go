@@ -329,6 +329,18 @@ func set(field reflect.Value, value any) (kind string, err error) {
 			return "dict_type", errors.New("Input should be a valid dictionary")
 		}
 		*target, _ = plainNumbers(object).(map[string]any)
+	case *map[string]string:
+		object, ok := value.(map[string]any)
+		out := map[string]string{}
+		for name, item := range object {
+			if out[name], ok = item.(string); !ok {
+				break
+			}
+		}
+		if !ok {
+			return "dict_type", errors.New("Input should be a dictionary of strings")
+		}
+		*target = out
 	case *[]map[string]any:
 		list, ok := value.([]any)
 		if !ok {

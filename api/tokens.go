@@ -109,8 +109,8 @@ func (s *server) createToken(ctx context.Context, a tokenArguments) (newPersonal
 		return newPersonalToken{}, err
 	}
 	t, text, err := s.tokens.CreatePersonal(ctx, access.PersonalToken{
-		Name: a.Name, Roles: a.Roles, Scope: scope, Expires: s.now().Add(lifetime),
-	})
+		Name: a.Name, Roles: a.Roles, Scope: scope,
+	}, lifetime)
 	return newPersonalToken{personalTokenOf(t), text}, err
 }
 

@@ -67,9 +67,11 @@ func (s *Service) within(ctx context.Context, t access.PersonalToken) ([]access.
 	return out, err
 }
 
-// CreatePersonal makes a token for the sender, who must be a person. The text is not kept: this is the only time that
-// it can be shown.
-func (s *Service) CreatePersonal(ctx context.Context, t access.PersonalToken) (access.PersonalToken, string, error) {
+// CreatePersonal makes a token for the sender, who must be a person: its name, roles and scope are those of t. The text
+// is not kept: this is the only time that it can be shown.
+func (s *Service) CreatePersonal(
+	ctx context.Context, t access.PersonalToken, lifetime time.Duration,
+) (access.PersonalToken, string, error) {
 	if err := s.needEnabled(); err != nil {
 		return t, "", err
 	}
@@ -79,6 +81,7 @@ func (s *Service) CreatePersonal(ctx context.Context, t access.PersonalToken) (a
 			Hint("log in first")
 	}
 	t.ID, t.User, t.Created = uuid.New(), sender.User, s.Now().Truncate(time.Microsecond)
+	t.Expires = t.Created.Add(lifetime)
 	if err := s.checkPersonal(ctx, t); err != nil {
 		return t, "", err
 	}
@@ -121,10 +124,8 @@ func (s *Service) checkPersonal(ctx context.Context, t access.PersonalToken) err
 		}
 	}
 	switch {
-	case t.Expires.IsZero():
-		return bad("say when the token expires")
 	case !t.Expires.After(t.Created):
-		return bad("the token would have expired already")
+		return bad("say when the token expires")
 	case t.Expires.After(t.Created.Add(s.MaxLifetime)):
 		return bad("a token may last at most %d days on this server", int(s.MaxLifetime.Hours()/24))
 	case len(t.Scope.Tag) > 100:
