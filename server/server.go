@@ -30,6 +30,7 @@ import (
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/provider"
 	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
@@ -265,7 +266,7 @@ func (s *Server) doors(
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.people.Console(), People: s.people, Audit: trail,
+		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Provider: s.provider(key), Audit: trail,
 	})
 	if err != nil {
 		return nil, err
@@ -279,6 +280,19 @@ func keysOf(sections map[string]map[string]string) (out []tokens.KeyConfig) {
 		out = append(out, tokens.KeyConfig{Section: name, Options: sections[name]})
 	}
 	return out
+}
+
+// provider returns the identity provider at which people log in, or nil.
+func (s *Server) provider(key *secret.Key) *provider.Provider {
+	o := s.cfg.Options
+	if o.Auth != config.AuthOIDC || o.OIDCIssuer == "" {
+		return nil
+	}
+	return provider.New(provider.Config{
+		Issuer: o.OIDCIssuer, ClientID: o.OIDCClient, ClientSecret: o.OIDCSecret, Scopes: o.OIDCScopes,
+		UsernameClaim: o.OIDCUsernameClaim, GroupsClaim: o.OIDCGroupsClaim, Name: o.OIDCName,
+		PublicURL: s.publicURL(), Key: key, Logger: s.log,
+	})
 }
 
 // welcome makes the link for the first administrator, if there is to be one, and removes what expires.

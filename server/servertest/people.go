@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/tokens"
@@ -49,6 +50,9 @@ func (s *Server) ConfigureTokens(t testing.TB, options ...func(*tokens.Config)) 
 		t.Fatal(err)
 	}
 }
+
+// Key returns the key that seals secrets.
+func (s *Server) Key() *secret.Key { return s.key }
 
 // API returns who proves the senders of calls.
 func (s *Server) API() access.Authenticator { return s.Tokens.API(s.People.API()) }

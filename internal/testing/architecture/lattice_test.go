@@ -116,6 +116,8 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{"server/access/provider", "internal/fault internal/secret"},
+	{"server/access/provider/providertest", ""},
 	{
 		"server/access/tokens",
 		"internal/fault internal/secret server/access server/access/audit server/store",
@@ -151,7 +153,8 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/build server/control server/forge " +
+			"internal/service layout server/access server/access/people server/access/tokens server/build server/control " +
+			"server/forge " +
 			"server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
@@ -160,16 +163,16 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/access/tokens server/control server/promote server/store " +
-			"internal/intent " +
+		"server/access server/access/audit server/access/people server/access/tokens server/control " +
+			"server/promote server/store internal/intent " +
 			"internal/fault internal/diag " +
 			"internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/control server/promote server/source " +
-			"server/store " +
+		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
+			"server/control server/promote server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
