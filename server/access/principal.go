@@ -149,7 +149,9 @@ func (p Principal) Decide(v Verb, t Target) Decision {
 // Lacks returns a verb that a role allows on a target and the principal does not; ok is false if there is none.
 func (p Principal) Lacks(r Role, t Target) (v Verb, ok bool) {
 	for _, d := range Verbs {
-		if r.Grants(d) && !p.Decide(d.Verb, t).Allowed {
+		beyond := d.Reach == OnServer && (t.Project != uuid.Nil || t.Environment != uuid.Nil) ||
+			d.Reach == OnProject && t.Environment != uuid.Nil
+		if r.Grants(d) && !beyond && !p.Decide(d.Verb, t).Allowed {
 			return d.Verb, true
 		}
 	}
