@@ -38,7 +38,8 @@ func TestALogin(t *testing.T) {
 	c, _ := withPeople(t)
 	c.call("GET", "/api/v2/current_user", "", 401)
 	for _, name := range []string{"ada", "eve"} {
-		c.call("POST", "/api/v2/login", `{"username": "`+name+`", "password": "wrong"}`, 401).is("Invalid username or password", "message")
+		c.call("POST", "/api/v2/login", `{"username": "`+name+`", "password": "wrong"}`, 401).
+			is("Invalid username or password", "message")
 	}
 	w := c.send("POST", "/api/v2/login", `{"username": "Ada", "password": "`+servertest.Password+`"}`)
 	token, ok := strings.CutPrefix(w.Header().Get("Authorization"), "Bearer ")
