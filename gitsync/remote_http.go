@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -110,6 +112,10 @@ func (s *Syncer) openHTTP(p place) (*web, error) {
 	endpoint, err := transport.NewEndpoint(p.shown)
 	if err != nil {
 		return nil, err
+	}
+	// go-git appends /info/refs to this path as it is.
+	if u, err := url.Parse(p.shown); err == nil {
+		endpoint.Path = strings.TrimRight(u.EscapedPath(), "/")
 	}
 	var auth transport.AuthMethod
 	if c := p.credentials; c.Username != "" || c.Password != "" {
