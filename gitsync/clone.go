@@ -41,8 +41,14 @@ func (s *Syncer) Refs(ctx context.Context, src Source, refresh bool) (Refs, erro
 	dir := s.mirrorDir(p)
 	fetched := refresh || !s.mirrored(p)
 	if fetched {
-		if _, err := s.share(ctx, p); err != nil {
+		got, err := s.share(ctx, p)
+		if err != nil {
 			return Refs{}, err
+		}
+		for name, why := range got.after.broken {
+			if p.local == "" && (errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF)) {
+				return Refs{}, p.brokenFault(opClone, name, why) // the connection may have broken off
+			}
 		}
 	}
 	refs, err := withMirror(dir, readTags)

@@ -84,11 +84,11 @@ func (w *web) refs(ctx context.Context) (refSet, error) {
 	return set, nil
 }
 
-func (w *web) peeled(name string, h plumbing.Hash) plumbing.Hash {
+func (w *web) peeled(name string, h plumbing.Hash) (plumbing.Hash, error) {
 	if peeled, ok := w.adv.Peeled[name]; ok {
-		return peeled
+		return peeled, nil
 	}
-	return h
+	return h, nil
 }
 
 func (w *web) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (string, error) {
