@@ -56,8 +56,8 @@ func (k *keeper) gitState(ctx context.Context) (intent.GitState, error) {
 	return k.git.state, nil
 }
 
-// recordGitState records how it goes between the environment and its repository;
-// a state that cannot be recorded is logged.
+// recordGitState records the state of an environment's repository, and logs an error if
+// it cannot.
 func (k *keeper) recordGitState(ctx context.Context, s intent.GitState) {
 	s.Checked = k.cfg.Now()
 	if before, err := k.gitState(ctx); err == nil && before.Kind == s.Kind && before.Commit == s.Commit {
@@ -205,11 +205,11 @@ func (k *keeper) fetchToSee(ctx context.Context, reason, message string) error {
 	return nil
 }
 
-// Blocked is why a commit that a person took back is not compiled.
+// Blocked is the refusal of a commit that a person rolled back.
 func Blocked(b intent.Block) *intent.Refusal {
 	return &intent.Refusal{
 		Kind: intent.GitBlocked, Commit: b.Commit,
 		Message: fmt.Sprintf("%s is blocked: %s took it back: %s", short(b.Commit), b.By, b.Reason),
-		Advice:  "push a fix: a newer commit is deployed as usual; or free this one with `ordain git unblock`",
+		Advice:  "push a fix: a newer commit is deployed as usual; or unblock this one with `ordain git unblock`",
 	}
 }
