@@ -256,9 +256,8 @@ func parseAttributes(rest string) ([]attribute, bool) {
 }
 
 func attributeName(name string) bool {
-	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool {
-		return !(r == '-' || r == '.' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-	})
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+	return name != "" && name[0] != '-' && strings.Trim(name, letters) == ""
 }
 
 // attributeMatch returns the comparison of a pattern with a path and its last name; nil

@@ -34,10 +34,13 @@ func (o *origin) commitRaw(files map[string]string) string {
 
 // texts are contents that conversions treat in different ways.
 var texts = map[string]string{
-	"lf": "one\ntwo\n", "crlf": "one\r\ntwo\r\n", "mixed": "one\ntwo\r\n\n", "cr": "one\rtwo\n", "none": "one", "empty": "",
-	"binary": "a\x00b\nc\n", "control": "\x01\x02\x03\n\x04\n", "escape": "\x1b[31mred\n", "eof": "text\n\x1a", "umlaut": "grün\n",
-	"long": strings.Repeat("x", 300) + "\x01\n", "latin": "gr\xfcn\n", "emoji": "smile 😀\n",
-	"id": "$Id$\n$Id: old $ $Id:old$ $Id: a b c $ $Id: broken\n$ $Ident$ $Id", "id2": "$ $Id$$Id$ $Id:$ $Id:", "id3": "$Id: x$",
+	"lf": "one\ntwo\n", "crlf": "one\r\ntwo\r\n", "mixed": "one\ntwo\r\n\n", "cr": "one\rtwo\n", "none": "one",
+	"empty":  "",
+	"binary": "a\x00b\nc\n", "control": "\x01\x02\x03\n\x04\n", "escape": "\x1b[31mred\n", "eof": "text\n\x1a",
+	"umlaut": "grün\n",
+	"long":   strings.Repeat("x", 300) + "\x01\n", "latin": "gr\xfcn\n", "emoji": "smile 😀\n",
+	"id": "$Id$\n$Id: old $ $Id:old$ $Id: a b c $ $Id: broken\n$ $Ident$ $Id", "id2": "$ $Id$$Id$ $Id:$ $Id:",
+	"id3": "$Id: x$",
 }
 
 // Each attribute that changes how files are written leads to the same files as with git:
@@ -196,8 +199,8 @@ func TestPatternsOfAttributesAsGitDoes(t *testing.T) {
 func TestAttributesThatAreNotAppliedAreSaid(t *testing.T) {
 	o, s, dir := newOrigin(t), newSyncer(t), filepath.Join(t.TempDir(), "c")
 	commit := o.commitRaw(map[string]string{
-		".gitattributes": "*.enc filter=vault\n*.txt working-tree-encoding=ISO-8859-1\n*.x working-tree-encoding=EBCDIC-9\n" +
-			"*.y working-tree-encoding\n*.bin filter=lfs\n",
+		".gitattributes": "*.enc filter=vault\n*.txt working-tree-encoding=ISO-8859-1\n" +
+			"*.x working-tree-encoding=EBCDIC-9\n*.y working-tree-encoding\n*.bin filter=lfs\n",
 		"a.enc": "1", "b.enc": "2", "fits.txt": "grün", "not.txt": "日本", "c.x": "3", "d.y": "4", "e.bin": "5",
 	})
 	src := Source{URL: o.bare, Branch: "main"}
@@ -252,16 +255,22 @@ func TestOnePatternAsGitDoes(t *testing.T) {
 	o := newOrigin(t)
 	var paths []string
 	for _, folder := range []string{"", "a/", "b/", "a/b/", "a/a/b/", "x/y/z/"} {
-		for _, name := range []string{"a", "b", "ab", "abc", "a.txt", "é", "[x]", "a*", "-", "z9", `a\b`, "!a", "A", "]", "^"} {
+		for _, name := range []string{
+			"a", "b", "ab", "abc", "a.txt", "é", "[x]", "a*", "-", "z9", `a\b`, "!a", "A", "]", "^",
+		} {
 			paths = append(paths, folder+name)
 		}
 	}
 	matches := 0
 	for _, pattern := range []string{
-		"a", "/a", "a/", "a/b", "/a/b", "a/*", "*/b", "**/b", "a/**", "**", "*", "/*", "/**", "a/**/b", "**/a/**", "***", "a**",
-		"**b", "a/**b", "*.txt", "*b", "?", "??", "???", "[ab]", "[!a]", "[^a]", "[a-z]", "[!a-z]", "[[:digit:]]", "z[[:digit:]]",
-		"[[:nope:]]", "[a", "[]]", "[]-]", "[^-a]", "[-a]", "[a-]", "[z-a]", `[\]]`, `\[x]`, `a\*`, `a\`, `\a`, `a\\b`, `"a"`, `"\141"`, `"a`,
-		"[[]x]", "é", "[é]", "?[!a]", "!a", `\!a`, "x/?/z/a", "x/*/a", "x/**/a", "x/y/z/", "*/*", "*/*/*", "[/]", "a[/]b", "a[!x]b",
+		"a", "/a", "a/", "a/b", "/a/b", "a/*", "*/b", "**/b", "a/**", "**", "*", "/*", "/**", "a/**/b",
+		"**/a/**", "***", "a**",
+		"**b", "a/**b", "*.txt", "*b", "?", "??", "???", "[ab]", "[!a]", "[^a]", "[a-z]", "[!a-z]",
+		"[[:digit:]]", "z[[:digit:]]",
+		"[[:nope:]]", "[a", "[]]", "[]-]", "[^-a]", "[-a]", "[a-]", "[z-a]", `[\]]`, `\[x]`, `a\*`, `a\`, `\a`,
+		`a\\b`, `"a"`, `"\141"`, `"a`,
+		"[[]x]", "é", "[é]", "?[!a]", "!a", `\!a`, "x/?/z/a", "x/*/a", "x/**/a", "x/y/z/", "*/*", "*/*/*",
+		"[/]", "a[/]b", "a[!x]b",
 		"[--0]", "a?b", "#a", `\#a`, "[[:alpha:][:digit:]]", "[[:alpha:]-z]", "a//b", "//a", "./a", "[^]]", "[!]a]",
 	} {
 		text := pattern + " ident\n"
