@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -35,6 +36,8 @@ type declaration struct {
 	answer       reflect.Type // of the body; nil when it has none
 	status       int          // of success
 	list         *store.List  // what the call returns pages of; nil: it is not paged
+	uploads      bool         // the body may be as large as a file
+	acts         bool         // a GET that does something
 }
 
 // option is one more thing to declare of a call.
@@ -42,6 +45,12 @@ type option func(*declaration)
 
 // accepted says that a call answers 202: what it asks for is yet to happen.
 func accepted(d *declaration) { d.status = http.StatusAccepted }
+
+// uploads says that the body of a call may be as large as a file.
+func uploads(d *declaration) { d.uploads = true }
+
+// acts says that a GET does something, so that a page of another site must not send it.
+func acts(d *declaration) { d.acts = true }
 
 // pagesOf says that a call returns pages of a list.
 func pagesOf(l *store.List) option { return func(d *declaration) { d.list = l } }
@@ -130,7 +139,9 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			g.Header(tidHeader, tid)
 		}
 		var args A
-		err := c.server.read(g.Request, inPath, &args)
+		share := c.server.bodies.Share()
+		defer share.Release()
+		err := c.server.read(g.Request, d, inPath, share, &args)
 		var answer any
 		if err == nil {
 			answer, err = handle(g.Request.Context(), args)
@@ -161,8 +172,19 @@ func pathPattern(path string) (pattern string, names []string) {
 }
 
 // read fills in the arguments of a call, and finds the environment that it works in.
-func (s *server) read(r *http.Request, inPath map[string]string, args any) error {
-	given, err := gather(r, inPath, s.maxBody)
+func (s *server) read(
+	r *http.Request, d *declaration, inPath map[string]string, share *edge.Share, args any,
+) error {
+	if d.acts {
+		if err := edge.CheckActingGet(r); err != nil {
+			return err
+		}
+	}
+	limit := s.maxBody
+	if d.uploads {
+		limit = s.maxUpload
+	}
+	given, err := gather(r, inPath, limit, share)
 	if err != nil {
 		return err
 	}

@@ -84,13 +84,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.Handle("GET /static/", c.assets)
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.failure(w, r, http.StatusForbidden, "This form came from another site",
-			"The browser says that a page of another origin sent it, so nothing was done.",
-			"Open the console at its own address and try again.")
-	}))
-	return headers(protection.Handler(mux)), nil
+	return headers(mux), nil
 }
 
 func (c *console) routes(mux *http.ServeMux) {

@@ -105,6 +105,7 @@ var lattice = []struct {
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
+	{"server/edge", "internal/fault"},
 	{"server/callback", "internal/intent"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -147,7 +148,11 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
+	{
+		"api",
+		"server/control server/edge server/store internal/intent internal/fault internal/diag internal/jsontext " +
+			"internal/provenance",
+	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
@@ -172,7 +177,7 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
+		"server/config server/logfile server/edge server/callback server/promote server/store server/source server/deployer " +
 			"server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
