@@ -28,8 +28,8 @@ const (
 	maxScalar = 4096
 )
 
-// bodyArguments reads the body, which is empty, null or an object, and may be in gzip. Objects, lists and long texts stay
-// as they are until an argument takes them.
+// bodyArguments reads the body, which is empty, null or an object, and may be in gzip. Objects, lists and long texts
+// stay as they are until an argument takes them.
 func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]any, error) {
 	args := map[string]any{}
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 {
@@ -47,14 +47,18 @@ func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]
 	case len(bytes.TrimSpace(body)) == 0:
 		return args, nil
 	}
-	var object *struct{} // decoding into it builds nothing
-	if err := json.Unmarshal(body, &object); err != nil {
-		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			return nil, invalid("the body must be a JSON object")
-		}
-		return nil, invalid("the body is not valid JSON: %v", err)
+	if !json.Valid(body) {
+		var nothing struct{}
+		return nil, invalid("the body is not valid JSON: %v", json.Unmarshal(body, &nothing))
 	}
-	members, shape := jsontext.Members(body)
+	switch bytes.TrimSpace(body)[0] {
+	case '{':
+	case 'n': // null
+		return args, nil
+	default:
+		return nil, invalid("the body must be a JSON object")
+	}
+	shape := jsontext.Measure(body)
 	if shape.Values > maxValues || shape.Depth > maxDepth {
 		return nil, invalid("the body holds more than %d values, or they are nested more than %d deep",
 			maxValues, maxDepth)
@@ -64,7 +68,7 @@ func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]
 			return nil, err
 		}
 	}
-	for name, text := range members {
+	for name, text := range jsontext.Members(body) {
 		switch {
 		case text[0] == '{', text[0] == '[', len(text) > maxScalar:
 			args[name] = text
@@ -147,8 +151,8 @@ func checkText(s string, limit int) error {
 	return nil
 }
 
-// plain turns each json.Number into an int where it is one, and else into a float64. It refuses what the database cannot
-// store.
+// plain turns each json.Number into an int where it is one, and else into a float64. It refuses what the database
+// cannot store.
 func plain(v any) (any, error) {
 	var err error
 	switch x := v.(type) {

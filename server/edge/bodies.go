@@ -70,7 +70,9 @@ var (
 const bodyWait = 5 * time.Second
 
 // NewBodies makes a budget of so many bytes.
-func NewBodies(limit int64) *Bodies { return &Bodies{limit: limit, budget: semaphore.NewWeighted(limit)} }
+func NewBodies(limit int64) *Bodies {
+	return &Bodies{limit: limit, budget: semaphore.NewWeighted(limit)}
+}
 
 // Share is what one request holds of a budget.
 type Share struct {

@@ -108,7 +108,13 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			return
 		}
 		if g.foreign(r) {
-			refuse(w, r, http.StatusForbidden, "A page of another site sent this request.", "Nothing was done. Open the console at its own address.")
+			refuse(
+				w,
+				r,
+				http.StatusForbidden,
+				"A page of another site sent this request.",
+				"Nothing was done. Open the console at its own address.",
+			)
 			return
 		}
 		select {

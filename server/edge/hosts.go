@@ -18,7 +18,8 @@ func newHosts(cfg Config) (*hosts, error) {
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		h.names[strings.ToLower(u.Hostname())] = true
 	}
-	if ip, err := netip.ParseAddr(cfg.BindAddress); err == nil && !ip.IsUnspecified() || err != nil && cfg.BindAddress != "" {
+	if ip, err := netip.ParseAddr(cfg.BindAddress); err == nil && !ip.IsUnspecified() ||
+		err != nil && cfg.BindAddress != "" {
 		h.names[strings.ToLower(cfg.BindAddress)] = true
 	}
 	for _, name := range cfg.AllowedHosts {

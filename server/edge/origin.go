@@ -10,8 +10,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// foreign reports whether a page of another origin made a browser send a request. Of safe requests it lets through those
-// that show the answer as a page of its own, such as a link to the console.
+// foreign reports whether a page of another origin made a browser send a request. Of safe requests it lets through
+// those that show the answer as a page of its own, such as a link to the console.
 func (g *Guard) foreign(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return g.origins.Check(r) != nil

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Fold returns a handler that logs a warning or an error once, and the same one again only after a while, with the number
-// of times that it was repeated. A fault that lasts, such as a full disk, then costs two lines a minute instead of
-// ten a second. It passes on records of lower levels unchanged.
+// Fold returns a handler that logs a warning or an error once, and the same one again only after a while, with the
+// number of times that it was repeated. A fault that lasts, such as a full disk, then costs two lines a minute instead
+// of ten a second. It passes on records of lower levels unchanged.
 func Fold(next slog.Handler) slog.Handler {
-	return &folding{next: next, seen: &repetitions{next: next, window: foldWindow, records: map[string]*repetition{}}}
+	return &folding{next: next, seen: &repetitions{window: foldWindow, records: map[string]*repetition{}}}
 }
 
 const (
@@ -30,7 +30,9 @@ type folding struct {
 	seen   *repetitions
 }
 
-func (h *folding) Enabled(ctx context.Context, level slog.Level) bool { return h.next.Enabled(ctx, level) }
+func (h *folding) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
 
 func (h *folding) WithAttrs(attrs []slog.Attr) slog.Handler {
 	prefix := h.prefix
@@ -51,7 +53,7 @@ func (h *folding) Handle(ctx context.Context, r slog.Record) error {
 	var key strings.Builder
 	key.WriteString(r.Level.String() + "\x00" + r.Message)
 	kind := key.String()
-	key.WriteString(h.prefix)
+	key.WriteString("\x00" + h.prefix)
 	r.Attrs(func(a slog.Attr) bool {
 		key.WriteString("\x00" + a.String())
 		return true
@@ -64,7 +66,6 @@ func (h *folding) Handle(ctx context.Context, r slog.Record) error {
 
 // repetitions counts records that were logged before.
 type repetitions struct {
-	next   slog.Handler
 	window time.Duration
 
 	mu      sync.Mutex
@@ -98,9 +99,7 @@ func (s *repetitions) repeated(next slog.Handler, kind, key string, r slog.Recor
 		}
 		similar.variants++
 	}
-	if key != kind {
-		s.remember(next, key)
-	}
+	s.remember(next, key)
 	return false
 }
 

@@ -147,7 +147,7 @@ var lattice = []struct {
 	},
 
 	// The doors.
-	{"webhooks", "internal/intent internal/fault"},
+	{"webhooks", "internal/intent internal/fault internal/jsontext"},
 	{
 		"api",
 		"server/control server/edge server/store internal/intent internal/fault internal/diag internal/jsontext " +
@@ -177,8 +177,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/edge server/callback server/promote server/store server/source server/deployer " +
-			"server/forge server/build server/keeper server/control",
+		"server/config server/logfile server/edge server/callback server/promote server/store server/source " +
+			"server/deployer server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
