@@ -18,7 +18,7 @@ func (s *server) parameterCalls(c *calls) {
 	const path, one = "/api/v2/parameters", "/api/v1/parameter/{id}"
 	whole(c, http.MethodGet, path, "List the parameters.", s.listParameters, pagesOf(store.ParameterList))
 	v2(c, http.MethodPut, path+"/{name}", "Set a parameter.", s.setParameter)
-	whole(c, http.MethodGet, one, "Show a parameter or a fact.", s.getParameterV1)
+	whole(c, http.MethodGet, one, "Show a parameter or a fact.", s.getParameterV1, acts)
 	whole(c, http.MethodPut, one, "Set a parameter or a fact.", s.setParameterV1)
 	done[object](c, http.MethodDelete, one, "Delete a parameter or a fact.", s.deleteParameter)
 	whole(c, http.MethodPost, "/api/v1/parameter", "List the parameters and facts whose metadata matches a query.",

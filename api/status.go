@@ -42,7 +42,7 @@ type serverSlice struct {
 }
 
 // pingTimeout is how long a status waits for the database.
-const pingTimeout = 500 * time.Millisecond
+const pingTimeout = 800 * time.Millisecond
 
 // ping reports whether the database answers soon.
 func (s *server) ping(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -51,6 +52,9 @@ type console struct {
 	streams   chan struct{} // holds an item for each open stream
 	templates templates
 	assets    assets
+
+	environments shared[[]intent.Environment] // for the switcher of every page
+	homes        shared[homeContent]
 }
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
@@ -74,6 +78,8 @@ func New(cfg Config) (http.Handler, error) {
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
+	c.environments.load = c.store.Environments
+	c.homes.load = c.loadHome
 	var err error
 	if c.assets, err = loadAssets(); err != nil {
 		return nil, err

@@ -1,12 +1,17 @@
 package console
 
 import (
+	"context"
+	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
@@ -21,7 +26,7 @@ type homePage struct {
 	Problem  string // why the form was refused
 }
 
-type environmentList struct{ Rows []environmentRow }
+type environmentList struct{ Rows []template.HTML }
 
 type environmentRow struct {
 	Name, Project, URL string
@@ -45,32 +50,72 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 		return view{}, err
 	}
 	p := homePage{frame: f, Form: form, Problem: problem}
-	environments, err := c.store.Environments(r.Context())
+	shown, err := c.homes.get(r.Context())
 	if err != nil {
 		return view{}, err
 	}
-	for _, e := range environments {
-		s, err := c.summary(r, e)
-		if err != nil {
-			return view{}, err
-		}
-		row := environmentRow{
-			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Repo: e.Source.URL, Branch: e.Source.Branch,
-			State: s.State, Sentence: s.Text, Bar: s.Bar,
-		}
-		if len(s.Runs) > 0 {
-			row.LastRun = &s.Runs[0]
-		}
-		p.List.Rows = append(p.List.Rows, row)
+	for _, e := range shown.environments {
+		p.List.Rows = append(p.List.Rows, e.card)
 	}
-	projects, err := c.store.Projects(r.Context())
-	if err != nil {
-		return view{}, err
-	}
-	for _, project := range projects {
+	for _, project := range shown.projects {
 		p.Projects = append(p.Projects, project.Name)
 	}
 	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
+}
+
+// homeContent is what the home pages of all people have in common: every environment and every project.
+type homeContent struct {
+	environments []environmentCard
+	projects     []intent.Project
+}
+
+// environmentCard is an environment and how the home page shows it. Rendering it costs more than all else on the page.
+type environmentCard struct {
+	intent.Environment
+	card template.HTML
+}
+
+// loadHome reads a few environments at a time.
+func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
+	environments, err := c.store.Environments(ctx)
+	if err != nil {
+		return h, err
+	}
+	cards := make([]environmentCard, len(environments))
+	group, grouped := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for i, e := range environments {
+		group.Go(func() error {
+			card, err := c.environmentCard(grouped, e)
+			if fault.Is(err, fault.NotFound) {
+				return nil // it was deleted meanwhile
+			}
+			cards[i] = environmentCard{e, card}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return h, err
+	}
+	h.environments = slices.DeleteFunc(cards, func(e environmentCard) bool { return e.card == "" })
+	h.projects, err = c.store.Projects(ctx)
+	return h, err
+}
+
+func (c *console) environmentCard(ctx context.Context, e intent.Environment) (template.HTML, error) {
+	s, err := c.summary(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	row := environmentRow{
+		Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Repo: e.Source.URL, Branch: e.Source.Branch,
+		State: s.State, Sentence: s.Text, Bar: s.Bar,
+	}
+	if len(s.Runs) > 0 {
+		row.LastRun = &s.Runs[0]
+	}
+	html, err := c.renderFragment(view{template: "home"}, fragment{"", "environment", row})
+	return template.HTML(html), err // the template has escaped it
 }
 
 // createEnvironment serves the form of the home page.

@@ -46,7 +46,7 @@ type Guard struct {
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	maxHeader     = 256 << 10
+	maxHeader     = 64 << 10
 )
 
 // New makes a guard. Run must run for /readyz to know the state of the database.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -455,4 +456,56 @@ func childrenOf(t *testing.T, parent int) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// With 300 people at once, the home page takes at most three times as long as a call of the API that lists the same
+// environments.
+func TestHomePageOfManyPeople(t *testing.T) {
+	c := ownChild(t)
+	env := c.bind("")
+	var e struct {
+		ProjectID string `json:"project_id"`
+	}
+	if err := c.client.Call(t.Context(), "GET", "/api/v2/environment/"+env, "", nil, &e); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		body := map[string]any{"project_id": e.ProjectID, "name": fmt.Sprint("e", i)}
+		if err := c.client.Call(t.Context(), "PUT", "/api/v2/environment", "", body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const people = 300
+	http := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: people}}
+	median := func(path string) time.Duration {
+		took := make([]time.Duration, people)
+		var all sync.WaitGroup
+		for i := range people {
+			all.Go(func() {
+				began := time.Now()
+				res, err := http.Get(c.url + path)
+				if err == nil {
+					_, err = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+				if err != nil || res.StatusCode != 200 {
+					t.Errorf("%s: %v", path, err)
+				}
+				took[i] = time.Since(began)
+			})
+		}
+		all.Wait()
+		slices.Sort(took)
+		t.Logf("%s: median %v, slowest %v", path, took[people/2], took[people-1])
+		return took[people/2]
+	}
+	median("/") // connects, and fills the caches of the database
+	var page, call time.Duration
+	for range 5 {
+		call += median("/api/v2/project?environment_details=true")
+		page += median("/")
+	}
+	if page > 3*call {
+		t.Errorf("the home page takes %v, a call %v", page/5, call/5)
+	}
 }
