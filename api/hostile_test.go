@@ -59,8 +59,8 @@ func example(name string, t reflect.Type, env string) any {
 	return "x"
 }
 
-// No text in any argument of any call makes the server fail: neither one that is too long for the database, nor one with
-// characters that it does not store, nor a number that is none.
+// No text in any argument of any call makes the server fail: neither one that is too long for the database, nor one
+// with characters that it does not store, nor a number that is none.
 func TestNoArgumentMakesTheServerFail(t *testing.T) {
 	c, r := rich(t)
 	env := r.Staging.ID.String()
@@ -106,11 +106,12 @@ func TestNoArgumentMakesTheServerFail(t *testing.T) {
 func TestNamesOfFiveMegabytes(t *testing.T) {
 	c, r := rich(t)
 	long := strings.Repeat("x", 5<<20)
+	project, tooLong := r.Production.ProjectID.String(), noise(9000)
 	for path, body := range map[string]string{
-		"PUT /api/v2/project":                                   `{"name": "` + long + `"}`,
-		"PUT /api/v2/environment":                               `{"project_id": "` + r.Production.ProjectID.String() + `", "name": "` + long + `"}`,
-		"PUT /api/v2/parameters/" + url.PathEscape(noise(9000)): `{"source": "user", "value": "x"}`,
-		"PUT /api/v1/parameters":                                `{"parameters": [{"id": "` + noise(9000) + `", "source": "user", "value": "x"}]}`,
+		"PUT /api/v2/project":     `{"name": "` + long + `"}`,
+		"PUT /api/v2/environment": `{"project_id": "` + project + `", "name": "` + long + `"}`,
+		"PUT /api/v2/parameters/" + url.PathEscape(tooLong): `{"source": "user", "value": "x"}`,
+		"PUT /api/v1/parameters": `{"parameters": [{"id": "` + tooLong + `", "source": "user", "value": "x"}]}`,
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		w := c.send(method, path, body)
@@ -158,7 +159,8 @@ func (c *client) try(call *declaration, all map[string]any, name string, value a
 	return w.Code, w.Body.String()
 }
 
-// noise returns a text that does not become shorter when it is compressed, as PostgreSQL does before it indexes a value.
+// noise returns a text that does not become much shorter when it is compressed, which PostgreSQL does before it indexes
+// a value.
 func noise(n int) string {
 	var b strings.Builder
 	for b.Len() < n {

@@ -53,6 +53,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	s.undo = append(s.undo, builder.Close)
 	events := &bus.Bus{}
+	s.bus = events
 	sources := source.NewOpener(records, key)
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
 	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"html/template"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
 )
@@ -54,50 +54,51 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 	if err != nil {
 		return view{}, err
 	}
-	for _, e := range shown.environments {
-		p.List.Rows = append(p.List.Rows, e.card)
+	for _, e := range access.Visible(r.Context(), shown.environments) {
+		if card, ok := shown.cards[e.ID]; ok {
+			p.List.Rows = append(p.List.Rows, card)
+		}
 	}
-	for _, project := range shown.projects {
+	for _, project := range access.VisibleProjects(r.Context(), shown.projects, shown.environments) {
 		p.Projects = append(p.Projects, project.Name)
 	}
 	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
 }
 
-// homeContent is what the home pages of all people have in common: every environment and every project.
+// homeContent is what the home pages of all people have in common: every environment and every project. Each person
+// sees a part of it.
 type homeContent struct {
-	environments []environmentCard
+	environments []intent.Environment
+	cards        map[intent.EnvironmentID]template.HTML // rendered, which costs more than all else on the page
 	projects     []intent.Project
-}
-
-// environmentCard is an environment and how the home page shows it. Rendering it costs more than all else on the page.
-type environmentCard struct {
-	intent.Environment
-	card template.HTML
 }
 
 // loadHome reads a few environments at a time.
 func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
-	environments, err := c.store.Environments(ctx)
-	if err != nil {
+	if h.environments, err = c.store.Environments(ctx); err != nil {
 		return h, err
 	}
-	cards := make([]environmentCard, len(environments))
+	cards := make([]template.HTML, len(h.environments))
 	group, grouped := errgroup.WithContext(ctx)
 	group.SetLimit(4)
-	for i, e := range environments {
-		group.Go(func() error {
-			card, err := c.environmentCard(grouped, e)
+	for i, e := range h.environments {
+		group.Go(func() (err error) {
+			cards[i], err = c.environmentCard(grouped, e)
 			if fault.Is(err, fault.NotFound) {
 				return nil // it was deleted meanwhile
 			}
-			cards[i] = environmentCard{e, card}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return h, err
 	}
-	h.environments = slices.DeleteFunc(cards, func(e environmentCard) bool { return e.card == "" })
+	h.cards = map[intent.EnvironmentID]template.HTML{}
+	for i, e := range h.environments {
+		if cards[i] != "" {
+			h.cards[e.ID] = cards[i]
+		}
+	}
 	h.projects, err = c.store.Projects(ctx)
 	return h, err
 }
@@ -139,6 +140,23 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 	c.render(w, r, http.StatusUnprocessableEntity, v)
 }
 
+// mayCreateIn checks that the sender may make environments in a project; a zero id is a new project. Whether a project
+// exists that the sender may not see makes no difference.
+func mayCreateIn(ctx context.Context, project intent.Project) error {
+	refused := fault.New("console.createEnvironment", fault.Forbidden, "you may not make environments in this project").
+		Hint("ask an administrator for the role maintainer in it; only administrators of the server make new projects")
+	if project.ID == uuid.Nil {
+		if access.Of(ctx).Decide(access.CreateProject, access.Target{}).Allowed {
+			return nil
+		}
+		return refused
+	}
+	if access.Of(ctx).Decide(access.CreateEnvironment, access.Target{Project: project.ID}).Allowed {
+		return nil
+	}
+	return refused
+}
+
 // makeEnvironment makes an environment, and its project when that is new. If the environment has a repository, it asks
 // for the first compile, too.
 func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UUID, error) {
@@ -152,6 +170,9 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 		if p.Name == form.Project {
 			project = p
 		}
+	}
+	if err := mayCreateIn(ctx, project); err != nil {
+		return uuid.Nil, err
 	}
 	if project.ID == uuid.Nil {
 		if project, err = c.control.CreateProject(ctx, project); err != nil {

@@ -37,7 +37,7 @@ func (s *shared[T]) get(ctx context.Context) (T, error) {
 	mine := s.next
 	if !s.running {
 		s.running = true
-		go s.run(context.WithoutCancel(ctx))
+		go s.run()
 	}
 	s.mu.Unlock()
 	select {
@@ -49,8 +49,8 @@ func (s *shared[T]) get(ctx context.Context) (T, error) {
 	}
 }
 
-// run loads until no request waits.
-func (s *shared[T]) run(ctx context.Context) {
+// run loads until no request waits. The load gets nothing of the requests: neither their ends nor who sent them.
+func (s *shared[T]) run() {
 	for {
 		s.mu.Lock()
 		current := s.next
@@ -60,7 +60,7 @@ func (s *shared[T]) run(ctx context.Context) {
 		if current == nil {
 			return
 		}
-		timed, cancel := context.WithTimeout(ctx, loadTimeout)
+		timed, cancel := context.WithTimeout(context.Background(), loadTimeout)
 		current.value, current.err = s.load(timed)
 		cancel()
 		close(current.done)

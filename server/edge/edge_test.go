@@ -45,8 +45,8 @@ func ask(g *Guard, method, target string, headers ...string) int {
 	return w.Code
 }
 
-// The server answers to loopback names, to its own address, to that of its public URL and to the names that the operator
-// allows, with any port. It answers to no other name, except for health checks.
+// The server answers to loopback names, to its own address, to that of its public URL and to the names that the
+// operator allows, with any port. It answers to no other name, except for health checks.
 func TestHosts(t *testing.T) {
 	g := guard(t, func(c *Config) {
 		c.BindAddress, c.PublicURL = "192.0.2.7", "https://Ordain.example.org/base"
@@ -107,7 +107,8 @@ func TestOrigins(t *testing.T) {
 		{"GET", 200, []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}},
 		{"GET", 200, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest",
 			"document"}},
-		{"GET", 403, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}},
+		{"GET", 403, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest",
+			"iframe"}},
 		{"GET", 403, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}},
 		{"GET", 403, []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}},
 	} {
@@ -153,7 +154,7 @@ func TestContentTypes(t *testing.T) {
 	}{
 		{true, "application/json", nil},
 		{true, "application/json; charset=utf-8", []string{"Origin", "http://localhost"}},
-		{true, "", nil},                                  // inmanta's PUT
+		{true, "", nil}, // inmanta's PUT
 		{true, "application/x-www-form-urlencoded", nil}, // inmanta's POST
 		{false, "application/x-www-form-urlencoded", []string{"Origin", "http://localhost"}},
 		{false, "", []string{"Sec-Fetch-Site", "same-origin"}},
@@ -374,7 +375,8 @@ func TestTheBudgetOfBodies(t *testing.T) {
 			t.Fatalf("%d are held: %v", first.held, err)
 		}
 		began := time.Now()
-		_, err := bodies.Share().Read(httptest.NewRequest("PUT", "/", strings.NewReader(strings.Repeat("x", 1<<18))), 1<<20)
+		large := httptest.NewRequest("PUT", "/", strings.NewReader(strings.Repeat("x", 1<<18)))
+		_, err := bodies.Share().Read(large, 1<<20)
 		if !errors.Is(err, ErrBusy) || time.Since(began) > bodyWait {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}

@@ -24,7 +24,8 @@ func folded(t *testing.T, do func(*slog.Logger)) (lines []string) {
 	return lines
 }
 
-// A disk that is full for five minutes takes ten lines or so, the first at once, and the lines say how often it happened.
+// A disk that is full for five minutes takes ten lines or so, the first at once, and the lines say how often it
+// happened.
 func TestErrorsThatRepeatAreFolded(t *testing.T) {
 	lines := folded(t, func(log *slog.Logger) {
 		log = log.With("environment", "e")
