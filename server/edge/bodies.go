@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
@@ -110,9 +111,12 @@ func (s *Share) Take(ctx context.Context, n int64) error {
 	if from.Acquire(ctx, n) != nil {
 		return ErrBusy
 	}
-	if s.large = large; !large {
-		s.held += n
+	if large {
+		s.large = true
+		runtime.GC() // what the large body before this one left
+		return nil
 	}
+	s.held += n
 	return nil
 }
 
@@ -160,7 +164,10 @@ func (s *Share) Read(r *http.Request, limit int64) ([]byte, error) {
 			if size > 0 && next < size && next >= 1<<20 {
 				next = size + 1 // a client that has sent a megabyte will send the rest
 			}
-			next = min(next, limit+1)
+			if next > 16<<20 {
+				next = limit // what is not written to takes no memory, and copying would leave garbage
+			}
+			next = min(next, limit) + 1
 			if next > free {
 				if err := s.Take(r.Context(), next-int64(cap(buffer))); err != nil {
 					return nil, err
