@@ -108,10 +108,12 @@ func TestNamesOfFiveMegabytes(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
 	project, tooLong := r.Production.ProjectID.String(), noise(9000)
 	for path, body := range map[string]string{
-		"PUT /api/v2/project":                               `{"name": "` + long + `"}`,
-		"PUT /api/v2/environment":                           `{"project_id": "` + project + `", "name": "` + long + `"}`,
+		"PUT /api/v2/project":     `{"name": "` + long + `"}`,
+		"PUT /api/v2/environment": `{"project_id": "` + project + `", "name": "` + long + `"}`,
+
 		"PUT /api/v2/parameters/" + url.PathEscape(tooLong): `{"source": "user", "value": "x"}`,
-		"PUT /api/v1/parameters":                            `{"parameters": [{"id": "` + tooLong + `", "source": "user", "value": "x"}]}`,
+
+		"PUT /api/v1/parameters": `{"parameters": [{"id": "` + tooLong + `", "source": "user", "value": "x"}]}`,
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		w := c.send(method, path, body)
