@@ -15,6 +15,7 @@ import (
 
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -38,6 +39,8 @@ type declaration struct {
 	answer       reflect.Type // of the body; nil when it has none
 	status       int          // of success
 	list         *store.List  // what the call returns pages of; nil: it is not paged
+	uploads      bool         // the body may be as large as a file
+	acts         bool         // a GET that does something
 }
 
 // option is one more thing to declare of a call.
@@ -45,6 +48,12 @@ type option func(*declaration)
 
 // accepted says that a call answers 202: what it asks for is yet to happen.
 func accepted(d *declaration) { d.status = http.StatusAccepted }
+
+// uploads says that the body of a call may be as large as a file.
+func uploads(d *declaration) { d.uploads = true }
+
+// acts says that a GET does something, so that a page of another site must not send it.
+func acts(d *declaration) { d.acts = true }
 
 // pagesOf says that a call returns pages of a list.
 func pagesOf(l *store.List) option { return func(d *declaration) { d.list = l } }
@@ -147,6 +156,8 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			g.Header(tidHeader, tid)
 		}
 		var args A
+		share := c.server.bodies.Share()
+		defer share.Release()
 		var answer any
 		request := g.Request.WithContext(people.WithOrigin(g.Request))
 		request, err := access.Enter(c.server.auth, request)
@@ -157,7 +168,7 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			err = c.server.greet(request.Context(), d.verb)
 		}
 		if err == nil {
-			err = c.server.read(request, inPath, &args)
+			err = c.server.read(request, d, inPath, share, &args)
 			// Who may not do this is told so, and not what else is wrong with the call.
 			if err == nil || namesTarget(&args) {
 				ctx, trail := c.server.audit.Begin(request, "api", d.verb)
@@ -204,8 +215,19 @@ func pathPattern(path string) (pattern string, names []string) {
 }
 
 // read fills in the arguments of a call, and finds the environment that it works in.
-func (s *server) read(r *http.Request, inPath map[string]string, args any) error {
-	given, err := gather(r, inPath, s.maxBody)
+func (s *server) read(
+	r *http.Request, d *declaration, inPath map[string]string, share *edge.Share, args any,
+) error {
+	if d.acts {
+		if err := edge.CheckActingGet(r); err != nil {
+			return err
+		}
+	}
+	limit := s.maxBody
+	if d.uploads {
+		limit = s.maxUpload
+	}
+	given, err := gather(r, inPath, limit, share)
 	if err != nil {
 		return err
 	}

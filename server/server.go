@@ -35,6 +35,7 @@ import (
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
@@ -66,6 +67,7 @@ type Server struct {
 	tokens  *tokens.Service
 	first   string       // the link that makes the first administrator
 	rest    http.Handler // the REST API, also for handlers
+	guard   *edge.Guard  // before all doors
 	url     string
 
 	running service.Runner
@@ -161,7 +163,8 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		s.undo = append(s.undo, part.Stop)
 	}
 	serving, stopServing := context.WithCancel(background)
-	s.wg.Go(func() { s.served <- serve(serving, listener, handler, s.log) })
+	s.wg.Go(func() { s.guard.Run(serving) })
+	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), s.guard.Server(handler, s.log)) })
 	s.undo = append(s.undo, stopServing)
 	s.log.Info("the server is up", "url", s.url, "version", s.cfg.Version, "pid", os.Getpid())
 	return func(ctx context.Context) {
@@ -216,7 +219,7 @@ func (s *Server) logPolicy() logfile.Policy {
 func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level)) // config.Load has checked it
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
+	return slog.New(logfile.Fold(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})))
 }
 
 // step runs one step of the start and reports how long it took.
@@ -238,25 +241,33 @@ func (s *Server) publicURL() string {
 	return s.url
 }
 
-// doors makes the handlers of the API, the webhooks and the console.
+// doors makes the guard and the handlers of the API, the webhooks and the console.
 func (s *Server) doors(
 	ctx context.Context, records *store.Store, events *bus.Bus, key *secret.Key,
 ) (_ http.Handler, err error) {
-	trail := &audit.Recorder{Store: records, Logger: s.log}
-	enabled := s.cfg.Options.Auth != config.AuthOff
-	s.people = people.New(people.Config{
-		Store: records, Bus: events, Logger: s.log, Enabled: enabled,
-		PublicURL: s.publicURL(), Idle: s.cfg.Options.SessionIdle, Lifetime: s.cfg.Options.SessionLifetime,
-	})
-	if s.tokens, err = tokens.New(ctx, tokens.Config{
-		Store: records, People: s.people, Key: key, Logger: s.log, Enabled: enabled, PublicURL: s.publicURL(),
-		MaxLifetime: s.cfg.Options.TokenLifetime, Keys: keysOf(s.cfg.Options.JWT), Issuers: s.cfg.Options.CIIssuers,
+	o := s.cfg.Options
+	if s.guard, err = edge.New(edge.Config{
+		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: o.AllowedHosts,
+		MaxConnections: o.Connections, Logger: s.log, Ping: records.Ping,
 	}); err != nil {
 		return nil, err
 	}
+	enabled := o.Auth != config.AuthOff
+	s.people = people.New(people.Config{
+		Store: records, Bus: events, Logger: s.log, Enabled: enabled,
+		PublicURL: s.publicURL(), Idle: o.SessionIdle, Lifetime: o.SessionLifetime,
+	})
+	if s.tokens, err = tokens.New(ctx, tokens.Config{
+		Store: records, People: s.people, Key: key, Logger: s.log, Enabled: enabled, PublicURL: s.publicURL(),
+		MaxLifetime: o.TokenLifetime, Keys: keysOf(o.JWT), Issuers: o.CIIssuers,
+	}); err != nil {
+		return nil, err
+	}
+	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
-		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
-		Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens, Audit: trail,
+		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
+		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
+		Audit: trail,
 	}); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,10 @@ type Config struct {
 	BindAddress string
 	BindPort    int // 0: any free one
 
-	PublicURL string // of the console, for links; empty: where it listens
+	PublicURL    string   // of the console, for links; empty: where it listens
+	AllowedHosts []string // names that clients may use for the server besides that of PublicURL
+	Connections  int      // that may be open at a time
+	UploadSize   uint64   // bytes of the largest body of a request that stores a file
 
 	Auth            string        // AuthOff, AuthDatabase or AuthOIDC
 	SessionIdle     time.Duration // after which an unused session ends
