@@ -14,13 +14,13 @@ import (
 
 func (s *server) tokenCalls(c *calls) {
 	v2(c, http.MethodGet, "/api/v2/token", "List one's own personal tokens.", access.SeeSelf, s.listTokens)
-	v2(c, http.MethodPost, "/api/v2/token", "Make a personal token, which may do what its owner may do within some roles, "+
-		"on the whole server or in a project, an environment, or all environments with a tag. The answer alone shows it.",
-		access.ManageSelf, s.createToken)
+	v2(c, http.MethodPost, "/api/v2/token", "Make a personal token, which may do what its owner may do within some "+
+		"roles, on the whole server or in a project, an environment, or all environments with a tag. The answer alone "+
+		"shows it.", access.ManageSelf, s.createToken)
 	done[noBody](c, http.MethodDelete, "/api/v2/token/{token}", "Revoke one of one's own personal tokens.",
 		access.ManageSelf, s.revokeToken)
-	v2(c, http.MethodPost, "/api/v2/token/exchange", "Exchange the identity token of a CI job for a token of this server.",
-		access.ExchangeToken, s.exchangeToken)
+	v2(c, http.MethodPost, "/api/v2/token/exchange",
+		"Exchange the identity token of a CI job for a token of this server.", access.ExchangeToken, s.exchangeToken)
 
 	const auth = "/environment_auth"
 	v2(c, http.MethodGet, "/api/v2"+auth, "List the tokens of an environment, also those that were revoked lately.",
@@ -36,8 +36,8 @@ func (s *server) tokenCalls(c *calls) {
 	v2(c, http.MethodGet, trust, "List which CI jobs a project trusts.", access.SeeTrusts, s.listTrusts)
 	v2(c, http.MethodPost, trust, "Trust the CI jobs whose identity token has these claims: they get a role in the "+
 		"project or in one of its environments.", access.ManageTrusts, s.addTrust)
-	done[noBody](c, http.MethodDelete, trust+"/{trust}", "Trust some CI jobs no more. The tokens that they got end at once.",
-		access.ManageTrusts, s.deleteTrust)
+	done[noBody](c, http.MethodDelete, trust+"/{trust}",
+		"Trust some CI jobs no more. The tokens that they got end at once.", access.ManageTrusts, s.deleteTrust)
 }
 
 // scopeAnswer is where roles hold; all null: on the whole server.
@@ -233,7 +233,8 @@ type trust struct {
 func trustOf(t access.Trust) trust {
 	out := trust{
 		ID: t.ID.String(), Name: t.Name, Issuer: t.Issuer, Audience: t.Audience, Claims: t.Claims, Role: t.Role,
-		Lifetime: int(t.Lifetime / time.Second), Created: stamp(t.Created), CreatedBy: t.By, LastUsed: maybe(t.LastUsed),
+		Lifetime: int(t.Lifetime / time.Second), Created: stamp(t.Created), CreatedBy: t.By,
+		LastUsed: maybe(t.LastUsed),
 	}
 	if t.Environment != uuid.Nil {
 		out.Environment = new(t.Environment.String())

@@ -41,7 +41,9 @@ func BenchmarkCallsWithTokens(b *testing.B) {
 	r.RequireLogin()
 	user := r.AddPerson(b, "ada", access.Binding{Role: access.Administrator})
 	ctx := access.With(b.Context(), access.Principal{Kind: access.Person, Name: "ada", User: user.ID})
-	_, personal, err := r.Tokens.CreatePersonal(ctx, access.PersonalToken{Name: "b", Roles: []string{"viewer"}}, time.Hour)
+	_, personal, err := r.Tokens.CreatePersonal(ctx, access.PersonalToken{
+		Name: "b", Roles: []string{"viewer"},
+	}, time.Hour)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
+	"ordain.dev/ordain/server/access/provider/providertest"
 	"ordain.dev/ordain/server/access/tokens"
 )
 
@@ -39,7 +40,8 @@ func TestAPersonalToken(t *testing.T) {
 	c.tid = r.Production.ID.String()
 	r.AddPerson(t, "olga", access.Binding{Role: access.Operator, Scope: access.Scope{Project: r.Project.ID}})
 	olga := c.as("olga")
-	text, id := olga.personal(`{"name": "dashboard", "roles": ["viewer"], "expire": 3600, "environment": "` + c.tid + `"}`)
+	text, id := olga.personal(
+		`{"name": "dashboard", "roles": ["viewer"], "expire": 3600, "environment": "` + c.tid + `"}`)
 	if !strings.HasPrefix(text, "ordain_pat_") {
 		t.Errorf("no scanner for secrets can know %s", text)
 	}
@@ -112,7 +114,8 @@ func TestATokenIsWorthNoMoreThanItsOwner(t *testing.T) {
 	// A role that is gone must not leave a token without a limit.
 	ada = c.as("ada")
 	ada.call("POST", "/api/v2/role", `{"name": "halter", "labels": ["read"]}`, 200)
-	ada.call("POST", "/api/v2/token", `{"name": "forever", "roles": ["viewer"], "expire": 99999999}`, 400).says("at most 365 days")
+	ada.call("POST", "/api/v2/token", `{"name": "forever", "roles": ["viewer"], "expire": 99999999}`, 400).
+		says("at most 365 days")
 	ada.call("POST", "/api/v2/token", `{"name": "empty", "roles": [], "expire": 60}`, 400)
 	ada.call("POST", "/api/v2/token", `{"name": "never", "roles": ["viewer"]}`, 400)
 	text, _ = ada.personal(`{"name": "t", "roles": ["halter"], "expire": 3600}`)
@@ -152,7 +155,9 @@ func TestEnvironmentTokens(t *testing.T) {
 	agent.call("POST", "/api/v1/deploy", `{}`, 403)
 	agent.call("POST", "/api/v2/actions/environment/halt", "", 403)
 
-	same := func() string { return ada.call("POST", auth, `{"client_types": ["api"], "idempotent": true}`, 200).text("data") }
+	same := func() string {
+		return ada.call("POST", auth, `{"client_types": ["api"], "idempotent": true}`, 200).text("data")
+	}
 	stable := same()
 	if same() != stable {
 		t.Error("an idempotent token changed")
@@ -182,8 +187,7 @@ func TestEnvironmentTokens(t *testing.T) {
 	api.call("GET", "/api/v2/environment/"+c.tid, "", 403)
 }
 
-// Forged tokens are refused: unsigned, signed with another key, changed, of another issuer, or of a token that was never
-// made here.
+// Forged tokens are refused: unsigned, signed with another key, changed, of another issuer, or for another audience.
 func TestForgedEnvironmentTokens(t *testing.T) {
 	c, r := withPeople(t)
 	c.tid = r.Production.ID.String()
@@ -303,4 +307,44 @@ func claimsOf(t *testing.T, text string) map[string]any {
 		t.Fatal(err)
 	}
 	return claims
+}
+
+// Tokens of another issuer that the configuration names count for an environment that they name, or with the roles
+// that they give; those of its users that say nothing of this server do not.
+func TestTokensOfAnotherIssuer(t *testing.T) {
+	c, r := withPeople(t)
+	issuer := providertest.NewJobs(t)
+	r.ConfigureTokens(t, func(cfg *tokens.Config) {
+		cfg.Keys = []tokens.KeyConfig{{Section: "auth_jwt_keycloak", Options: map[string]string{
+			"algorithm": "RS256", "client-types": "api", "issuer": issuer.URL, "audience": "ordain",
+			"jwks-uri": issuer.URL + "/keys",
+		}}}
+	})
+	c = newClient(t, r.Server)
+	c.tid = r.Production.ID.String()
+	path := "/api/v2/environment/" + c.tid
+	for name, one := range map[string]struct {
+		claims jwt.MapClaims
+		want   int
+	}{
+		"an environment":      {jwt.MapClaims{"aud": "ordain", "urn:inmanta:env": c.tid}, 200},
+		"another environment": {jwt.MapClaims{"aud": "ordain", "urn:inmanta:env": r.Sandbox.ID.String()}, 403},
+		"a client type too few": {
+			jwt.MapClaims{"aud": "ordain", "urn:inmanta:env": c.tid, "urn:inmanta:ct": "agent"}, 403,
+		},
+		"an administrator": {jwt.MapClaims{"aud": "ordain", "urn:inmanta:is_admin": true}, 200},
+		"a role": {
+			jwt.MapClaims{"aud": "ordain", "urn:inmanta:roles": map[string][]string{c.tid: {"viewer"}}}, 200,
+		},
+		"anybody":          {jwt.MapClaims{"aud": "ordain", "sub": "noor"}, 403},
+		"another audience": {jwt.MapClaims{"aud": "wiki", "urn:inmanta:is_admin": true}, 403},
+		"expired":          {jwt.MapClaims{"aud": "ordain", "urn:inmanta:is_admin": true, "exp": 1}, 403},
+	} {
+		if w := c.bearing(issuer.Token(one.claims)).send("GET", path, ""); w.Code != one.want {
+			t.Errorf("%s: %d, want %d: %s", name, w.Code, one.want, w.Body)
+		}
+	}
+	// The server's own tokens are signed with its own key, and nothing of the issuer counts for them.
+	forged := issuer.Token(jwt.MapClaims{"iss": "ordain", "aud": "ordain", "urn:inmanta:env": c.tid})
+	c.bearing(forged).call("GET", path, "", 403)
 }

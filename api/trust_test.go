@@ -45,9 +45,9 @@ func TestTrustInCIJobs(t *testing.T) {
 	c, r, jobs := withJobs(t)
 	petra := c.as("petra")
 	path := "/api/v2/project/" + r.Project.ID.String() + "/trust"
-	id := petra.call("POST", path, fmt.Sprintf(`{"name": "deploy", "issuer": %q, "role": "operator", "environment": %q,
-		"claims": {"repository": "acme/infra", "ref": "refs/heads/release/*"}, "lifetime": 600}`, jobs.URL, c.tid), 200).
-		text("data", "id")
+	body := fmt.Sprintf(`{"name": "deploy", "issuer": %q, "role": "operator", "environment": %q, "lifetime": 600,
+		"claims": {"repository": "acme/infra", "ref": "refs/heads/release/*"}}`, jobs.URL, c.tid)
+	id := petra.call("POST", path, body, 200).text("data", "id")
 	good := jwt.MapClaims{
 		"aud": here, "sub": "repo:acme/infra:ref:refs/heads/release/1", "repository": "acme/infra",
 		"ref": "refs/heads/release/1",

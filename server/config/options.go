@@ -156,7 +156,8 @@ var options = []option{
 		doc: "secret of this server at the identity provider; better keep it in server.oidc-client-secret-file. " +
 			"Empty: the provider asks for none",
 		set: text(func(c *Config) *string { return &c.OIDCSecret })},
-	{name: "server.oidc-client-secret-file", def: "", doc: "file with the secret of this server at the identity provider",
+	{name: "server.oidc-client-secret-file", def: "",
+		doc: "file with the secret of this server at the identity provider",
 		set: secretFile(func(c *Config) *string { return &c.OIDCSecret })},
 	{name: "server.oidc-scopes", def: "openid profile email", doc: "scopes to ask the identity provider for",
 		set: func(c *Config, s string) error { c.OIDCScopes = strings.Fields(s); return nil }},

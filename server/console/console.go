@@ -40,7 +40,7 @@ type Config struct {
 	Tokens  *tokens.Service      // makes and revokes tokens
 	// Provider is where people can log in, too; nil: nowhere.
 	Provider *provider.Provider
-	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
+	Audit    *audit.Recorder // keeps what they change; nil: nothing does
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.

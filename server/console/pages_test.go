@@ -56,8 +56,8 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := map[string]any{
-		"login": loginPage{}, "first": firstPage{}, "people": peoplePage{}, "account": accountPage{}, "token": tokenPage{},
-		"leaving": leavingPage{},
+		"login": loginPage{}, "first": firstPage{}, "people": peoplePage{}, "account": accountPage{},
+		"token": tokenPage{}, "leaving": leavingPage{},
 		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{},
 		"resources": resourcesPage{}, "resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{},
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},

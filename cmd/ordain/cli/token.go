@@ -125,7 +125,8 @@ func environmentTokens(r *remote) *cobra.Command {
 			return nil
 		})
 	create.Flags().StringSliceVar(&clients, "client", []string{"api"}, "api, compiler or agent; may be repeated")
-	create.Flags().BoolVar(&idempotent, "idempotent", false, "the same token whenever it is asked for; it never expires")
+	create.Flags().BoolVar(&idempotent, "idempotent", false,
+		"the same token whenever it is asked for; it never expires")
 	create.Flags().StringVar(&expire, "expire", "", "when it expires, such as 12h or 30d; never by default")
 	g := &cobra.Command{Use: "environment", Short: "Tokens of an environment, for clients such as its compiler"}
 	g.AddCommand(create,
@@ -134,7 +135,8 @@ func environmentTokens(r *remote) *cobra.Command {
 			if err := r.in(c, args[0], get, path, nil, &rows); err != nil {
 				return err
 			}
-			return r.show(c, rows, "jti", "client_types", "created_by", "issued_at", "expires_at", "revoked_at", "last_used")
+			return r.show(c, rows, "jti", "client_types", "created_by", "issued_at", "expires_at", "revoked_at",
+				"last_used")
 		}),
 		command("revoke ENVIRONMENT JTI", "Revoke a token of an environment",
 			func(c *cobra.Command, args []string) error {
@@ -192,8 +194,8 @@ func newTrust() *cobra.Command {
 	flags := add.Flags()
 	flags.StringVar(&issuer, "issuer", "", "who issues the identity tokens, such as https://gitlab.com")
 	flags.StringVar(&audience, "audience", "", "for whom they are; the address of the server by default")
-	flags.StringToStringVar(&claims, "claim", nil, "what they say, such as repository=acme/infra; * and ** are any text, "+
-		"without and with slashes; may be repeated")
+	flags.StringToStringVar(&claims, "claim", nil, "what they say, such as repository=acme/infra; * and ** are any "+
+		"text, without and with slashes; may be repeated")
 	flags.StringVar(&role, "role", "", "what the jobs may do")
 	flags.StringVar(&environment, "environment", "", "only in this environment of the project")
 	flags.StringVar(&lasts, "lifetime", "15m", "how long the tokens of jobs last, such as 15m or 2h")
@@ -206,7 +208,8 @@ func newTrust() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return r.show(c, rows, "name", "issuer", "audience", "claims", "role", "environment", "lifetime", "last_used")
+			return r.show(c, rows, "name", "issuer", "audience", "claims", "role", "environment", "lifetime",
+				"last_used")
 		}),
 		command("remove PROJECT NAME", "Trust some CI jobs no more", func(c *cobra.Command, args []string) error {
 			rows, err := list(c, args[0])

@@ -73,7 +73,8 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		t.Errorf("the trusts are %s", out)
 	}
 	t.Setenv("ORDAIN_ID_TOKEN", jobs.Token(jwt.MapClaims{
-		"aud": "https://ordain.example.org", "sub": "repo:acme/infra", "repository": "acme/infra", "ref": "refs/heads/main",
+		"aud": "https://ordain.example.org", "sub": "repo:acme/infra", "repository": "acme/infra",
+		"ref": "refs/heads/main",
 	}))
 	job := run(0, "token", "exchange")
 	t.Setenv("ORDAIN_TOKEN", job)

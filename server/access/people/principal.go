@@ -56,8 +56,6 @@ func (s byBearer) Authenticate(r *http.Request) (access.Principal, error) {
 		if err != nil || ok {
 			return p, err
 		}
-	case s.tokens != nil:
-		return s.tokens.Authenticate(r)
 	}
 	return access.Principal{}, fault.New("people.Authenticate", fault.Unauthorized,
 		"the token is wrong, or it has expired or was revoked").Hint("log in again")

@@ -45,7 +45,8 @@ const (
 
 // algorithms are those that an ID token may be signed with: none of them is "none", and none takes a shared secret.
 var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512,
+	oidc.EdDSA,
 }
 
 // Config configures a Provider. All fields but ClientSecret and Now are required.
@@ -175,7 +176,8 @@ func (p *Provider) cookie(value string, age int) *http.Cookie {
 		name = "__Host-ordain_login"
 	}
 	return &http.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
+		Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure,
+		SameSite: http.SameSiteLaxMode,
 	}
 }
 
@@ -315,8 +317,11 @@ func (p *Provider) identity(claims map[string]any) (who Identity, err error) {
 	case []any:
 		for _, g := range groups {
 			name, ok := g.(string)
-			if ok && name != "" && len(name) <= maxText && !slices.Contains(who.Groups, name) && len(who.Groups) < maxGroups {
-				who.Groups = append(who.Groups, name)
+			if !ok || name == "" || len(name) > maxText || slices.Contains(who.Groups, name) {
+				continue
+			}
+			if who.Groups = append(who.Groups, name); len(who.Groups) == maxGroups {
+				break
 			}
 		}
 	}

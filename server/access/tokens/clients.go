@@ -13,7 +13,8 @@ import (
 var clientRoles = map[string]access.Role{
 	// Programs that act for people.
 	access.APIClients: {
-		Name: "clients of the API", BuiltIn: true, Labels: []access.Label{access.Read, access.Operate, access.WriteIntent},
+		Name: "clients of the API", BuiltIn: true,
+		Labels: []access.Label{access.Read, access.Operate, access.WriteIntent},
 		Verbs: []access.Verb{
 			access.DeleteEnvironment, access.ClearEnvironment, access.DeleteVersion, access.ProtectSettings,
 		},
@@ -21,8 +22,8 @@ var clientRoles = map[string]access.Role{
 	// Compilers, which read parameters and export versions with their files.
 	access.CompilerClients: {
 		Name: "compilers", BuiltIn: true, Verbs: []access.Verb{
-			access.SeeEnvironment, access.SetSetting, access.ProtectSettings, access.SeeParameters, access.SetParameters,
-			access.SeeFiles, access.PutFiles, access.PutVersion, access.Release,
+			access.SeeEnvironment, access.SetSetting, access.ProtectSettings, access.SeeParameters,
+			access.SetParameters, access.SeeFiles, access.PutFiles, access.PutVersion, access.Release,
 		},
 	},
 	// Agents, which read resources and report what they did.

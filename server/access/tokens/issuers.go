@@ -76,7 +76,9 @@ func (i *issuers) verifier(address, audience string, now func() time.Time) (*oid
 	}
 	return one.provider.Verifier(&oidc.Config{
 		ClientID: audience, Now: now,
-		SupportedSigningAlgs: []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.PS256, oidc.EdDSA},
+		SupportedSigningAlgs: []string{
+			oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.PS256, oidc.EdDSA,
+		},
 	}), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -110,48 +111,55 @@ func (c KeyConfig) open() (k *key, sign bool, err error) {
 	if k.clients, err = checkClients(strings.Split(c.Options["client-types"], ",")); err != nil {
 		return nil, false, fmt.Errorf("client_types: %w", err)
 	}
-	if c.Options["expire"] != "" {
-		seconds, err := time.ParseDuration(c.Options["expire"] + "s")
-		if err != nil || seconds < 0 {
-			return nil, false, fmt.Errorf("expire: %q is not a number of seconds", c.Options["expire"])
+	if text := c.Options["expire"]; text != "" {
+		if k.lifetime, err = seconds("expire", text); err != nil {
+			return nil, false, err
 		}
-		k.lifetime = seconds
 	}
-	switch strings.ToUpper(c.Options["algorithm"]) {
-	case "HS256":
-		k.secret, err = base64.URLEncoding.WithPadding(base64.NoPadding).DecodeString(strings.TrimRight(c.Options["key"], "="))
+	switch algorithm := strings.ToUpper(c.Options["algorithm"]); {
+	case algorithm == "HS256":
+		k.secret, err = base64.RawURLEncoding.DecodeString(strings.TrimRight(c.Options["key"], "="))
 		if err != nil || len(k.secret) < 32 { // the error would quote the key
-			return nil, false, fmt.Errorf("key: HS256 needs 32 bytes or more, in base64 for URLs")
+			err = errors.New("key: HS256 needs 32 bytes or more, in base64 for URLs")
 		}
-		return k, sign, nil
-	case "RS256":
+	case algorithm != "RS256":
+		err = fmt.Errorf("algorithm: %q is neither HS256 nor RS256", c.Options["algorithm"])
+	case sign:
+		err = errors.New("sign: the server signs with HS256 only")
 	default:
-		return nil, false, fmt.Errorf("algorithm: %q is neither HS256 nor RS256", c.Options["algorithm"])
+		k.remote, err = c.openRemote()
 	}
-	if sign {
-		return nil, false, fmt.Errorf("sign: the server signs with HS256 only")
-	}
-	address, err := url.Parse(c.Options["jwks-uri"])
-	if err != nil || address.Host == "" || address.Scheme != "https" && !(address.Scheme == "http" && isLoopback(address)) {
-		return nil, false, fmt.Errorf("jwks_uri: RS256 needs the address of its keys, which begins with https://")
+	return k, sign, err
+}
+
+// openRemote returns the keys of RS256. They are fetched when they are needed.
+func (c KeyConfig) openRemote() (oidc.KeySet, error) {
+	address := c.Options["jwks-uri"]
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u)) {
+		return nil, errors.New("jwks_uri: RS256 needs the address of its keys, which begins with https://")
 	}
 	timeout := 30 * time.Second
-	if c.Options["jwks-request-timeout"] != "" {
-		if timeout, err = time.ParseDuration(c.Options["jwks-request-timeout"] + "s"); err != nil || timeout <= 0 {
-			return nil, false, fmt.Errorf("jwks_request_timeout: %q is not a number of seconds", c.Options["jwks-request-timeout"])
+	if text := c.Options["jwks-request-timeout"]; text != "" {
+		if timeout, err = seconds("jwks_request_timeout", text); err != nil {
+			return nil, err
 		}
 	}
 	valid, err := truth("validate_cert", c.Options["validate-cert"], true)
-	if err != nil {
-		return nil, false, err
-	}
 	client := newClient(timeout, func(t *http.Transport) {
 		if !valid {
 			t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the operator has asked for it
 		}
 	})
-	k.remote = oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), client), c.Options["jwks-uri"])
-	return k, false, nil
+	return oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), client), address), err
+}
+
+func seconds(name, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text + "s")
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s: %q is not a number of seconds", name, text)
+	}
+	return d, nil
 }
 
 func truth(name, text string, def bool) (bool, error) {
@@ -205,7 +213,8 @@ func (s *Service) verify(ctx context.Context, text string, now time.Time) (claim
 		err = token.Claims(&c)
 	}
 	if err != nil {
-		return claims{}, nil, forbidden("The token is wrong, or it has expired, or its issuer cannot be asked for keys.")
+		return claims{}, nil,
+			forbidden("The token is wrong, or it has expired, or its issuer cannot be asked for keys.")
 	}
 	return c, k, nil
 }

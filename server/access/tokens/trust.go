@@ -48,7 +48,8 @@ func (s *Service) checkTrust(ctx context.Context, t *access.Trust) error {
 		if !server.Allowed {
 			return fault.New("tokens.AddTrust", fault.Forbidden, "administrators of a project may trust the issuers "+
 				strings.Join(s.Issuers, ", ")).
-				Hint("ask an administrator of the server, who may trust any issuer or add it to the option server.ci-issuers")
+				Hint("ask an administrator of the server, who may trust any issuer, or add it to the option " +
+					"server.ci-issuers")
 		}
 	}
 	if t.Audience == "" {
@@ -90,8 +91,8 @@ func bindsOwner(claim, pattern string) bool {
 	return slices.Contains(pathClaims, claim) && owner > 0 && literal[owner-1] != ':'
 }
 
-// AddTrust lets jobs act in a project. target is where their role holds; the sender must be allowed to do there whatever
-// the role allows.
+// AddTrust lets jobs act in a project. target is where their role holds; the sender must be allowed to do there all
+// that the role allows.
 func (s *Service) AddTrust(ctx context.Context, t access.Trust, target access.Target) (access.Trust, error) {
 	if err := s.needEnabled(); err != nil {
 		return t, err
@@ -119,7 +120,8 @@ func (s *Service) AddTrust(ctx context.Context, t access.Trust, target access.Ta
 		return t, err
 	}
 	if len(present) >= maxTrusts {
-		return t, fault.New("tokens.AddTrust", fault.Conflict, fmt.Sprintf("a project has at most %d trusts", maxTrusts))
+		return t, fault.New("tokens.AddTrust", fault.Conflict,
+			fmt.Sprintf("a project has at most %d trusts", maxTrusts))
 	}
 	if err := s.Store.AddTrust(ctx, t); err != nil {
 		return t, err

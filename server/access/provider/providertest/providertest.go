@@ -176,7 +176,9 @@ type returning struct {
 	console string
 }
 
-func (c returning) PostLogoutRedirectURIs() []string { return []string{c.console + "/login?notice=out"} }
+func (c returning) PostLogoutRedirectURIs() []string {
+	return []string{c.console + "/login?notice=out"}
+}
 
 // Jobs is an issuer of the identity tokens of CI jobs.
 type Jobs struct {
