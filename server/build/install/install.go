@@ -70,7 +70,8 @@ type Request struct {
 	// Refresh fetches repositories before a version is chosen. For a repository that
 	// cannot be reached, the last fetch counts.
 	Refresh bool
-	// Root is the folder that modules must be cloned into; empty: anywhere.
+	// Root is the folder that modules must be cloned into, and that requirements may
+	// refer to; empty: anywhere.
 	Root string
 	// NoLocal refuses repositories on this machine's disk, which the author of the
 	// project may not be allowed to read.
@@ -177,6 +178,7 @@ func (j *job) open() error {
 	}
 	project.SitePackages = found
 	project.Applies = Conditions(found)
+	project.Root = j.req.Root
 	j.project = project
 	return nil
 }
