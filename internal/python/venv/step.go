@@ -23,8 +23,17 @@ type Step struct {
 
 const maxOutput = 64 << 10 // of each stream; the end is kept
 
-// run runs a command in its own process group, which is killed when ctx ends.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) (Step, error) {
+// run runs a command in its own process group, of which nothing is left when run returns.
+// With a box, the command is confined.
+func (m *Maker) run(
+	ctx context.Context,
+	owner string,
+	box *Sandbox,
+	dir string,
+	env []string,
+	name string,
+	args ...string,
+) (Step, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -32,14 +41,29 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	cmd.WaitDelay = 2 * time.Second
 	var stdout, stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	mask := func(text string) string {
+		if m.c.Mask != nil {
+			text = m.c.Mask(owner, text)
+		}
+		return Redact(text)
+	}
 	step := Step{
-		Command:    Redact(strings.Join(append([]string{name}, args...), " ")),
+		Command:    mask(strings.Join(append([]string{name}, args...), " ")),
 		ReturnCode: -1,
 		Started:    time.Now(),
 	}
-	err := cmd.Run()
+	var err error
+	if box != nil {
+		err = m.c.Confine(cmd, *box)
+	}
+	if err == nil {
+		err = cmd.Run()
+	}
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running
+	}
 	step.Completed = time.Now()
-	step.Output, step.ErrOutput = Redact(stdout.String()), Redact(stderr.String())
+	step.Output, step.ErrOutput = mask(stdout.String()), mask(stderr.String())
 	if cmd.ProcessState != nil {
 		step.ReturnCode = cmd.ProcessState.ExitCode()
 	}
