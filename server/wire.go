@@ -28,7 +28,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	maker, err := venv.New(venv.Config{
 		Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
-		Logger: s.log,
+		Records: s.layout.VenvRecords(), SSHAgent: o.GitSSHAgent, Logger: s.log,
 	})
 	if err != nil {
 		return nil, err

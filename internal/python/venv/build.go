@@ -33,7 +33,7 @@ func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string, p
 	if err != nil {
 		return r, err
 	}
-	known := record{Spec: want, Installed: installed(sitePackages(venv, i)), Pins: j.pins}
+	known := record{Dir: s.Dir, Spec: want, Installed: installed(sitePackages(venv, i)), Pins: j.pins}
 	mark := marker{Python: i.Path, Version: i.Version, Installed: known.Installed}
 	text, err := json.MarshalIndent(mark, "", "  ")
 	if err == nil {

@@ -25,6 +25,7 @@ import (
 // record is what the Maker knows of an environment that it made. It lies outside of the
 // environment, where the environment's code cannot write.
 type record struct {
+	Dir       string            `json:"dir"`
 	Spec      string            `json:"spec"`
 	Installed map[string]string `json:"installed"`
 	Pins      []string          `json:"pins,omitempty"` // with which the same packages come from wheels again
@@ -83,6 +84,20 @@ func (m *Maker) writeRecord(dir string, r record, files []entry) error {
 func (m *Maker) forgetRecord(dir string) {
 	_ = os.Remove(m.recordFile(dir))
 	_ = os.Remove(m.recordFile(dir) + ".files")
+}
+
+// pruneRecords deletes the records of environments that are gone.
+func (m *Maker) pruneRecords() {
+	files, _ := filepath.Glob(filepath.Join(m.c.Records, "*.json"))
+	for _, file := range files {
+		var r record
+		if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &r) != nil {
+			continue
+		}
+		if _, err := os.Lstat(r.Dir); errors.Is(err, fs.ErrNotExist) {
+			m.forgetRecord(r.Dir)
+		}
+	}
 }
 
 // writeWhole writes a file that is complete or absent.

@@ -64,10 +64,12 @@ func (w *workshop) write(requirements, constraints []string) error {
 
 func (w *workshop) close() { _ = os.RemoveAll(w.work) }
 
-// Forget deletes what was built from source for an owner that is gone.
+// Forget deletes what was built from source for an owner that is gone, and the records of
+// environments that are.
 func (m *Maker) Forget(owner string) error {
 	if owner == "" || !filepath.IsLocal(owner) || strings.ContainsRune(owner, filepath.Separator) {
 		return nil
 	}
+	m.pruneRecords()
 	return os.RemoveAll(m.buildsOf(owner))
 }

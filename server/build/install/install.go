@@ -65,6 +65,9 @@ type Request struct {
 	Venv    string
 	InPlace bool
 	Python  string // the interpreter to make it with; empty: the Maker's
+	// Owner is the environment of the server that this is for; empty: a person's project,
+	// whose requirements may lead to files of this machine.
+	Owner string
 	// Update also replaces what is there by the newest versions that are allowed.
 	Update bool
 	// Refresh fetches repositories before a version is chosen. For a repository that
@@ -191,7 +194,8 @@ func (j *job) spec() (venv.Spec, error) {
 	}
 	return venv.Spec{
 		Dir: j.req.Venv, Python: j.req.Python, Requirements: requirements, Constraints: j.project.Constraints(),
-		Pip: j.project.PipConfig(), Update: j.req.Update, InPlace: j.req.InPlace,
+		Pip: j.project.PipConfig(), Update: j.req.Update, InPlace: j.req.InPlace, Owner: j.req.Owner,
+		Local: j.req.Owner == "",
 	}, nil
 }
 
@@ -216,6 +220,9 @@ func (j *job) environment(ctx context.Context) error {
 		if j.req.Out != nil {
 			j.req.Out(ended(step.Output), ended(step.ErrOutput))
 		}
+	}
+	if made.Damage != "" {
+		j.say("The virtual environment was damaged and has been mended: %s", made.Damage)
 	}
 	built := made.Built || j.result.Python.Built
 	j.result.Python = made
