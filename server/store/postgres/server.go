@@ -212,6 +212,16 @@ func (s *Server) URL() string {
 	return "postgres:///" + role + "?" + q.Encode()
 }
 
+// Password returns the password that clients need, for a redactor.
+func (s *Server) Password() (string, error) {
+	text, err := os.ReadFile(passwordFile(s.cfg.DataDir))
+	if err != nil {
+		return "", inWords("postgres.Password", err)
+	}
+	_, password, _ := strings.Cut(string(text), "*:*:*:"+role+":")
+	return strings.TrimSpace(password), nil
+}
+
 // Version returns the major version of the database.
 func (s *Server) Version() int { return s.programs.major }
 
