@@ -91,8 +91,9 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 		return nil, err
 	}
 	made.Deployer, err = deployer.New(deployer.Config{
-		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log, ActionLog: maskedLog{d.server, actions},
-		OnChange: func(moved deployer.Event) { d.publish(e.ID, moved) },
+		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log,
+		ActionLog: maskedLog{d.server, actions},
+		OnChange:  func(moved deployer.Event) { d.publish(e.ID, moved) },
 		OnNotice: func(n intent.Notice) {
 			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})

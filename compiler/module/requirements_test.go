@@ -99,7 +99,8 @@ func TestRequirementsReadNothingOutsideOfTheProject(t *testing.T) {
 			p.Root = dir
 			lines, err := p.Requirements()
 			var e *module.Error
-			if !errors.As(err, &e) || !strings.HasSuffix(e.At.String(), c.at+":1") && !strings.HasSuffix(e.At.String(), c.at) {
+			if !errors.As(err, &e) ||
+				!strings.HasSuffix(e.At.String(), c.at+":1") && !strings.HasSuffix(e.At.String(), c.at) {
 				t.Fatalf("got %v, %v, want an error at %s", lines, err, c.at)
 			}
 			if all := e.Error() + e.Hint; strings.Contains(all, "s3cr3t") || strings.Contains(all, outside) {

@@ -61,7 +61,8 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	maker, err := venv.New(
 		venv.Config{
-			Python: l.python, CacheDir: l.cache, ToolsDir: filepath.Join(l.cache, "tools"), SSHAgent: true, Logger: quiet,
+			Python: l.python, CacheDir: l.cache, ToolsDir: filepath.Join(l.cache, "tools"),
+			SSHAgent: true, Logger: quiet,
 		},
 	)
 	if err != nil {

@@ -72,8 +72,14 @@ func (m *Maker) finish(ctx context.Context, venv string, i Interpreter, known *r
 		return nil, err
 	}
 	sums := make(map[string]string, len(files))
+	// A worker does not trust the bytecode of sources that were written a moment ago, and
+	// deletes it. Here all sources were written a moment ago, and the bytecode is theirs.
+	earlier := time.Now().Add(-time.Hour)
 	for _, f := range files {
 		sums[f.path] = f.sum
+		if filepath.Ext(f.path) == ".py" && f.mode.IsRegular() {
+			_ = os.Chtimes(filepath.Join(venv, f.path), earlier, earlier)
+		}
 	}
 	now := time.Now()
 	if files, err = survey(venv); err != nil {

@@ -45,14 +45,15 @@ func (m *Maker) compile(ctx context.Context, dir string, i Interpreter, files []
 		return
 	}
 	defer os.RemoveAll(work)
+	ending := ".cpython-" + strings.ReplaceAll(i.Minor, ".", "") + ".pyc"
 	type job struct{ sum, fresh, target string }
 	var jobs []job
 	var input []string
 	for _, f := range files {
 		if f.mode.IsRegular() && f.sum != "" && strings.HasPrefix(f.path, below) && filepath.Ext(f.path) == ".py" {
 			source := filepath.Join(dir, f.path)
-			name := strings.TrimSuffix(filepath.Base(source), ".py") + ".cpython-" + strings.ReplaceAll(i.Minor, ".", "") + ".pyc"
-			target := filepath.Join(filepath.Dir(source), "__pycache__", name)
+			name := strings.TrimSuffix(filepath.Base(source), ".py")
+			target := filepath.Join(filepath.Dir(source), "__pycache__", name+ending)
 			if content := readKept(kept, f.sum); content != nil {
 				writeBytecode(target, content)
 				continue

@@ -11,7 +11,8 @@ import (
 
 // copyTree copies folders, files and symbolic links, and nothing else. The copies belong
 // to this program, nothing has them open, and no other name leads to them: so whatever
-// built the original can no longer change them. No link leads the copying out of from.
+// built the original can no longer change them. No link leads the copying out of from,
+// and only those in bin, as to the interpreter, lead out of the copy.
 func copyTree(from, to string) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {
@@ -31,6 +32,10 @@ func copyTree(from, to string) error {
 			if err != nil {
 				return err
 			}
+			inside := !filepath.IsAbs(leads) && filepath.IsLocal(filepath.Join(filepath.Dir(path), leads))
+			if !inside && filepath.Dir(path) != "bin" {
+				return nil
+			}
 			return os.Symlink(leads, target)
 		case d.Type().IsRegular():
 			return copyFile(root, path, target)
@@ -49,7 +54,11 @@ func copyFile(root *os.Root, from, to string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()&0o755|0o644)
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o100 != 0 {
+		mode = 0o755
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

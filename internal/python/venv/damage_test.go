@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -359,5 +360,53 @@ func TestRequirementsThatReadFilesAreRefused(t *testing.T) {
 		if r, err := m.Ensure(t.Context(), s); !fault.Is(err, fault.Invalid) || len(r.Steps) > 0 {
 			t.Errorf("%+v: %v, ran %s", pip, err, report(r))
 		}
+	}
+}
+
+// What a build leaves behind is copied without the links by which the server would read
+// other files, and without pipes, at which it would wait.
+func TestWhatABuildMadeIsCopied(t *testing.T) {
+	base := t.TempDir()
+	from, to := filepath.Join(base, "from"), filepath.Join(base, "to")
+	for _, dir := range []string{"bin", "lib/x"} {
+		if err := os.MkdirAll(filepath.Join(from, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(from, "lib/x/tool"), []byte("x"), 0o4700); err != nil {
+		t.Fatal(err)
+	}
+	for name, leads := range map[string]string{
+		"bin/python": "/usr/bin/python3", "lib64": "lib", "lib/x/near": "../x/tool", "lib/x/key": "/etc/passwd",
+		"lib/up": "../../elsewhere", "bin/up": "../../elsewhere",
+	} {
+		if err := os.Symlink(leads, filepath.Join(from, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(from, "lib/pipe"), 0o600),
+		os.Link(filepath.Join(from, "lib/x/tool"), filepath.Join(base, "held"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyTree(from, to); err != nil {
+		t.Fatal(err)
+	}
+	files, err := survey(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.path+" "+f.mode.String())
+	}
+	want := "bin/python Lrwxrwxrwx, bin/up Lrwxrwxrwx, lib/x/near Lrwxrwxrwx, lib/x/tool -rwxr-xr-x, lib64 Lrwxrwxrwx"
+	if all := strings.Join(got, ", "); all != want {
+		t.Errorf("got  %s\nwant %s", all, want)
+	}
+	if err := os.WriteFile(filepath.Join(base, "held"), []byte("changed"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(to, "lib/x/tool")); err != nil || string(text) != "x" {
+		t.Errorf("the copy is %q, %v", text, err)
 	}
 }

@@ -39,6 +39,9 @@ func (j *installing) trusted(ctx context.Context, env []string, name string, arg
 	return j.run(ctx, nil, env, name, args...)
 }
 
+// personal are the variables that lead to files and credentials of the server's account.
+var personal = []string{"HOME", "TMPDIR", "NETRC", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}
+
 // confined runs a command that may run code of packages.
 func (j *installing) confined(ctx context.Context, env []string, name string, args ...string) error {
 	if j.c.Confine == nil || j.spec.InPlace {
@@ -56,7 +59,7 @@ func (j *installing) confined(ctx context.Context, env []string, name string, ar
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"HOME", "TMPDIR", "NETRC", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}, name)
+		return slices.Contains(personal, name)
 	})
 	env = append(env, "HOME="+j.shop.home(), "TMPDIR="+j.shop.tmp())
 	return j.run(ctx, &box, env, name, args...)
@@ -83,7 +86,8 @@ func (j *installing) withUV(ctx context.Context, uv string) (bool, error) {
 	s := j.spec
 	if s.InPlace {
 		j.pins = nil
-		return len(s.Requirements) == 0 || j.confined(ctx, own, uv, j.pipInstall(j.venv, j.args...)...) == nil, ctx.Err()
+		done := len(s.Requirements) == 0 || j.confined(ctx, own, uv, j.pipInstall(j.venv, j.args...)...) == nil
+		return done, ctx.Err()
 	}
 	if j.trusted(ctx, all, uv, append(create, j.venv)...) != nil {
 		return false, ctx.Err()

@@ -210,11 +210,16 @@ func (m *Maker) reportDamage(s Spec, d damage) string {
 	return d.String()
 }
 
-// removeAdded deletes what something else put into an environment. It reports whether
-// that worked.
+// removeAdded deletes what something else put into an environment, and nothing outside of
+// it, even if a folder is replaced by a link meanwhile. It reports whether that worked.
 func (m *Maker) removeAdded(dir string, d damage) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
 	for _, path := range d.added {
-		if err := os.Remove(filepath.Join(dir, path)); err != nil {
+		if err := root.Remove(path); err != nil {
 			return false
 		}
 	}

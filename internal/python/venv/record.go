@@ -220,7 +220,7 @@ func sumOf(path string, mode fs.FileMode, buffer []byte) string {
 		}
 		_, _ = io.WriteString(h, target)
 	case mode.IsRegular():
-		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return ""
 		}

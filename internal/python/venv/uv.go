@@ -50,7 +50,9 @@ func (m *Maker) findUV(ctx context.Context, i Interpreter, conf machine) (string
 
 // works reports whether a program is uv, and not a wrapper that fails to find it.
 func works(ctx context.Context, path string) bool {
-	return exec.CommandContext(ctx, path, "--version").Run() == nil
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = installerEnv(os.Environ())
+	return cmd.Run() == nil
 }
 
 func (m *Maker) installUV(ctx context.Context, i Interpreter, conf machine) (string, []Step, error) {

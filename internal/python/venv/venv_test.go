@@ -489,7 +489,8 @@ func TestCancel(t *testing.T) {
 	t.Cleanup(func() { close(over); silent.Close() })
 	dir := filepath.Join(t.TempDir(), "venv")
 	s := Spec{
-		Dir: dir, Owner: "cancelled", Requirements: []string{"ordain-silent"}, Pip: intent.PipConfig{IndexURL: silent.URL},
+		Dir: dir, Owner: "cancelled", Requirements: []string{"ordain-silent"},
+		Pip: intent.PipConfig{IndexURL: silent.URL},
 	}
 	if _, err := m.Ensure(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

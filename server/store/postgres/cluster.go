@@ -60,7 +60,9 @@ func create(ctx context.Context, cfg Config, p programs, a account) error {
 	if err := a.checkWay(fresh); err != nil {
 		return err
 	}
-	arguments := []string{"-D", fresh, "-U", role, "-A", "reject", "-E", "UTF8", "--locale=C", "--wal-segsize=" + segment}
+	arguments := []string{
+		"-D", fresh, "-U", role, "-A", "reject", "-E", "UTF8", "--locale=C", "--wal-segsize=" + segment,
+	}
 	if cfg.Throwaway {
 		arguments = append(arguments, "-N")
 	}

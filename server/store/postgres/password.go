@@ -20,9 +20,9 @@ import (
 // passwordFile returns the path of the file with the password, in the form that libpq and pgx read.
 func passwordFile(dataDir string) string { return dataDir + ".password" }
 
-// ensurePassword gives the role of the cluster a password if there is no file with one, as for a new cluster and for one
-// of an earlier version. The database gets a verifier only, so the password is in no process but this one. The file is
-// written last: after a crash there is none, and a new password is made.
+// ensurePassword gives the role of the cluster a password if there is no file with one, as for a new cluster and for
+// one of an earlier version. The database gets a verifier only, so the password is in no process but this one. The file
+// is written last: after a crash there is none, and a new password is made.
 func ensurePassword(ctx context.Context, cfg Config, p programs, a account) error {
 	const op = "postgres.ensurePassword"
 	path := passwordFile(cfg.DataDir)
@@ -54,8 +54,8 @@ func ensurePassword(ctx context.Context, cfg Config, p programs, a account) erro
 		return inWords(op, err)
 	}
 	defer os.Remove(f.Name())
-	_, err = fmt.Fprintf(f, "# Written by Ordain. Remove this file while the server is down to have a new password made.\n"+
-		"*:*:*:%s:%s\n", role, password)
+	_, err = f.WriteString("# Written by Ordain. Remove this file while the server is down to have a new password " +
+		"made.\n*:*:*:" + role + ":" + password + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return inWords(op, err)
 	}
@@ -80,5 +80,6 @@ func scramVerifier(password string) (string, error) {
 	}
 	stored := sha256.Sum256(keyed("Client Key"))
 	text := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, text(salt), text(stored[:]), text(keyed("Server Key"))), nil
+	keys := text(stored[:]) + ":" + text(keyed("Server Key"))
+	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s", iterations, text(salt), keys), nil
 }
