@@ -81,8 +81,8 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 		return nil, err
 	}
 	made.executors, err = executor.NewManager(executor.Config{
-		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Desk: desk, Logger: made.log,
-		Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
+		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
+		Logger: made.log, Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
 		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
 		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk, MemoryMax: o.ExecutorMemory,
 		FileMax: o.ExecutorFileSize, ChildrenMax: o.ExecutorChildren, KeepDaemons: o.ExecutorKeepDaemons,

@@ -55,6 +55,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	s.undo = append(s.undo, builder.Close)
 	events := &bus.Bus{}
+	s.bus = events
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
 	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}
 	if s.keepers, err = keeper.New(keeper.Config{

@@ -6,8 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // frame is what a page has around its content.
@@ -65,7 +64,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		return f, err
 	}
 	current, _ := uuid.Parse(r.PathValue("env"))
-	for _, e := range all {
+	for _, e := range access.Visible(r.Context(), all) {
 		l := envLink{
 			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
 		}
@@ -91,15 +90,6 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 
 // pageBell returns the bell of a page, nil when it shows none.
 func (f frame) pageBell() *bell { return f.Bell }
-
-// environment finds the environment in the path of a request.
-func (c *console) environment(r *http.Request) (intent.Environment, error) {
-	id, err := uuid.Parse(r.PathValue("env"))
-	if err != nil {
-		return intent.Environment{}, fault.New("console", fault.NotFound, "there is no environment "+r.PathValue("env"))
-	}
-	return c.store.Environment(r.Context(), id)
-}
 
 // HaltedState is the look of a halted environment.
 func (f frame) HaltedState() state { return halted }
