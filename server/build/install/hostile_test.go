@@ -32,9 +32,9 @@ func TestTheReportShowsNoFileOfTheServer(t *testing.T) {
 		"a module": {map[string]string{
 			"libs/a/module.yml": "name: a\nversion: 1.0\nlicense: x\n", "libs/a/requirements.txt": "-r " + secret,
 		}, filepath.Join("libs", "a", "requirements.txt:1")},
-		"an index": {
-			map[string]string{"project.yml": strings.Replace(yml, "$INDEX", "file://"+filepath.Dir(secret), 1)}, "project.yml",
-		},
+		"an index": {map[string]string{
+			"project.yml": strings.Replace(yml, "$INDEX", "file://"+filepath.Dir(secret), 1),
+		}, "project.yml"},
 		"requires": {
 			map[string]string{"project.yml": yml + "requires: [\"std @ file://" + secret + "\"]\n"}, "constraint",
 		},

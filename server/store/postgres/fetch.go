@@ -80,7 +80,8 @@ func fetch(ctx context.Context, cfg Config, major int) (dir string, err error) {
 func download(ctx context.Context, python, work string) (string, error) {
 	command := func(python string, arguments ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-m"}, arguments...)...)
-		cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "ORDAIN_") })
+		ours := func(entry string) bool { return strings.HasPrefix(entry, "ORDAIN_") }
+		cmd.Env = slices.DeleteFunc(os.Environ(), ours)
 		return cmd
 	}
 	if err := command(python, "pip", "--version").Run(); err != nil {
