@@ -292,7 +292,8 @@ func TestWhatMayRunCodeOfPackagesIsConfined(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "/srv/agent")
 	c := private(t)
 	var ran []string
-	c.Confine = func(cmd *exec.Cmd, s Sandbox) error {
+	started, ended := 0, 0
+	c.Confine = func(cmd *exec.Cmd, s Sandbox) (func() (func(), error), error) {
 		ran = append(ran, strings.Join(cmd.Args[1:3], " "))
 		own := filepath.Join(c.CacheDir, "builds", "a")
 		for _, dir := range s.Write {
@@ -311,7 +312,16 @@ func TestWhatMayRunCodeOfPackagesIsConfined(t *testing.T) {
 				t.Errorf("%s is passed", entry)
 			}
 		}
-		return nil
+		return func() (func(), error) {
+			if started++; cmd.Process == nil {
+				t.Error("it has not started")
+			}
+			return func() {
+				if ended++; cmd.ProcessState == nil {
+					t.Error("it has not ended")
+				}
+			}, nil
+		}, nil
 	}
 	files := goods(t)
 	files["ordainsource-1.0.tar.gz"] = sdist(t, "ordainsource", "1.0", "def attack():\n    pass\n")
@@ -329,7 +339,12 @@ func TestWhatMayRunCodeOfPackagesIsConfined(t *testing.T) {
 	if got := strings.Join(ran, ", "); got != "pip compile, venv --quiet, pip install" {
 		t.Errorf("a source: confined %s", got)
 	}
-	c.Confine = func(*exec.Cmd, Sandbox) error { return errors.New("no kernel for that") }
+	if started != 4 || ended != 4 {
+		t.Errorf("started %d, ended %d, want 4 of each", started, ended)
+	}
+	c.Confine = func(*exec.Cmd, Sandbox) (func() (func(), error), error) {
+		return nil, errors.New("no kernel for that")
+	}
 	r, err := maker(t, c).Ensure(t.Context(), spec("ordaingood", "ordainsource"))
 	if err == nil || !strings.Contains(err.Error(), "no kernel for that") {
 		t.Errorf("got %v\n%s", err, report(r))

@@ -33,9 +33,11 @@ type Config struct {
 	NoUV    bool // use pip only
 	// SSHAgent lets installers use the SSH agent of this program, for packages from Git.
 	SSHAgent bool
-	// Confine restricts a command that may run code of packages, before it starts. If it
-	// is nil, such commands may do what this program may.
-	Confine func(cmd *exec.Cmd, s Sandbox) error
+	// Confine restricts a command that may run code of packages, directly before it
+	// starts. The Maker calls started once after that, even if the start failed, and end,
+	// unless it is nil, when the command has ended: it ends everything that the command
+	// started. If Confine is nil, such commands may do what this program may.
+	Confine func(cmd *exec.Cmd, s Sandbox) (started func() (end func(), err error), err error)
 	// Mask hides secrets in what commands print, for an owner of environments. It may be nil.
 	Mask func(owner, text string) string
 	// Logger gets what a person should know of, such as damage. It may be nil.

@@ -52,16 +52,7 @@ func (m *Maker) run(
 		ReturnCode: -1,
 		Started:    time.Now(),
 	}
-	var err error
-	if box != nil {
-		err = m.c.Confine(cmd, *box)
-	}
-	if err == nil {
-		err = cmd.Run()
-	}
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running
-	}
+	err := m.start(cmd, box)
 	step.Completed = time.Now()
 	step.Output, step.ErrOutput = mask(stdout.String()), mask(stderr.String())
 	if cmd.ProcessState != nil {
@@ -69,12 +60,41 @@ func (m *Maker) run(
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && step.ErrOutput == "" {
-		step.ErrOutput = err.Error()
+		step.ErrOutput = mask(err.Error())
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return step, err
+}
+
+// start starts a command and waits for its end and that of its process group.
+func (m *Maker) start(cmd *exec.Cmd, box *Sandbox) error {
+	if box == nil {
+		err := cmd.Start()
+		if err == nil {
+			err = cmd.Wait()
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		return err
+	}
+	started, err := m.c.Confine(cmd, *box)
+	if err != nil {
+		return err
+	}
+	err = cmd.Start()
+	end, confineErr := started()
+	if err == nil {
+		if confineErr != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		err = errors.Join(confineErr, cmd.Wait())
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if end != nil {
+		end()
+	}
+	return err
 }
 
 var credentials = regexp.MustCompile(`(\w+://)[^/\s@"']+@`)
