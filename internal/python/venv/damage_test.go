@@ -335,7 +335,9 @@ func TestWhatMayRunCodeOfPackagesIsConfined(t *testing.T) {
 		t.Errorf("wheels: confined %s", got)
 	}
 	ran = nil
-	ensure(t, m, spec("ordainsource"))
+	if said := report(ensure(t, m, spec("ordainsource"))); strings.Contains(said, "No solution") {
+		t.Errorf("the report has an error that is none:\n%s", said)
+	}
 	if got := strings.Join(ran, ", "); got != "pip compile, venv --quiet, pip install" {
 		t.Errorf("a source: confined %s", got)
 	}

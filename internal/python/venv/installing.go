@@ -48,7 +48,7 @@ func (j *installing) confined(ctx context.Context, env []string, name string, ar
 		return j.run(ctx, nil, env, name, args...)
 	}
 	box := Sandbox{
-		Owner: j.spec.Owner,
+		Owner: j.spec.Owner, Python: j.python.Path,
 		Read:  slices.Concat([]string{j.c.ToolsDir, name}, j.from.findLinks, j.from.constraint),
 		Write: []string{filepath.Join(j.shop.caches, "uv"), filepath.Join(j.shop.caches, "pip"), j.shop.work},
 	}
@@ -164,6 +164,10 @@ func (j *installing) fromWheels(ctx context.Context, uv string, all, own []strin
 		refresh = []string{"--refresh"}
 	}
 	if !j.installPins(ctx, uv, all, refresh...) {
+		// This is no failure that a reader of the report should look for.
+		if last := &j.result.Steps[len(j.result.Steps)-1]; strings.Contains(last.ErrOutput, "--no-build") {
+			last.ErrOutput = "A package has no wheel, so it has to be built.\n"
+		}
 		return false, false
 	}
 	recordResolution(memo, j.pins)

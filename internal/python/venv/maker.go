@@ -46,10 +46,11 @@ type Config struct {
 
 // Sandbox is what a command may reach that installs packages from source, and so runs
 // their code. It also needs the network, the programs and libraries of the machine, and
-// the interpreter.
+// the installation of the interpreter.
 type Sandbox struct {
-	Owner string   // of the environment
-	Read  []string // files and folders
+	Owner  string   // of the environment
+	Python string   // the interpreter
+	Read   []string // files and folders
 	// Write are folders that this program made, with all that is in them. Confine makes
 	// them writable for the command; nothing else may be.
 	Write []string
