@@ -61,7 +61,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if s.keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,
-		Compiles: o.CompileConcurrency,
+		Compiles: o.CompileConcurrency, AuditRetention: o.AuditRetention,
 	}); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -34,6 +35,10 @@ type compilation struct {
 	diags   json.RawMessage
 	// fetching is true while the source is fetched and a commit is chosen.
 	fetching bool
+	// sameFailure is set when the source could not be fetched, as before: people know that.
+	sameFailure bool
+	// unreadableSince is set when the source was fetched and could not be read before.
+	unreadableSince *time.Time
 	// refused is set if the commit may not be deployed.
 	refused bool
 	// promoted is the promoted commit, if the environment follows another one.
@@ -106,7 +111,9 @@ func (c *compilation) finish(ctx context.Context, err error) {
 		c.endSuperseded(ctx, *by)
 		c.cancelled++
 	} else {
-		end.Notice = c.failure(err, success)
+		if end.Notice = c.failure(err, success); end.Notice == nil {
+			end.Notice = c.recovery()
+		}
 		c.cancelled = 0
 	}
 	if !c.persist(ctx, "record the end of a compile", func() error {
@@ -146,6 +153,9 @@ func (c *compilation) failure(err error, success bool) *intent.Notice {
 	if success || !c.compile.Export || c.preview {
 		return nil
 	}
+	if c.sameFailure && (c.compile.Moved() || c.compile.Trigger.Type == intent.TriggerSource) {
+		return nil // nobody asked, and nothing is new
+	}
 	id := c.compile.ID
 	n := &intent.Notice{
 		Severity: intent.SeverityError,
@@ -164,6 +174,21 @@ func (c *compilation) failure(err error, success bool) *intent.Notice {
 	}
 	n.Message += err.Error()
 	return n
+}
+
+// recovery is the notice that the source can be read again; nil when it could be before.
+func (c *compilation) recovery() *intent.Notice {
+	if c.unreadableSince == nil || c.preview {
+		return nil
+	}
+	id := c.compile.ID
+	return &intent.Notice{
+		Severity: intent.SeveritySuccess,
+		Title:    "The repository can be read again",
+		Message:  "It could not be read since " + c.unreadableSince.Format("2006-01-02 15:04 UTC"),
+		URI:      "/api/v2/compilereport/" + id.String(),
+		Compile:  &id,
+	}
 }
 
 func (k *keeper) publishCompile(compile intent.CompileID) {
