@@ -23,13 +23,12 @@ func (c *Control) mayFollow(ctx context.Context, e intent.Environment, value any
 	if err != nil {
 		return err
 	}
-	settings := map[string]any{"follow": name}
-	for i := range all {
-		if all[i].ID == e.ID {
-			all[i].Settings = settings
-		}
+	e.Settings = map[string]any{"follow": name}
+	if i := slices.IndexFunc(all, func(other intent.Environment) bool { return other.ID == e.ID }); i >= 0 {
+		all[i].Settings = e.Settings
+	} else {
+		all = append(all, e) // it is about to be created
 	}
-	e.Settings = settings
 	if _, err := promote.Source(all, e); err != nil {
 		return fault.Wrap("control.SetSetting", fault.Invalid, err).Say("setting follow").
 			Hint("name another environment of the same project and repository")
