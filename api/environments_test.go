@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,42 @@ func TestFromNothingToACompile(t *testing.T) {
 	c.call("POST", "/api/v2/environment_settings/server_compile", `{"value":"false"}`, 200)
 	c.call("POST", "/api/v1/notify/"+id, "", 200).
 		is("Skipping compile because server compile is not enabled for this environment.", "metadata", "warnings", 0)
+}
+
+// Staging is there. Production is made to follow it, halted, with gates, signers, a tag and a secret, in one call; what is
+// wrong with any of that makes nothing.
+func TestAnEnvironmentIsMadeWithItsSettings(t *testing.T) {
+	c, r := rich(t)
+	e := r.Production
+	make := func(more string, status int) answer {
+		t.Helper()
+		return c.call("PUT", "/api/v2/environment", `{"project_id": "`+e.ProjectID.String()+`", "name": "spare",
+			"repository": "`+e.Source.URL+`", "branch": "main"`+more+`}`, status)
+	}
+	make(`, "settings": {"follow": "nobody"}`, 400).says("there is no environment nobody")
+	make(`, "settings": {"colour": "red"}`, 400).says("there is no setting colour")
+	make(`, "settings": {"follow_soak": "soon"}`, 400).says("follow_soak")
+	make(`, "settings": ["follow"]`, 400)
+	make(`, "secrets": {"webhook": 7}`, 400).says("the secret webhook must be a text")
+	make(`, "secrets": {"colour": "hush"}`, 400).says("there is no secret called colour")
+	make(`, "tags": ["Not a tag"]`, 400)
+	before := len(c.get("/api/v2/environment").list("data"))
+	made := make(`, "subdir": "infra", "halted": true, "tags": ["spare"], "secrets": {"webhook": "hush"},
+		"settings": {"follow": "`+e.Name+`", "follow_soak": 3600, "follow_approval": "true", "auto_deploy": null}`, 200).
+		part("data")
+	made.is(true, "halted")
+	made.is("spare", "tags", 0)
+	made.is(e.Name, "settings", "follow")
+	made.is(3600, "settings", "follow_soak")
+	made.is(true, "settings", "follow_approval")
+	if n := len(c.get("/api/v2/environment").list("data")); n != before+1 {
+		t.Errorf("there are %d environments, and there were %d", n, before)
+	}
+	secrets := c.get("/api/v2/environment/" + made.text("id") + "/secret")
+	secrets.is("webhook", "data", 0, "name")
+	if text := fmt.Sprint(made.at(), secrets.at()); strings.Contains(text, "hush") {
+		t.Errorf("the secret is told: %s", text)
+	}
 }
 
 // Settings are read, changed, rejected and put back, in both versions.
