@@ -8,6 +8,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/promote"
@@ -23,6 +24,11 @@ func (c *Control) mayFollow(ctx context.Context, e intent.Environment, value any
 	if err != nil {
 		return err
 	}
+	// An error names only environments that the sender may know of.
+	p := access.Of(ctx)
+	all = slices.DeleteFunc(all, func(other intent.Environment) bool {
+		return p.Known() && other.ProjectID != e.ProjectID && !p.Sees(access.TargetOf(other))
+	})
 	e.Settings = map[string]any{"follow": name}
 	if i := slices.IndexFunc(all, func(other intent.Environment) bool { return other.ID == e.ID }); i >= 0 {
 		all[i].Settings = e.Settings
