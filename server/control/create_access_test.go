@@ -22,7 +22,7 @@ func TestTagsOfANewEnvironmentNeedTheRightToTag(t *testing.T) {
 	for what, ctx := range map[string]context.Context{
 		"a maintainer": as(access.Binding{Role: access.Maintainer, Scope: here}),
 		"an administrator of the tag": as(access.Binding{Role: access.Maintainer, Scope: here},
-			access.Binding{Role: access.Administrator, Scope: access.Scope{Project: e.ProjectID, Tag: "sandbox"}}),
+			access.Binding{Role: access.Administrator, Scope: access.Scope{Tag: "sandbox"}}),
 	} {
 		if err := mayTag(ctx, e); !fault.Is(err, fault.Forbidden) {
 			t.Errorf("%s: %v", what, err)
