@@ -91,8 +91,8 @@ type newEnvironmentV1 struct {
 
 type newEnvironment struct {
 	newEnvironmentV1
-	Description string `arg:"description"`
-	Icon        string `arg:"icon"`
+	Description string `arg:"description" max:"65536"`
+	Icon        string `arg:"icon" max:"131072"`
 	// What follows decides what is deployed. Inmanta's clients set it later; given here, it holds from the beginning.
 	Subdir   string         `arg:"subdir"`
 	Settings map[string]any `arg:"settings"`
@@ -101,6 +101,9 @@ type newEnvironment struct {
 	Secrets  map[string]any `arg:"secrets"`
 }
 
+// maxSecret is the length in bytes of the longest secret, as in the call that sets one.
+const maxSecret = 65536
+
 // secrets returns the secrets of a new environment. An error names no value.
 func (a newEnvironment) secrets() (map[string]string, error) {
 	out := make(map[string]string, len(a.Secrets))
@@ -108,6 +111,9 @@ func (a newEnvironment) secrets() (map[string]string, error) {
 		text, ok := value.(string)
 		if !ok {
 			return nil, invalid("the secret %s must be a text", name)
+		}
+		if len(text) > maxSecret {
+			return nil, invalid("the secret %s is longer than %d bytes", name, maxSecret)
 		}
 		out[name] = text
 	}
@@ -144,8 +150,8 @@ type changedEnvironmentV1 struct {
 type changedEnvironment struct {
 	changedEnvironmentV1
 	ProjectID   *uuid.UUID `arg:"project_id"`
-	Description *string    `arg:"description"`
-	Icon        *string    `arg:"icon"`
+	Description *string    `arg:"description" max:"65536"`
+	Icon        *string    `arg:"icon" max:"131072"`
 }
 
 func (s *server) createEnvironment(ctx context.Context, a newEnvironment) (environment, error) {

@@ -49,8 +49,8 @@ func TestFromNothingToACompile(t *testing.T) {
 		is("Skipping compile because server compile is not enabled for this environment.", "metadata", "warnings", 0)
 }
 
-// Staging is there. Production is made to follow it, halted, with gates, signers, a tag and a secret, in one call; what is
-// wrong with any of that makes nothing.
+// An environment is made to follow another one, halted, with gates, a tag and a secret, in one call; what is wrong with
+// any of that makes nothing.
 func TestAnEnvironmentIsMadeWithItsSettings(t *testing.T) {
 	c, r := rich(t)
 	e := r.Production
@@ -68,8 +68,8 @@ func TestAnEnvironmentIsMadeWithItsSettings(t *testing.T) {
 	make(`, "tags": ["Not a tag"]`, 400)
 	before := len(c.get("/api/v2/environment").list("data"))
 	made := make(`, "subdir": "infra", "halted": true, "tags": ["spare"], "secrets": {"webhook": "hush"},
-		"settings": {"follow": "`+e.Name+`", "follow_soak": 3600, "follow_approval": "true", "auto_deploy": null}`, 200).
-		part("data")
+		"settings": {"follow": "`+e.Name+`", "follow_soak": 3600, "follow_approval": "true", "auto_deploy": null}`,
+		200).part("data")
 	made.is(true, "halted")
 	made.is("spare", "tags", 0)
 	made.is(e.Name, "settings", "follow")

@@ -77,7 +77,9 @@ func TestParked(t *testing.T) {
 func TestDeployOneResource(t *testing.T) {
 	c, r := rich(t)
 	r.Start(t)
-	path := func(id intent.ResourceID) string { return "/api/v2/resource/" + url.PathEscape(id.String()) + "/deploy" }
+	path := func(id intent.ResourceID) string {
+		return "/api/v2/resource/" + url.PathEscape(id.String()) + "/deploy"
+	}
 	told := func() []string {
 		var out []string
 		for _, one := range r.Told() {

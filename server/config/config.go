@@ -25,7 +25,10 @@ type Config struct {
 	BindAddress string
 	BindPort    int // 0: any free one
 
-	PublicURL string // of the console, for links; empty: where it listens
+	PublicURL    string   // of the console, for links; empty: where it listens
+	AllowedHosts []string // names that clients may use for the server besides that of PublicURL
+	Connections  int      // that may be open at a time
+	UploadSize   uint64   // bytes of the largest body of a request that stores a file
 
 	DatabaseURL string // empty: the embedded PostgreSQL
 	PostgresBin string // folder with initdb and postgres; empty: found or fetched
@@ -50,8 +53,9 @@ type Config struct {
 	FactExpire            time.Duration // a fact holds this long
 	FactRenew             time.Duration // a fact is asked for again after this
 	CompileTimeout        time.Duration
-	CompileConcurrency    int    // 0: by the number of processors
-	CompileMemory         uint64 // bytes; 0: no limit
+	CompileConcurrency    int           // 0: by the number of processors
+	CompileMemory         uint64        // bytes; 0: no limit
+	AuditRetention        time.Duration // of an entry of the audit trail; 0: for ever
 	LogLevel              string
 	LogSize               uint64        // bytes after which a log file is set aside; 0: any
 	LogAge                time.Duration // after which it is; 0: any

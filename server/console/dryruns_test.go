@@ -21,7 +21,9 @@ func TestDryRunPageShowsWhyACommitDoesNotCompile(t *testing.T) {
 	must(t, r.Store.EndDryRun(t.Context(), r.Production.ID, run.ID, intent.DryRunFailed,
 		"the commit could not be compiled: the model has errors", nil, r.Now()))
 	page := get(t, h, dryRunURL(r.Production.ID, run.ID)).Body.String()
-	for _, want := range []string{"the model has errors", `id="diagnostics"`, "main.cf", runURL(r.Production.ID, r.Failed)} {
+	for _, want := range []string{
+		"the model has errors", `id="diagnostics"`, "main.cf", runURL(r.Production.ID, r.Failed),
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in the page", want)
 		}

@@ -62,7 +62,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"settings": settingsPage{}, "failure": failurePage{},
+		"settings": settingsPage{}, "audit": auditPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -72,6 +72,9 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		if err := templatecheck.CheckHTML(set[name].Lookup("layout"), data); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := templatecheck.CheckHTML(set["home"].Lookup("environment"), environmentRow{}); err != nil {
+		t.Error(err)
 	}
 	if len(set) != len(pages) {
 		t.Errorf("%d templates, %d pages", len(set), len(pages))

@@ -73,16 +73,23 @@ func TestANewEnvironmentIsWholeOrNotAtAll(t *testing.T) {
 		change func(*control.NewEnvironment)
 		says   string
 	}{
-		"follows nobody":    {setting("follow", "nobody"), "there is no environment nobody"},
-		"follows itself":    {setting("follow", "new"), "cannot follow itself"},
-		"another source":    {func(n *control.NewEnvironment) { setting("follow", "e")(n); n.Environment.Source.URL = "/b" }, "another repository"},
-		"no such setting":   {setting("colour", "red"), "there is no setting colour"},
-		"not a number":      {setting("follow_soak", "soon"), "follow_soak"},
-		"not a signer":      {setting("git_allowed_signers", "ida ssh-nonsense"), "git_allowed_signers"},
-		"not a window":      {setting("maintenance_windows", map[string]any{"a": map[string]any{"kind": "door"}}), "maintenance_windows"},
-		"no such secret":    {secretOf("colour", "red"), "there is no secret called colour"},
-		"a broken key":      {secretOf(source.SecretSSHKey, "red"), "is not a private key"},
-		"not a tag":         {func(n *control.NewEnvironment) { n.Environment.Tags = []string{"Not a tag"} }, "is not a tag"},
+		"follows nobody": {setting("follow", "nobody"), "there is no environment nobody"},
+		"follows itself": {setting("follow", "new"), "cannot follow itself"},
+		"another source": {func(n *control.NewEnvironment) {
+			setting("follow", "e")(n)
+			n.Environment.Source.URL = "/b"
+		}, "another repository"},
+		"no such setting": {setting("colour", "red"), "there is no setting colour"},
+		"not a number":    {setting("follow_soak", "soon"), "follow_soak"},
+		"not a signer":    {setting("git_allowed_signers", "ida ssh-nonsense"), "git_allowed_signers"},
+		"not a window": {
+			setting("maintenance_windows", map[string]any{"a": map[string]any{"kind": "door"}}), "maintenance_windows",
+		},
+		"no such secret": {secretOf("colour", "red"), "there is no secret called colour"},
+		"a broken key":   {secretOf(source.SecretSSHKey, "red"), "is not a private key"},
+		"not a tag": {
+			func(n *control.NewEnvironment) { n.Environment.Tags = []string{"Not a tag"} }, "is not a tag",
+		},
 		"two lines in one":  {secretOf(source.SecretGitPassword, "a\nb"), "has several lines"},
 		"without its name":  {func(n *control.NewEnvironment) { n.Environment.Name = " " }, "needs a name"},
 		"the server's file": {secretOf("variable:PYTHONPATH", "/tmp"), "is the server's own"},

@@ -63,9 +63,24 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment, sec
 		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
 	}
 	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name, e.Source.URL, e.Source.Branch,
-			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created, e.Tags, cleanText(e.HaltedBy),
-			e.HaltedAt)
+		_, err := tx.Exec(
+			ctx,
+			statements.EnvironmentCreate,
+			e.ID,
+			e.ProjectID,
+			e.Name,
+			e.Source.URL,
+			e.Source.Branch,
+			e.Source.Subdir,
+			e.Description,
+			e.Icon,
+			e.Halted,
+			string(settings),
+			e.Created,
+			e.Tags,
+			cleanText(e.HaltedBy),
+			e.HaltedAt,
+		)
 		if err != nil {
 			return err
 		}

@@ -200,7 +200,11 @@ func TestProjectsAndEnvironments(t *testing.T) {
 	e := intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod", Created: epoch, Description: "d", Icon: "i",
 		Source: intent.Source{URL: "https://example.org/r.git", Branch: "main", Subdir: "sub"}}
 	must(t, s.CreateEnvironment(ctx, e, nil))
-	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}, nil), fault.Conflict)
+	want(
+		t,
+		s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}, nil),
+		fault.Conflict,
+	)
 	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}, nil),
 		fault.NotFound)
 	must(t, s.SetSetting(ctx, e.ID, "auto_deploy", false))
