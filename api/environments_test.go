@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -119,4 +122,31 @@ func TestCurrentUser(t *testing.T) {
 	c := newClient(t, servertest.New(t, servertest.Present))
 	c.call("GET", "/api/v2/current_user", "", 404)
 	c.get("/api/v2/health").is(nil, "data")
+}
+
+// A commit does not compile: its dry run says what is wrong and where, and names the report of the compile.
+func TestADryRunOfABrokenCommit(t *testing.T) {
+	c, r := rich(t)
+	run := intent.DryRun{
+		ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "feature", Compile: &r.Failed,
+	}
+	if err := r.Store.CreateDryRun(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store.EndDryRun(t.Context(), r.Production.ID, run.ID, intent.DryRunFailed,
+		"the commit could not be compiled: the model has errors", nil, r.Now()); err != nil {
+		t.Fatal(err)
+	}
+	got := c.get("/api/v2/dryrun-report/" + run.ID.String()).part("data")
+	got.is("failed", "summary", "state")
+	got.is("/api/v2/compilereport/"+r.Failed.String(), "compile_report")
+	got.is("error", "diagnostics", 0, "severity")
+	for _, part := range []string{"message", "file"} {
+		if got.text("diagnostics", 0, part) == "" {
+			t.Errorf("there is no %s: %v", part, got.at())
+		}
+	}
+	if line, _ := got.at("diagnostics", 0, "line").(float64); line < 1 {
+		t.Errorf("there is no line: %v", got.at())
+	}
 }

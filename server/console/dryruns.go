@@ -153,11 +153,8 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 		p.Gone.Rows = append(p.Gone.Rows, edge{Text: id.String(), URL: resourceURL(e.ID, id)})
 	}
 	return view{template: "dryrun", data: p, fragments: []fragment{
-		{
-			"dryrun-head",
-			"dryrun-head",
-			p.Head,
-		}, {"diagnostics", "diagnostics", p.Diags}, {"diff", "diff", p.Diff}, {"gone", "gone", p.Gone},
+		{"dryrun-head", "dryrun-head", p.Head}, {"diagnostics", "diagnostics", p.Diags},
+		{"diff", "diff", p.Diff}, {"gone", "gone", p.Gone},
 	}}, nil
 }
 
