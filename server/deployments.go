@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/scheduler"
@@ -31,6 +32,8 @@ type deployments struct {
 	maker   *venv.Maker
 	bus     *bus.Bus
 	sources *source.Opener
+	// isolation confines executors; nil confines nothing.
+	isolation *isolation.Config
 }
 
 // cleanInterval is how often unused processes and virtual environments are removed.
@@ -80,7 +83,12 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var cell *isolation.Cell
+	if d.isolation != nil {
+		cell = d.isolation.Cell(e.Number)
+	}
 	made.executors, err = executor.NewManager(executor.Config{
+		Cell:   cell,
 		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: d.store, Desk: desk, Logger: made.log,
 		Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
 		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,

@@ -59,8 +59,10 @@ type Server struct {
 
 	running service.Runner
 	served  chan error
-	undo    []func() // what Stop does, in reverse order
-	wg      sync.WaitGroup
+	// separation says for people how environments are separated.
+	separation string
+	undo       []func() // what Stop does, in reverse order
+	wg         sync.WaitGroup
 }
 
 // New makes a server. It does not start or write anything.

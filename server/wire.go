@@ -44,9 +44,13 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	confined, err := s.isolate()
+	if err != nil {
+		return nil, err
+	}
 	builder, err := build.New(build.Config{
 		Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program,
-		Timeout: o.CompileTimeout, Memory: o.CompileMemory, Logger: s.log,
+		Timeout: o.CompileTimeout, Memory: o.CompileMemory, Isolation: confined, Logger: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +59,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	events := &bus.Bus{}
 	sources := source.NewOpener(records, key)
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
-	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}
+	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources, isolation: confined}
 	if s.keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,

@@ -29,6 +29,7 @@ type environmentRow struct {
 	Settings    json.RawMessage
 	Protected   json.RawMessage
 	Created     time.Time
+	Number      int
 	Overrides   json.RawMessage // those that are in force
 }
 
@@ -44,7 +45,7 @@ func (r environmentRow) value() (intent.Environment, error) {
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
 		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected,
-		Created: r.Created.UTC(),
+		Created: r.Created.UTC(), Number: r.Number,
 	}, err
 }
 

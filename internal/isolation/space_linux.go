@@ -1,0 +1,90 @@
+package isolation
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Space identifies all processes that descend from one start of a confined program: the mount
+// namespace, which they cannot leave. It is empty for a process that shares that of the server.
+type Space string
+
+// SpaceOf returns the space of a process.
+func SpaceOf(pid int) Space {
+	name := func(who string) string {
+		text, _ := os.Readlink("/proc/" + who + "/ns/mnt")
+		return text
+	}
+	of := name(strconv.Itoa(pid))
+	if of == name("self") {
+		return ""
+	}
+	return Space(of)
+}
+
+// endPatience is how long End goes on against processes that make new ones.
+const endPatience = 10 * time.Second
+
+// End kills every process of the space but those that are spared, even if it left the process group or
+// the session of its parent. It returns their number.
+func (s Space) End(spared ...int) int {
+	if s == "" {
+		return 0
+	}
+	killed := map[int]bool{}
+	for began := time.Now(); time.Since(began) < endPatience; {
+		fresh := 0
+		for _, pid := range s.processes() {
+			if slices.Contains(spared, pid) || s.kill(pid) != nil {
+				continue
+			}
+			if !killed[pid] {
+				fresh++
+			}
+			killed[pid] = true
+		}
+		if fresh == 0 { // one more look after the last one that was killed
+			break
+		}
+	}
+	return len(killed)
+}
+
+func (s Space) processes() []int {
+	var out []int
+	found, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range found {
+		if text, err := os.Readlink(dir + "/ns/mnt"); err == nil && Space(text) == s {
+			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+// kill kills a process through a handle, because its id may belong to another one by now.
+func (s Space) kill(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	if text, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/mnt"); err != nil || Space(text) != s {
+		return os.ErrProcessDone
+	}
+	return p.Signal(syscall.SIGKILL)
+}
+
+// AwaitEnd waits until a child process has ended, and leaves it to be waited for. So what it left
+// behind can be ended while its output is still read, which goes on as long as anybody can write.
+func AwaitEnd(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}

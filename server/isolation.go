@@ -1,0 +1,61 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/isolation"
+	"ordain.dev/ordain/server/config"
+)
+
+// isolate decides how the code of environments is confined, and says in the log what is not. It
+// returns nil if nothing is to be confined, or can be.
+func (s *Server) isolate() (*isolation.Config, error) {
+	o := s.cfg.Options
+	if o.Isolation == "off" {
+		s.separation = "off: compiles and handlers run with all rights of the server"
+		s.log.Warn("compiles and handlers are not confined, because isolation.mode is off")
+		return nil, nil
+	}
+	support := isolation.Detect()
+	missing := support.Missing()
+	c := &isolation.Config{
+		Support: support, Read: o.IsolationRead, Write: o.IsolationWrite,
+		Network: isolation.Network{None: o.IsolationNoNetwork, Ports: o.IsolationPorts},
+	}
+	if os.Geteuid() == 0 {
+		switch {
+		case o.IsolationFirstUser == 0:
+			missing = append(missing, "isolation.first-user is 0, so environments have no users of their own")
+		case !support.Users:
+			missing = append(missing, "this server may not become other users, so environments have none of their own")
+		case !isolation.Mapped(o.IsolationFirstUser, config.UsersMax):
+			missing = append(missing, fmt.Sprintf("the user ids from %d on do not exist in this container, so "+
+				"environments have no users of their own; set isolation.first-user", o.IsolationFirstUser))
+		default:
+			c.FirstUser = o.IsolationFirstUser
+		}
+	}
+	if o.IsolationNoNetwork && !support.Namespaces || len(o.IsolationPorts) > 0 && support.Landlock < isolation.Ports {
+		return nil, fault.New("server.isolate", fault.Unavailable, "this kernel cannot restrict the network").
+			Hint("set isolation.network to all")
+	}
+	if o.Isolation == "require" && len(missing) > 0 {
+		return nil, fault.New("server.isolate", fault.Unavailable,
+			"isolation.mode is require, and not everything can be separated: "+strings.Join(missing, "; ")).
+			Hint("docs/isolation.md says what each part needs; isolation.mode = on goes without what is missing")
+	}
+	s.separation = "on"
+	if len(missing) > 0 {
+		s.separation = "in part: " + strings.Join(missing, "; ")
+		s.log.Warn("compiles and handlers are confined in part", "missing", strings.Join(missing, "; "))
+	}
+	if support.None() {
+		return nil, nil
+	}
+	s.log.Info("compiles and handlers are confined", "landlock", support.Landlock, "namespaces", support.Namespaces,
+		"users", c.FirstUser != 0)
+	return c, nil
+}
