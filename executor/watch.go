@@ -44,6 +44,17 @@ func (m *Manager) watch() {
 	}
 }
 
+// leeway is how many processes more than ChildrenMax there may be when the kernel limits them too. It
+// counts threads with them, so its limit is a little wider; the watch is for handlers that raise it.
+const leeway = 128
+
+func (m *Manager) childrenMax() int {
+	if m.c.Cell.Exact() {
+		return m.c.ChildrenMax + leeway
+	}
+	return m.c.ChildrenMax
+}
+
 // countChildren ends the executors that have more processes than ChildrenMax.
 //
 // Counting them means reading the whole process table, so it first reads how
@@ -70,7 +81,7 @@ func (m *Manager) countChildren() {
 			m.baseline = min(m.baseline, total-n) // so that it is counted again at the next check
 			m.mu.Unlock()
 		}
-		if n <= m.c.ChildrenMax {
+		if n <= m.childrenMax() {
 			continue
 		}
 		m.mu.Lock()

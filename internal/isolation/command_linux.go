@@ -35,12 +35,8 @@ func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) error {
 	if cmd.Err != nil {
 		return cmd.Err
 	}
-	env := cmd.Env
-	if env == nil {
-		env = os.Environ()
-	}
 	o := order{
-		Policy: p, Support: s, OwnRoot: s.ownRoot(p), Path: cmd.Path, Args: cmd.Args, Env: env, Dir: cmd.Dir,
+		Policy: p, Support: s, OwnRoot: s.ownRoot(p), Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir,
 	}
 	if probe {
 		o.Path = ""
