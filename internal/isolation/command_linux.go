@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // trampolineName is the first argument by which a program knows that it is the trampoline.
@@ -54,6 +56,9 @@ func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) error {
 		}
 		attr.UidMappings, attr.GidMappings = mappings(os.Geteuid(), p.UID), mappings(os.Getegid(), p.UID)
 		attr.GidMappingsEnableSetgroups = p.UID != 0
+		if os.Geteuid() != 0 { // for root the trampoline has all capabilities of its namespace anyway
+			attr.AmbientCaps = []uintptr{unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RESOURCE}
+		}
 	}
 	text, err := json.Marshal(o)
 	if err != nil {

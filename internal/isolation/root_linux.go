@@ -23,9 +23,9 @@ var (
 	// the like. The rest of /etc may have passwords, such as those of Ordain's own configuration.
 	systemFiles = []string{
 		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version",
-		"default/locale", "fonts", "gai.conf", "gitconfig", "group", "host.conf", "hostname", "hosts", "inputrc",
+		"default/locale", "fonts", "gai.conf", "gitconfig", "host.conf", "hostname", "hosts", "inputrc",
 		"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "magic", "magic.mime",
-		"mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "passwd", "pip.conf", "pki", "profile",
+		"mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pip.conf", "pki", "profile",
 		"protocols", "python3", "redhat-release", "resolv.conf", "rpc", "services", "shells", "ssh/ssh_config",
 		"ssh/ssh_config.d", "ssh/ssh_known_hosts", "ssl", "system-release", "terminfo", "timezone",
 	}
@@ -35,7 +35,7 @@ var (
 // reachable returns the paths for Landlock, as they are inside.
 func (o *order) reachable() (read, write []string) {
 	read = append(slices.Clone(systemFolders), o.Read...)
-	for _, name := range systemFiles {
+	for _, name := range append(slices.Clone(systemFiles), "passwd", "group") {
 		read = append(read, "/etc/"+name)
 	}
 	write = slices.Clone(o.Write)
@@ -68,7 +68,7 @@ func (o *order) buildRoot() error {
 		return fmt.Errorf("separate the mounts: %w", err)
 	}
 	base := o.Private
-	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=1m,mode=755"); err != nil {
+	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4m,mode=755"); err != nil {
 		return fmt.Errorf("mount an empty root: %w", err)
 	}
 	for _, dir := range []string{oldRoot, newRoot} {
@@ -137,6 +137,9 @@ func (o *order) fill() error {
 			return err
 		}
 	}
+	if err := o.name(); err != nil {
+		return err
+	}
 	for name, target := range map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	} {
@@ -149,6 +152,32 @@ func (o *order) fill() error {
 	if os.Mkdir(pts, 0o755) == nil &&
 		unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620") == nil {
 		_ = os.Symlink("pts/ptmx", newRoot+"/dev/ptmx")
+	}
+	return nil
+}
+
+// name copies the list of users, and adds the user of the environment, for which some programs look.
+func (o *order) name() error {
+	for file, line := range map[string]string{
+		"/etc/passwd": fmt.Sprintf("ordain-%d:x:%d:%d:Ordain:%s:/bin/sh\n", o.UID, o.UID, o.UID, Home),
+		"/etc/group":  fmt.Sprintf("ordain-%d:x:%d:\n", o.UID, o.UID),
+	} {
+		if _, err := os.Lstat(newRoot + file); err == nil {
+			continue // the operator allows /etc: this is the server's own file
+		}
+		text, err := os.ReadFile(oldRoot + file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			text = append(text, '\n')
+		}
+		if o.UID != 0 {
+			text = append(text, line...)
+		}
+		if err := os.WriteFile(newRoot+file, text, 0o644); err != nil {
+			return fmt.Errorf("name the user of the environment: %w", err)
+		}
 	}
 	return nil
 }

@@ -20,6 +20,9 @@ import (
 	"ordain.dev/ordain/server/config"
 )
 
+// firstUser is the default of isolation.first-user.
+const firstUser = 2_000_000_000
+
 //go:embed testdata/attack.py
 var attackSource string
 
@@ -238,7 +241,7 @@ func outcomes(t *testing.T, who, text string) map[string]string {
 func TestEnvironmentsCannotTouchEachOther(t *testing.T) {
 	for _, mode := range []string{"off", "on"} {
 		t.Run(mode, func(t *testing.T) {
-			w := ownWorld(t, func(o *config.Config) { o.Isolation = mode })
+			w := ownWorld(t, func(o *config.Config) { o.Isolation, o.IsolationFirstUser = mode, firstUser })
 			victim := newDeployedPlace(t, w)
 			p := w.newPlace(t)
 			p.suffix = "-attacker"
@@ -350,6 +353,7 @@ func copyProgram(t *testing.T, from, to string, mode uint32) {
 // Handlers that take too much of something fail by themselves, at a limit of the kernel, and say so.
 func TestBombs(t *testing.T) {
 	w := ownWorld(t, func(o *config.Config) {
+		o.IsolationFirstUser = firstUser
 		o.ExecutorChildren, o.ExecutorMemory, o.ExecutorFileSize = 50, 256<<20, 16<<20
 	})
 	p := w.newPlace(t)
@@ -386,7 +390,7 @@ func TestBombs(t *testing.T) {
 // came from: not its environment, its group, its session or its parent. This holds for the first
 // compile and for those that begin with a copy of a template.
 func TestDetachedProcessesEndWithTheirCompile(t *testing.T) {
-	w := ownWorld(t, nil)
+	w := ownWorld(t, func(o *config.Config) { o.IsolationFirstUser = firstUser })
 	p := w.newPlace(t)
 	p.push("first", mergeFiles(attackModule, aims("x = attack::detach()", "attack", targets{})))
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)

@@ -69,6 +69,8 @@ func options(dir string) (config.Config, error) {
 		"config.state-dir": filepath.Join(dir, "state"), "config.log-dir": filepath.Join(dir, "log"),
 		"config.cache-dir": filepath.Join(cache, "ordain-tests"), "server.bind-port": "0", "server.log-level": "debug",
 		"agent.handler-timeout": "20", "isolation.allow-write": sitesIn(dir),
+		// Handlers and tests write to the same files. TestEnvironmentsCannotTouchEachOther has users.
+		"isolation.first-user": "0",
 	})
 }
 
@@ -77,6 +79,9 @@ func sitesIn(dir string) string { return filepath.Join(dir, "sites") }
 
 // siteIn makes a folder for handlers, which run as another user if this is root.
 func siteIn(dir string) (string, error) {
+	if err := os.MkdirAll(sitesIn(dir), 0o755); err != nil {
+		return "", err
+	}
 	site, err := os.MkdirTemp(sitesIn(dir), "site-")
 	if err != nil {
 		return "", err
