@@ -48,7 +48,7 @@ func (m *Manager) confine(c *worker.Config, private *isolation.Private, venvDir,
 		Write:  []string{paths.Cache()},
 		Limits: isolation.Limits{OpenFiles: openFiles},
 	}
-	c.Confine = func(cmd *exec.Cmd) (func(), error) {
+	c.Confine = func(cmd *exec.Cmd) (func() (*isolation.Space, error), error) {
 		if err := m.c.Cell.Share(paths.Dir(), c.Dir, venvDir); err != nil {
 			return nil, fault.Disk("executor.start", paths.Dir(), err)
 		}

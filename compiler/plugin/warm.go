@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/filestamp"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -104,7 +105,7 @@ func NewTemplate(
 	ctx context.Context,
 	r *Recipe,
 	env []string,
-	confine func(*exec.Cmd) (started func(), err error),
+	confine func(*exec.Cmd) (started func() (*isolation.Space, error), err error),
 	ended func(),
 ) (*Template, error) {
 	theirs, ours, err := worker.HandoverPair()

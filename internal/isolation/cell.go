@@ -2,7 +2,6 @@ package isolation
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,18 +155,9 @@ func (c *Cell) policy(a Access, private string) Policy {
 	return p
 }
 
-// Confine makes cmd start confined. It is called when cmd is complete, directly before its start.
-// After the start, started closes what only the new process needs.
-func (p *Private) Confine(cmd *exec.Cmd, a Access) (started func(), err error) {
-	n := len(cmd.ExtraFiles)
-	if err := p.cell.config.Support.Command(cmd, p.cell.policy(a, p.Dir)); err != nil {
-		return nil, fmt.Errorf("confine a process: %w", err)
-	}
-	return func() {
-		for _, f := range cmd.ExtraFiles[n:] {
-			_ = f.Close()
-		}
-	}, nil
+// Confine makes cmd start confined; see Support.Command.
+func (p *Private) Confine(cmd *exec.Cmd, a Access) (started func() (*Space, error), err error) {
+	return p.cell.config.Support.Command(cmd, p.cell.policy(a, p.Dir))
 }
 
 // Interpreter returns the folders that a Python interpreter needs: those of the installations that

@@ -27,15 +27,15 @@ type order struct {
 	Death   int // the signal that the process gets when its parent ends
 }
 
-// Command makes cmd start confined. It is called when cmd is complete, directly before its start;
-// after the start, the caller closes cmd.ExtraFiles' last file, which Command adds.
-func (s Support) Command(cmd *exec.Cmd, p Policy) error {
+// Command makes cmd start confined. It is called when cmd is complete, directly before its start. The
+// process waits until started is called, which has to happen in any case, also when the start failed.
+func (s Support) Command(cmd *exec.Cmd, p Policy) (started func() (*Space, error), err error) {
 	return s.prepare(cmd, p, false)
 }
 
-func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) error {
+func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) (started func() (*Space, error), err error) {
 	if cmd.Err != nil {
-		return cmd.Err
+		return nil, cmd.Err
 	}
 	o := order{
 		Policy: p, Support: s, OwnRoot: s.ownRoot(p), Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir,
@@ -62,16 +62,27 @@ func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) error {
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	policy, err := memoryFile(text)
+	theirs, ours, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("confine %s: %w", o.Path, err)
+		return nil, fmt.Errorf("confine %s: %w", o.Path, err)
 	}
-	cmd.ExtraFiles = append(slices.Clip(cmd.ExtraFiles), policy)
+	cmd.ExtraFiles = append(slices.Clip(cmd.ExtraFiles), theirs)
 	cmd.Path, cmd.Args = "/proc/self/exe", []string{trampolineName, strconv.Itoa(2 + len(cmd.ExtraFiles))}
 	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{"ORDAIN=confine"}, "/", attr
-	return nil
+	return func() (*Space, error) {
+		_ = theirs.Close()
+		defer ours.Close()
+		if cmd.Process == nil {
+			return nil, nil
+		}
+		space := spaceOf(cmd.Process.Pid)
+		if _, err := ours.Write(text); err != nil {
+			return space, fmt.Errorf("confine %s: %w", o.Path, err)
+		}
+		return space, nil
+	}, nil
 }
 
 // mappings returns the ids that exist in the user namespace: the server's own, which the trampoline

@@ -14,18 +14,18 @@ func Detect() Support { return Support{Why: "this system is not Linux"} }
 func Mapped(uint32, uint32) bool { return false }
 
 // Command fails.
-func (s Support) Command(*exec.Cmd, Policy) error {
-	return errors.New("processes can be confined on Linux only")
+func (s Support) Command(*exec.Cmd, Policy) (func() (*Space, error), error) {
+	return nil, errors.New("processes can be confined on Linux only")
 }
 
-// Space identifies the processes of one start; here there are none.
-type Space string
-
-// SpaceOf returns an empty space.
-func SpaceOf(int) Space { return "" }
+// Space is all processes that descend from one start; here there are none.
+type Space struct{}
 
 // End does nothing.
-func (Space) End(...int) int { return 0 }
+func (*Space) End(...int) int { return 0 }
+
+// Close does nothing.
+func (*Space) Close() {}
 
 // AwaitEnd does nothing.
 func AwaitEnd(int) {}

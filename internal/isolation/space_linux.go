@@ -11,21 +11,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space identifies all processes that descend from one start of a confined program: the mount
-// namespace, which they cannot leave. It is empty for a process that shares that of the server.
-type Space string
+// Space is all processes that descend from one start of a confined program. They share a mount
+// namespace, which they cannot leave. A nil Space has no processes.
+type Space struct {
+	handle *os.File // of the namespace, so that no other one gets its number
+	id     string
+}
 
-// SpaceOf returns the space of a process.
-func SpaceOf(pid int) Space {
-	name := func(who string) string {
-		text, _ := os.Readlink("/proc/" + who + "/ns/mnt")
-		return text
+// spaceOf returns the space of a process, or nil if that shares the namespace of the server.
+func spaceOf(pid int) *Space {
+	file := "/proc/" + strconv.Itoa(pid) + "/ns/mnt"
+	handle, err := os.Open(file)
+	if err != nil {
+		return nil
 	}
-	of := name(strconv.Itoa(pid))
-	if of == name("self") {
-		return ""
+	id, err := os.Readlink(file)
+	ours, ourErr := os.Readlink("/proc/self/ns/mnt")
+	if err != nil || ourErr != nil || id == ours {
+		_ = handle.Close()
+		return nil
 	}
-	return Space(of)
+	return &Space{handle, id}
+}
+
+// Close forgets the space.
+func (s *Space) Close() {
+	if s != nil {
+		_ = s.handle.Close()
+	}
 }
 
 // endPatience is how long End goes on against processes that make new ones.
@@ -33,8 +46,8 @@ const endPatience = 10 * time.Second
 
 // End kills every process of the space but those that are spared, even if it left the process group or
 // the session of its parent. It returns their number.
-func (s Space) End(spared ...int) int {
-	if s == "" {
+func (s *Space) End(spared ...int) int {
+	if s == nil {
 		return 0
 	}
 	killed := map[int]bool{}
@@ -56,11 +69,11 @@ func (s Space) End(spared ...int) int {
 	return len(killed)
 }
 
-func (s Space) processes() []int {
+func (s *Space) processes() []int {
 	var out []int
 	found, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range found {
-		if text, err := os.Readlink(dir + "/ns/mnt"); err == nil && Space(text) == s {
+		if text, err := os.Readlink(dir + "/ns/mnt"); err == nil && text == s.id {
 			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
 				out = append(out, pid)
 			}
@@ -70,13 +83,13 @@ func (s Space) processes() []int {
 }
 
 // kill kills a process through a handle, because its id may belong to another one by now.
-func (s Space) kill(pid int) error {
+func (s *Space) kill(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return err
 	}
 	defer p.Release()
-	if text, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/mnt"); err != nil || Space(text) != s {
+	if text, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/mnt"); err != nil || text != s.id {
 		return os.ErrProcessDone
 	}
 	return p.Signal(syscall.SIGKILL)

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,15 +42,21 @@ func tryNamespaces(s Support) error {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	s.Namespaces = true
-	if err := s.prepare(cmd, Policy{Private: private}, true); err != nil {
+	started, err := s.prepare(cmd, Policy{Private: private}, true)
+	if err != nil {
 		return err
 	}
-	out, err := cmd.CombinedOutput()
-	for _, f := range cmd.ExtraFiles {
-		_ = f.Close()
+	var said strings.Builder
+	cmd.Stderr = &said
+	err = cmd.Start()
+	space, startErr := started()
+	defer space.Close()
+	if err != nil {
+		return err
 	}
-	if text := strings.TrimSpace(string(out)); err != nil && text != "" {
-		return fmt.Errorf("%s", text)
+	err = errors.Join(startErr, cmd.Wait())
+	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
+		return errors.New(text)
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (r *room) furnish(env, place layout.Environment, job Job, kind string) (err
 
 // run runs the compiler, and ends whatever it has left behind.
 func (r *room) run(cmd *exec.Cmd) error {
-	started := func() {}
+	started := func() (*isolation.Space, error) { return nil, nil }
 	if r.private != nil {
 		var err error
 		if started, err = r.private.Confine(cmd, r.access); err != nil {
@@ -109,15 +109,18 @@ func (r *room) run(cmd *exec.Cmd) error {
 		}
 	}
 	err := cmd.Start()
-	started()
+	space, startErr := started()
+	defer space.Close()
 	if err != nil {
 		return err
 	}
-	space := isolation.SpaceOf(cmd.Process.Pid)
+	if startErr != nil { // it has ended already, or waits for what does not come
+		_ = cmd.Process.Kill()
+	}
 	isolation.AwaitEnd(cmd.Process.Pid)
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	space.End()
-	return cmd.Wait()
+	return errors.Join(cmd.Wait(), startErr)
 }
 
 // template returns how the template for the next compile of the environment is confined.
@@ -131,8 +134,10 @@ func (r *room) template(job Job) func() (warm.Confinement, error) {
 			return warm.Confinement{}, err
 		}
 		return warm.Confinement{
-			Confine: func(cmd *exec.Cmd) (func(), error) { return own.private.Confine(cmd, own.access) },
-			Ended:   own.close,
+			Confine: func(cmd *exec.Cmd) (func() (*isolation.Space, error), error) {
+				return own.private.Confine(cmd, own.access)
+			},
+			Ended: own.close,
 		}, nil
 	}
 }

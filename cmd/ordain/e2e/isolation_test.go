@@ -295,7 +295,7 @@ func TestOrdinaryUsersAreIsolatedToo(t *testing.T) {
 		t.Skip("a scenario of the whole server; not with -short")
 	}
 	const nobody = 65534
-	dir, err := os.MkdirTemp("", "ordain-user-")
+	dir, err := os.MkdirTemp("/var/lib", "ordain-user-") // inside, /tmp is another folder, in which anybody may write
 	if err != nil {
 		t.Fatal(err)
 	}

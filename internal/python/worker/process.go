@@ -36,7 +36,7 @@ type process struct {
 	frames  *bufio.Reader
 	words   *lastWords
 	runtime string // folder of our own code
-	space   isolation.Space
+	space   *isolation.Space
 	keep    bool   // processes of the space outlive this one
 	over    func() // called after the end, if set
 	hangUp  func() // ends a copy of a template, which may not be ours to kill
@@ -107,17 +107,23 @@ func start(ctx context.Context, c Config) (*process, error) {
 		return nil, err
 	}
 	cmd, err := c.command(other)
-	started := func() {}
+	started := func() (*isolation.Space, error) { return nil, nil }
 	if err == nil && c.Confine != nil {
 		started, err = c.Confine(cmd)
 	}
 	if err == nil {
 		err = startOnLastingThread(cmd)
-		started()
+		var startErr error
+		if p.space, startErr = started(); err == nil && startErr != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			err = startErr
+		}
 	}
 	other.close()
 	if err != nil {
 		p.closePipes()
+		p.space.Close()
 		if c.Ended != nil {
 			c.Ended()
 		}
@@ -125,9 +131,6 @@ func start(ctx context.Context, c Config) (*process, error) {
 	}
 	p.pid, p.wait = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
 	p.mark, p.keep, p.over = c.Mark, c.KeepOthers, c.Ended
-	if c.Confine != nil {
-		p.space = isolation.SpaceOf(p.pid)
-	}
 	p.follow(c.OnOutput)
 	if _, err := p.awaitHello(ctx, c.Role); err != nil {
 		return nil, p.failedStart(err)
@@ -222,6 +225,7 @@ func (p *process) follow(onOutput func(stream, line string)) {
 		if !p.keep {
 			p.space.End()
 		}
+		p.space.Close()
 		if p.over != nil {
 			p.over()
 		}

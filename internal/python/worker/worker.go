@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"ordain.dev/ordain/internal/isolation"
 )
 
 // ProtocolVersion is the version that a worker must announce in its hello.
@@ -28,10 +30,9 @@ type Config struct {
 	// empty, only the process group is killed.
 	Mark     string
 	Handover *os.File // the template's end of HandoverPair
-	// Confine, if set, changes a command so that it starts confined, and started is called when it has
-	// started. After the end of the worker, everything is killed that was confined with it, unless
+	// Confine, if set, changes a command so that it starts confined; see isolation.Support.Command. After the end of the worker, everything is killed that was confined with it, unless
 	// KeepOthers is set, and Ended is called.
-	Confine    func(cmd *exec.Cmd) (started func(), err error)
+	Confine    func(cmd *exec.Cmd) (started func() (*isolation.Space, error), err error)
 	KeepOthers bool
 	Ended      func()
 	// Bytecode is the folder for bytecode that cannot be written beside its source; if it is empty, it

@@ -24,6 +24,7 @@ import (
 
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/isolation"
 )
 
 // Config configures a Keeper.
@@ -67,7 +68,7 @@ type entry struct {
 
 // Confinement confines the process of a template; see worker.Config. The zero value does not.
 type Confinement struct {
-	Confine func(*exec.Cmd) (started func(), err error)
+	Confine func(*exec.Cmd) (started func() (*isolation.Space, error), err error)
 	Ended   func()
 }
 
