@@ -146,14 +146,16 @@ func (r *taskRun) failed(err error) {
 		return
 	}
 	words := w.masks.Replace(w.session.LastWords())
-	why := err.Error()
+	why, whose := err.Error(), ""
 	r.m.mu.Lock()
 	if w.endedFor != "" {
 		why = w.endedFor
+	} else {
+		whose = r.m.blameFor(w, words).describe(r)
 	}
 	r.m.mu.Unlock()
 	message := "The executor process ended while it handled this resource: " + why +
-		"; it is started again for the next task"
+		"; it is started again for the next task" + whose
 	if words != "" {
 		message += "\nIts last words:\n" + words
 	}

@@ -65,7 +65,12 @@ func (r *taskRun) apply(reply reply) {
 
 // notice keeps a log line of the handler.
 func (r *taskRun) notice(op string, args json.RawMessage) {
-	if op != "log" {
+	switch op {
+	case "log":
+	case "thread", "ends":
+		r.noteEnd(args)
+		return
+	default:
 		return
 	}
 	var line intent.LogLine

@@ -57,7 +57,12 @@ func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) (started func() (*
 		attr.UidMappings, attr.GidMappings = mappings(os.Geteuid(), p.UID), mappings(os.Getegid(), p.UID)
 		attr.GidMappingsEnableSetgroups = p.UID != 0
 		if os.Geteuid() != 0 { // for root the trampoline has all capabilities of its namespace anyway
-			attr.AmbientCaps = []uintptr{unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RESOURCE}
+			attr.AmbientCaps = []uintptr{
+				unix.CAP_SETPCAP,
+				unix.CAP_NET_ADMIN,
+				unix.CAP_SYS_ADMIN,
+				unix.CAP_SYS_RESOURCE,
+			}
 		}
 	}
 	text, err := json.Marshal(o)

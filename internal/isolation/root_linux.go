@@ -150,7 +150,13 @@ func (o *order) fill() error {
 	// Pseudo-terminals of its own, for handlers that drive interactive programs. They are not vital.
 	pts := newRoot + "/dev/pts"
 	if os.Mkdir(pts, 0o755) == nil &&
-		unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620") == nil {
+		unix.Mount(
+			"devpts",
+			pts,
+			"devpts",
+			unix.MS_NOSUID|unix.MS_NOEXEC,
+			"newinstance,ptmxmode=0666,mode=620",
+		) == nil {
 		_ = os.Symlink("pts/ptmx", newRoot+"/dev/ptmx")
 	}
 	return nil

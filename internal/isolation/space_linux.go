@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 // Space is all processes that descend from one start of a confined program. They share a mount
 // namespace, which they cannot leave. A nil Space has no processes.
 type Space struct {
-	handle *os.File // of the namespace, so that no other one gets its number
-	id     string
+	id string
+
+	mu     sync.Mutex
+	handle *os.File // of the namespace, so that no other one gets its number; nil after Close
 }
 
 // spaceOf returns the space of a process, or nil if that shares the namespace of the server.
@@ -31,13 +34,19 @@ func spaceOf(pid int) *Space {
 		_ = handle.Close()
 		return nil
 	}
-	return &Space{handle, id}
+	return &Space{id: id, handle: handle}
 }
 
-// Close forgets the space.
+// Close forgets the space, so that End does nothing any more.
 func (s *Space) Close() {
-	if s != nil {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handle != nil {
 		_ = s.handle.Close()
+		s.handle = nil
 	}
 }
 
@@ -48,6 +57,11 @@ const endPatience = 10 * time.Second
 // the session of its parent. It returns their number.
 func (s *Space) End(spared ...int) int {
 	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handle == nil {
 		return 0
 	}
 	killed := map[int]bool{}

@@ -89,7 +89,13 @@ func (r *room) furnish(env, place layout.Environment, job Job, kind string) (err
 	r.dir, r.results = r.private.Dir, filepath.Join(r.private.Dir, resultsName)
 	r.environ = r.private.Environ
 	r.access = isolation.Access{
-		Read:   append(isolation.Interpreter(r.python), place.Compiler(), job.Dir, job.ProjectDir, r.builder.program[0]),
+		Read: append(
+			isolation.Interpreter(r.python),
+			place.Compiler(),
+			job.Dir,
+			job.ProjectDir,
+			r.builder.program[0],
+		),
 		Write:  []string{r.results, r.cache},
 		Limits: isolation.Limits{FileSize: compileFileSize, OpenFiles: compileOpenFiles},
 	}

@@ -252,7 +252,11 @@ func TestEnvironmentsCannotTouchEachOther(t *testing.T) {
 				t.Fatalf("code that means well does not work:\n%s", p.logOf("life"))
 			}
 			if os.MkdirAll(w.server.Layout().Environment(victim.env).Cache(), 0o700) == nil && mode == "off" {
-				_ = os.WriteFile(filepath.Join(w.server.Layout().Environment(victim.env).Cache(), "x"), []byte("x"), 0o600)
+				_ = os.WriteFile(
+					filepath.Join(w.server.Layout().Environment(victim.env).Cache(), "x"),
+					[]byte("x"),
+					0o600,
+				)
 			}
 			aim := targetsOf(t, p, victim)
 			p.push("attack", aims("x = attack::attempt(targets)", "attack", aim))
@@ -270,13 +274,25 @@ func TestEnvironmentsCannotTouchEachOther(t *testing.T) {
 						done = append(done, name)
 					}
 				}
-				t.Logf("%s with isolation %s as user %d: %d of %d attacks succeed: %s", who, mode, os.Geteuid(), len(done),
-					len(got), strings.Join(done, ", "))
+				t.Logf(
+					"%s with isolation %s as user %d: %d of %d attacks succeed: %s",
+					who,
+					mode,
+					os.Geteuid(),
+					len(done),
+					len(got),
+					strings.Join(done, ", "),
+				)
 				switch {
 				case mode == "on" && len(done) > 0:
 					t.Errorf("%s reaches what it must not: %s", who, strings.Join(done, ", "))
 				case mode == "off" && len(done) < len(got)/2:
-					t.Errorf("without isolation only %d of %d attacks succeed, so they prove little: %v", len(done), len(got), got)
+					t.Errorf(
+						"without isolation only %d of %d attacks succeed, so they prove little: %v",
+						len(done),
+						len(got),
+						got,
+					)
 				}
 			}
 			if got := victim.note("a"); got != "one" {
@@ -315,10 +331,22 @@ func TestOrdinaryUsersAreIsolatedToo(t *testing.T) {
 	if err := os.Chown(home, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-test.run", "^(TestEnvironmentsCannotTouchEachOther|TestBombs|TestDetached)", "-test.v")
+	cmd := exec.Command(
+		program,
+		"-test.run",
+		"^(TestEnvironmentsCannotTouchEachOther|TestBombs|TestDetached)",
+		"-test.v",
+	)
 	cmd.Dir = home
-	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "PATH=/usr/bin:/bin", "ORDAIN_TEST_ROOT_ID="+rootProgram,
-		"XDG_CACHE_HOME=", "GOCOVERDIR=")
+	cmd.Env = append(
+		os.Environ(),
+		"HOME="+home,
+		"TMPDIR="+home,
+		"PATH=/usr/bin:/bin",
+		"ORDAIN_TEST_ROOT_ID="+rootProgram,
+		"XDG_CACHE_HOME=",
+		"GOCOVERDIR=",
+	)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
