@@ -9,17 +9,22 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) agentCalls(c *calls) {
-	whole(c, http.MethodGet, "/api/v2/agents", "List the agents.", s.listAgents, pagesOf(store.AgentList))
-	whole(c, http.MethodGet, "/api/v1/agent", "List the agents.", s.listAgentsV1)
+	whole(c, http.MethodGet, "/api/v2/agents", "List the agents.",
+		access.SeeAgents, s.listAgents, pagesOf(store.AgentList))
+	whole(c, http.MethodGet, "/api/v1/agent", "List the agents.", access.SeeAgents, s.listAgentsV1)
 	const actions = ": pause, unpause, keep_paused_on_resume or unpause_on_resume."
-	done[noBody](c, http.MethodPost, "/api/v2/agent/{name}/{action}", "Do something to an agent"+actions, s.actOnAgent)
-	done[noBody](c, http.MethodPost, "/api/v2/agents/{action}", "Do something to all agents"+actions, s.actOnAgents)
+	done[noBody](c, http.MethodPost, "/api/v2/agent/{name}/{action}", "Do something to an agent"+actions,
+		access.PauseAgents, s.actOnAgent)
+	done[noBody](c, http.MethodPost, "/api/v2/agents/{action}", "Do something to all agents"+actions,
+		access.PauseAgents, s.actOnAgents)
 	v2(c, http.MethodGet, "/api/v2/executors",
-		"Show what runs the handlers, and what that takes on disk. Inmanta has no such call.", s.getExecutors)
+		"Show what runs the handlers, and what that takes on disk. Inmanta has no such call.",
+		access.SeeAgents, s.getExecutors)
 }
 
 // agentBase is what every answer about an agent has.

@@ -20,6 +20,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -27,11 +29,13 @@ import (
 // MaxBody is the largest request body, also after decompression.
 const MaxBody = 100 << 20
 
-// Config is what the API is made of. Control, Store and Logger are needed.
+// Config is what the API is made of. Control, Store, Logger and Auth are needed.
 type Config struct {
 	Control *control.Control // decides
 	Store   *store.Store     // is read
 	Logger  *slog.Logger
+	Auth    access.Authenticator // proves who sends a request
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
@@ -48,6 +52,8 @@ type server struct {
 	store      *store.Store
 	version    string
 	log        *slog.Logger
+	auth       access.Authenticator
+	audit      *audit.Recorder
 	maxBody    int64
 	factExpire time.Duration
 	now        func() time.Time
@@ -55,8 +61,8 @@ type server struct {
 
 // New returns the handler. It serves whole paths: /api/v1/… and /api/v2/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil {
-		return nil, errors.New("api.New: Control, Store and Logger are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil {
+		return nil, errors.New("api.New: Control, Store, Logger and Auth are needed")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = MaxBody
@@ -68,12 +74,12 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	s := &server{
-		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger,
+		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)
-	router.GET(docsPath, newDocs(cfg.Version).serve)
+	router.GET(docsPath, s.guarded(access.SeeDocs, newDocs(cfg.Version).serve))
 	return options(compress(router)), nil
 }
 
@@ -90,7 +96,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
-		{"Discovery", s.discoveredCalls}, {"Files", s.fileCalls}, {"Server", s.statusCalls},
+		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Server", s.statusCalls},
 	} {
 		c.group = group.name
 		group.declare(c)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -19,7 +20,8 @@ type client struct {
 
 func newClient(t *testing.T, s *servertest.Server, change ...func(*Config)) *client {
 	t.Helper()
-	cfg := Config{Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Now: s.Now}
+	cfg := Config{Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Auth: access.Off{},
+		Now: s.Now}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"runtime"
@@ -12,7 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -30,6 +31,7 @@ type declaration struct {
 	group        string // the heading that it stands under
 	method, path string
 	summary      string
+	verb         access.Verb  // what the sender must be allowed to do
 	handler      string       // the name of the method that answers
 	args         reflect.Type // a struct with arg tags
 	answer       reflect.Type // of the body; nil when it has none
@@ -53,9 +55,10 @@ type data[T any] struct {
 
 // v2 declares a call whose answer stands under data.
 func v2[A, R any](
-	c *calls, method, path, summary string, handle func(context.Context, A) (R, error), options ...option,
+	c *calls, method, path, summary string, verb access.Verb,
+	handle func(context.Context, A) (R, error), options ...option,
 ) {
-	d := describe[A](method, path, summary, handle, options)
+	d := describe[A](method, path, summary, verb, handle, options)
 	d.answer = reflect.TypeFor[data[R]]()
 	serve(c, d, func(ctx context.Context, a A) (any, error) {
 		r, err := handle(ctx, a)
@@ -65,9 +68,10 @@ func v2[A, R any](
 
 // whole declares a call whose answer is the whole body, as in version 1, where each call has an envelope of its own.
 func whole[A, R any](
-	c *calls, method, path, summary string, handle func(context.Context, A) (R, error), options ...option,
+	c *calls, method, path, summary string, verb access.Verb,
+	handle func(context.Context, A) (R, error), options ...option,
 ) {
-	d := describe[A](method, path, summary, handle, options)
+	d := describe[A](method, path, summary, verb, handle, options)
 	d.answer = reflect.TypeFor[R]()
 	serve(c, d, func(ctx context.Context, a A) (any, error) { return handle(ctx, a) })
 }
@@ -82,9 +86,9 @@ type (
 
 // done declares a call that answers nothing but B.
 func done[B body, A any](
-	c *calls, method, path, summary string, handle func(context.Context, A) error, options ...option,
+	c *calls, method, path, summary string, verb access.Verb, handle func(context.Context, A) error, options ...option,
 ) {
-	d := describe[A](method, path, summary, handle, options)
+	d := describe[A](method, path, summary, verb, handle, options)
 	var answer B
 	empty := reflect.TypeFor[B]() == reflect.TypeFor[noBody]()
 	if !empty {
@@ -99,11 +103,17 @@ func done[B body, A any](
 	})
 }
 
-func describe[A any](method, path, summary string, handle any, options []option) *declaration {
+func describe[A any](
+	method, path, summary string, verb access.Verb, handle any, options []option,
+) *declaration {
 	name := runtime.FuncForPC(reflect.ValueOf(handle).Pointer()).Name()
 	name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
 	d := &declaration{
-		method: method, path: path, summary: summary, handler: name, args: reflect.TypeFor[A](), status: http.StatusOK,
+		method: method, path: path, summary: summary, verb: verb, handler: name, args: reflect.TypeFor[A](),
+		status: http.StatusOK,
+	}
+	if _, ok := verb.Define(); !ok {
+		panic(fmt.Sprintf("api: %s %s needs a verb of access.Verbs", method, path))
 	}
 	for _, o := range options {
 		o(d)
@@ -130,10 +140,24 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			g.Header(tidHeader, tid)
 		}
 		var args A
-		err := c.server.read(g.Request, inPath, &args)
 		var answer any
+		request, err := access.Enter(c.server.auth, g.Request)
 		if err == nil {
-			answer, err = handle(g.Request.Context(), args)
+			err = c.server.greet(request.Context(), d.verb)
+		}
+		if err == nil {
+			err = c.server.read(request, inPath, &args)
+			// Who may not do this is told so, and not what else is wrong with the call.
+			if err == nil || namesTarget(&args) {
+				ctx, trail := c.server.audit.Begin(request, "api", d.verb)
+				if denied := c.server.allow(ctx, d.verb, &args); denied != nil {
+					err = denied
+				}
+				if err == nil {
+					answer, err = handle(ctx, args)
+				}
+				c.server.audit.End(ctx, trail, err)
+			}
 		}
 		if err != nil {
 			c.server.fail(g, err)
@@ -167,7 +191,7 @@ func (s *server) read(r *http.Request, inPath map[string]string, args any) error
 		return err
 	}
 	if scoped, ok := args.(interface{ environment() *uuid.UUID }); ok {
-		if err := s.scope(r.Context(), r.Header.Get(tidHeader), given, scoped.environment()); err != nil {
+		if err := scope(r.Header.Get(tidHeader), given, scoped.environment()); err != nil {
 			return err
 		}
 	}
@@ -177,8 +201,8 @@ func (s *server) read(r *http.Request, inPath map[string]string, args any) error
 	return decode(given, args)
 }
 
-// scope finds the environment that a call works in.
-func (s *server) scope(ctx context.Context, header string, given map[string]any, env *uuid.UUID) error {
+// scope finds the id of the environment that a call works in; allow looks whether it exists.
+func scope(header string, given map[string]any, env *uuid.UUID) error {
 	if header == "" {
 		header, _ = given["tid"].(string)
 	}
@@ -195,17 +219,7 @@ func (s *server) scope(ctx context.Context, header string, given map[string]any,
 		}}}
 	}
 	*env = id
-	return s.mustExist(ctx, id)
-}
-
-// mustExist rejects an unknown environment in the words that clients know.
-func (s *server) mustExist(ctx context.Context, id uuid.UUID) error {
-	_, err := s.environment(ctx, id)
-	return err
-}
-
-func noEnvironment() error {
-	return fault.New("api", fault.NotFound, "The given environment id does not exist!")
+	return nil
 }
 
 // send writes an answer; a nil one is an empty body.

@@ -12,25 +12,28 @@ import (
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) compileCalls(c *calls) {
 	const notify, report = "/api/v1/notify/{id}", "/api/v2/compilereport"
-	whole(c, http.MethodPost, notify, "Ask for a compile.", s.requestCompile)
-	whole(c, http.MethodGet, notify, "Ask for a compile, as simple webhooks do.", s.requestCompileByGet)
+	whole(c, http.MethodPost, notify, "Ask for a compile.", access.Compile, s.requestCompile)
+	whole(c, http.MethodGet, notify, "Ask for a compile, as simple webhooks do.", access.Compile, s.requestCompileByGet)
 	whole(c, http.MethodHead, notify, "Tell whether the environment compiles: 200, or 204 when it does not.",
-		s.isCompiling)
+		access.SeeCompiles, s.isCompiling)
 	whole(c, http.MethodGet, "/api/v1/compilequeue", "List the compiles that have not ended, oldest first.",
-		s.compileQueue)
-	whole(c, http.MethodGet, report, "List the compiles.", s.listCompiles, pagesOf(store.CompileList))
-	v2(c, http.MethodGet, report+"/{id}", "Show a compile with its stages.", s.getCompile)
-	v2(c, http.MethodGet, "/api/v2/compiledata/{id}", "Show the errors of a compile.", s.getCompileData)
+		access.SeeCompiles, s.compileQueue)
+	whole(c, http.MethodGet, report, "List the compiles.",
+		access.SeeCompiles, s.listCompiles, pagesOf(store.CompileList))
+	v2(c, http.MethodGet, report+"/{id}", "Show a compile with its stages.", access.SeeCompiles, s.getCompile)
+	v2(c, http.MethodGet, "/api/v2/compiledata/{id}", "Show the errors of a compile.",
+		access.SeeCompiles, s.getCompileData)
 	whole(c, http.MethodGet, "/api/v1/compilereport", "List the compiles by the time they started, newest first.",
-		s.listCompilesV1)
+		access.SeeCompiles, s.listCompilesV1)
 	whole(c, http.MethodGet, "/api/v1/compilereport/{id}", "Show a compile, or the one that answered its request.",
-		s.getCompileV1)
+		access.SeeCompiles, s.getCompileV1)
 }
 
 // compileRequested is the answer to a request for a compile.
@@ -159,9 +162,13 @@ type newCompile struct {
 	RemovedSets []string `arg:"removed_resource_sets"`
 }
 
-// oneCompile are the arguments of calls about a compile of any environment.
 type oneCompile struct {
 	ID uuid.UUID `arg:"id,required"`
+}
+
+// compileOfAny are the arguments of calls that find a compile without being told its environment.
+type compileOfAny struct {
+	oneCompile
 }
 
 type oneCompileIn struct {
@@ -171,9 +178,6 @@ type oneCompileIn struct {
 
 // requestCompile asks for a compile and answers at once.
 func (s *server) requestCompile(ctx context.Context, a newCompile) (compileRequested, error) {
-	if err := s.mustExist(ctx, a.ID); err != nil {
-		return compileRequested{}, err
-	}
 	if len(a.Metadata) == 0 {
 		a.Metadata = map[string]any{"type": "api", "message": "Recompile trigger through API call"}
 	}
@@ -231,19 +235,37 @@ func (s *server) listCompiles(ctx context.Context, a pageIn) (page[compile], err
 
 func (s *server) getCompile(ctx context.Context, a oneCompileIn) (compileReport, error) {
 	c, stages, err := s.store.Compile(ctx, a.ID)
-	if err == nil && c.Environment != a.Env {
+	if fault.Is(err, fault.NotFound) || err == nil && c.Environment != a.Env {
 		err = fault.New("api", fault.NotFound, "The compile with the given id does not exist.")
 	}
 	return compileReport{compileOf(c), compileDataOf(c.Diagnostics), listed(stages, stageOf)}, err
 }
 
-func (s *server) getCompileData(ctx context.Context, a oneCompile) (*compileData, error) {
-	c, _, err := s.store.Compile(ctx, a.ID)
+// visibleCompile returns a compile of any environment, if the sender may see it; otherwise the error is that of an id
+// that does not exist.
+func (s *server) visibleCompile(ctx context.Context, id uuid.UUID) (intent.Compile, []intent.Stage, error) {
+	c, stages, err := s.store.Compile(ctx, id)
+	if err != nil {
+		return c, stages, err
+	}
+	e, err := s.store.Environment(ctx, c.Environment)
+	if err != nil {
+		return intent.Compile{}, nil, err
+	}
+	unseen := fault.New("api", fault.NotFound, "there is no such compile")
+	if err := access.Check(ctx, access.SeeCompiles, access.TargetOf(e), unseen); err != nil {
+		return intent.Compile{}, nil, err
+	}
+	return c, stages, nil
+}
+
+func (s *server) getCompileData(ctx context.Context, a compileOfAny) (*compileData, error) {
+	c, _, err := s.visibleCompile(ctx, a.ID)
 	return compileDataOf(c.Diagnostics), err
 }
 
-func (s *server) getCompileV1(ctx context.Context, a oneCompile) (compileReportEnvelope, error) {
-	c, stages, err := s.store.Compile(ctx, a.ID)
+func (s *server) getCompileV1(ctx context.Context, a compileOfAny) (compileReportEnvelope, error) {
+	c, stages, err := s.visibleCompile(ctx, a.ID)
 	if err != nil {
 		return compileReportEnvelope{}, as404(err, "")
 	}

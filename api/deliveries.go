@@ -7,16 +7,18 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 // deliveryCalls are about webhooks that were received. Inmanta has no such calls.
 func (s *server) deliveryCalls(c *calls) {
 	const path = "/api/v2/deliveries"
-	whole(c, http.MethodGet, path, "List the webhooks that the environment received.", s.listDeliveries,
+	whole(c, http.MethodGet, path, "List the webhooks that the environment received.",
+		access.SeeDeliveries, s.listDeliveries,
 		pagesOf(store.DeliveryList))
-	v2(c, http.MethodGet, path+"/{id}", "Show a webhook, with all that it said.", s.getDelivery)
-	v2(c, http.MethodPost, path+"/{id}/redeliver", "Act on a webhook again.", s.redeliver)
+	v2(c, http.MethodGet, path+"/{id}", "Show a webhook, with all that it said.", access.SeeDeliveries, s.getDelivery)
+	v2(c, http.MethodPost, path+"/{id}/redeliver", "Act on a webhook again.", access.Redeliver, s.redeliver)
 }
 
 // delivery is a webhook in a list.

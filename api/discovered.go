@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -14,13 +15,16 @@ import (
 // slash at the end of the path of a batch.
 func (s *server) discoveredCalls(c *calls) {
 	const path, one = "/api/v2/discovered", "/api/v2/discovered/{discovered_resource_id}"
-	whole(c, http.MethodGet, path, "List the discovered resources.", s.listDiscovered, pagesOf(store.DiscoveredList))
-	v2(c, http.MethodGet, one, "Show a discovered resource.", s.getDiscovered)
-	done[noBody](c, http.MethodPost, one, "Report a discovered resource.", s.reportDiscovered)
-	done[noBody](c, http.MethodDelete, one, "Forget a discovered resource.", s.forgetDiscovered)
+	whole(c, http.MethodGet, path, "List the discovered resources.",
+		access.SeeDiscovered, s.listDiscovered, pagesOf(store.DiscoveredList))
+	v2(c, http.MethodGet, one, "Show a discovered resource.", access.SeeDiscovered, s.getDiscovered)
+	done[noBody](c, http.MethodPost, one, "Report a discovered resource.", access.WriteDiscovered, s.reportDiscovered)
+	done[noBody](c, http.MethodDelete, one, "Forget a discovered resource.", access.WriteDiscovered, s.forgetDiscovered)
 	for _, path := range []string{path, path + "/"} {
-		done[noBody](c, http.MethodPost, path, "Report several discovered resources.", s.reportAllDiscovered)
-		done[noBody](c, http.MethodDelete, path, "Forget several discovered resources.", s.forgetAllDiscovered)
+		done[noBody](c, http.MethodPost, path, "Report several discovered resources.",
+			access.WriteDiscovered, s.reportAllDiscovered)
+		done[noBody](c, http.MethodDelete, path, "Forget several discovered resources.",
+			access.WriteDiscovered, s.forgetAllDiscovered)
 	}
 }
 

@@ -8,24 +8,29 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 )
 
 // dryRunCalls are Inmanta's, and beside them those about dry runs of commits.
 func (s *server) dryRunCalls(c *calls) {
 	const path, report = "/api/v2/dryrun", "/api/v2/dryrun-report/{report_id}"
-	v2(c, http.MethodPost, path+"/{version}", "Start a dry run of a version. The answer is its id.", s.startDryRun)
-	v2(c, http.MethodPost, path, "Start a dry run of a version or a commit. The answer is its id.", s.startDryRun)
-	v2(c, http.MethodGet, path, "List the dry runs of all versions and commits, newest first.", s.listDryRuns)
-	v2(c, http.MethodGet, path+"/{version}", "List the dry runs of a version, newest first.", s.listVersionDryRuns)
+	v2(c, http.MethodPost, path+"/{version}", "Start a dry run of a version. The answer is its id.",
+		access.StartDryRun, s.startDryRun)
+	v2(c, http.MethodPost, path, "Start a dry run of a version or a commit. The answer is its id.",
+		access.StartDryRun, s.startDryRun)
+	v2(c, http.MethodGet, path, "List the dry runs of all versions and commits, newest first.",
+		access.SeeDryRuns, s.listDryRuns)
+	v2(c, http.MethodGet, path+"/{version}", "List the dry runs of a version, newest first.",
+		access.SeeDryRuns, s.listVersionDryRuns)
 	v2(c, http.MethodGet, path+"/{version}/{report_id}", "Show a dry run of a version, with what it found.",
-		s.getDryRun)
-	v2(c, http.MethodGet, report, "Show a dry run, with what it found.", s.getDryRun)
-	done[nullData](c, http.MethodPost, report+"/cancel", "End a dry run.", s.cancelDryRun)
+		access.SeeDryRuns, s.getDryRun)
+	v2(c, http.MethodGet, report, "Show a dry run, with what it found.", access.SeeDryRuns, s.getDryRun)
+	done[nullData](c, http.MethodPost, report+"/cancel", "End a dry run.", access.StartDryRun, s.cancelDryRun)
 	const v1 = "/api/v1/dryrun"
-	whole(c, http.MethodPost, v1+"/{id}", "Start a dry run of a version.", s.startDryRunV1)
-	whole(c, http.MethodGet, v1, "List the dry runs of versions.", s.listDryRunsV1)
-	whole(c, http.MethodGet, v1+"/{id}", "Show a dry run, with what it found.", s.getDryRunV1)
+	whole(c, http.MethodPost, v1+"/{id}", "Start a dry run of a version.", access.StartDryRun, s.startDryRunV1)
+	whole(c, http.MethodGet, v1, "List the dry runs of versions.", access.SeeDryRuns, s.listDryRunsV1)
+	whole(c, http.MethodGet, v1+"/{id}", "Show a dry run, with what it found.", access.SeeDryRuns, s.getDryRunV1)
 }
 
 // dryRun is a dry run in a list.

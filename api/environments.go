@@ -11,27 +11,35 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 )
 
 func (s *server) environmentCalls(c *calls) {
 	const path, one, oneV1 = "/api/v2/environment", "/api/v2/environment/{id}", "/api/v1/environment/{id}"
-	v2(c, http.MethodPut, path, "Create an environment.", s.createEnvironment)
-	whole(c, http.MethodPut, "/api/v1/environment", "Create an environment.", s.createEnvironmentV1)
-	v2(c, http.MethodGet, path, "List the environments.", s.listEnvironments)
-	whole(c, http.MethodGet, "/api/v1/environment", "List the environments.", s.listEnvironmentsV1)
-	v2(c, http.MethodGet, one, "Show an environment.", s.getEnvironment)
-	whole(c, http.MethodGet, oneV1, "Show an environment. For clients of version 14.", s.getEnvironmentV1)
-	v2(c, http.MethodPost, one, "Change an environment.", s.modifyEnvironment)
-	whole(c, http.MethodPost, oneV1, "Change an environment.", s.modifyEnvironmentV1)
-	done[noBody](c, http.MethodDelete, one, "Delete an environment.", s.deleteEnvironment)
-	done[object](c, http.MethodDelete, oneV1, "Delete an environment.", s.deleteEnvironment)
+	v2(c, http.MethodPut, path, "Create an environment.", access.CreateEnvironment, s.createEnvironment)
+	whole(c, http.MethodPut, "/api/v1/environment", "Create an environment.",
+		access.CreateEnvironment, s.createEnvironmentV1)
+	v2(c, http.MethodGet, path, "List the environments.", access.ListEnvironments, s.listEnvironments)
+	whole(c, http.MethodGet, "/api/v1/environment", "List the environments.",
+		access.ListEnvironments, s.listEnvironmentsV1)
+	v2(c, http.MethodGet, one, "Show an environment.", access.SeeEnvironment, s.getEnvironment)
+	whole(c, http.MethodGet, oneV1, "Show an environment. For clients of version 14.",
+		access.SeeEnvironment, s.getEnvironmentV1)
+	v2(c, http.MethodPost, one, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironment)
+	whole(c, http.MethodPost, oneV1, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironmentV1)
+	done[noBody](c, http.MethodDelete, one, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
+	done[object](c, http.MethodDelete, oneV1, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
+	done[nullData](c, http.MethodPut, one+"/tags", "Set the tags of an environment, which roles can be bound to.",
+		access.TagEnvironment, s.setTags)
 	const clear = "Delete all that an environment has but its settings and secrets."
-	done[noBody](c, http.MethodDelete, "/api/v2/decommission/{id}", clear, s.clearEnvironment)
-	done[object](c, http.MethodDelete, "/api/v1/decommission/{id}", clear, s.clearEnvironment)
+	done[noBody](c, http.MethodDelete, "/api/v2/decommission/{id}", clear, access.ClearEnvironment, s.clearEnvironment)
+	done[object](c, http.MethodDelete, "/api/v1/decommission/{id}", clear, access.ClearEnvironment, s.clearEnvironment)
 	const actions = "/api/v2/actions/environment/"
-	done[noBody](c, http.MethodPost, actions+"halt", "Halt the environment: compile and deploy nothing.", s.halt)
-	done[noBody](c, http.MethodPost, actions+"resume", "Resume an environment that was halted.", s.resume)
+	done[noBody](c, http.MethodPost, actions+"halt", "Halt the environment: compile and deploy nothing.",
+		access.Halt, s.halt)
+	done[noBody](c, http.MethodPost, actions+"resume", "Resume an environment that was halted.",
+		access.Resume, s.resume)
 }
 
 // environment is an environment as version 2 shows it.
@@ -47,8 +55,9 @@ type environment struct {
 	HaltedAt            *timestamp     `json:"halted_at"`
 	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
 	// Description and Icon are there when details are asked for.
-	Description *string `json:"description,omitempty"`
-	Icon        *string `json:"icon,omitempty"`
+	Description *string  `json:"description,omitempty"`
+	Icon        *string  `json:"icon,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
 }
 
 // environmentV1 is an environment as version 1 shows it.
@@ -131,12 +140,14 @@ func (s *server) createEnvironmentV1(ctx context.Context, a newEnvironmentV1) (e
 
 func (s *server) listEnvironments(ctx context.Context, a details) ([]environment, error) {
 	all, err := s.store.Environments(ctx)
-	return listed(all, func(e intent.Environment) environment { return environmentOf(e, a.Details) }), err
+	return listed(access.Visible(ctx, all), func(e intent.Environment) environment {
+		return environmentOf(e, a.Details)
+	}), err
 }
 
 func (s *server) listEnvironmentsV1(ctx context.Context, _ struct{}) (environmentsEnvelope, error) {
 	all, err := s.store.Environments(ctx)
-	return environmentsEnvelope{listed(all, environmentV1Of)}, err
+	return environmentsEnvelope{listed(access.Visible(ctx, all), environmentV1Of)}, err
 }
 
 func (s *server) getEnvironment(ctx context.Context, a oneEnvironmentDetails) (environment, error) {
@@ -159,17 +170,20 @@ func (s *server) modifyEnvironmentV1(ctx context.Context, a changedEnvironmentV1
 	return environmentEnvelope{environmentV1Of(e)}, err
 }
 
+type environmentTags struct {
+	oneEnvironment
+	Tags []string `arg:"tags,required"`
+}
+
+func (s *server) setTags(ctx context.Context, a environmentTags) error {
+	return s.control.SetTags(ctx, a.ID, a.Tags)
+}
+
 func (s *server) deleteEnvironment(ctx context.Context, a oneEnvironment) error {
-	if err := s.mustExist(ctx, a.ID); err != nil {
-		return err
-	}
 	return s.control.DeleteEnvironment(ctx, a.ID)
 }
 
 func (s *server) clearEnvironment(ctx context.Context, a oneEnvironment) error {
-	if err := s.mustExist(ctx, a.ID); err != nil {
-		return err
-	}
 	return s.control.ClearEnvironment(ctx, a.ID)
 }
 
@@ -195,12 +209,6 @@ func (s *server) environment(ctx context.Context, id uuid.UUID) (intent.Environm
 }
 
 func (s *server) newEnvironment(ctx context.Context, a newEnvironment) (intent.Environment, error) {
-	if _, err := s.store.Project(ctx, a.ProjectID); err != nil {
-		if fault.Is(err, fault.NotFound) {
-			return intent.Environment{}, fault.New("api", fault.NotFound, "The project id provided does not exist.")
-		}
-		return intent.Environment{}, err
-	}
 	if (a.Repository == "") != (a.Branch == "") {
 		return intent.Environment{}, invalid("Repository and branch should be set together.")
 	}
@@ -231,7 +239,7 @@ func (s *server) changeEnvironment(ctx context.Context, a changedEnvironment) (i
 		e.Source.Branch = *a.Branch
 	}
 	if a.ProjectID != nil {
-		if _, err := s.store.Project(ctx, *a.ProjectID); err != nil {
+		if err := s.allowInProject(ctx, access.CreateEnvironment, *a.ProjectID); err != nil {
 			return e, err
 		}
 		e.ProjectID = *a.ProjectID
@@ -277,6 +285,7 @@ func environmentOf(e intent.Environment, details bool) environment {
 	}
 	if details {
 		out.Description, out.Icon = &e.Description, &e.Icon
+		out.Tags = e.Tags
 	}
 	return out
 }

@@ -8,17 +8,18 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) factCalls(c *calls) {
 	const path, ofResource = "/api/v2/facts", "/api/v2/resource/{rid}/facts"
-	whole(c, http.MethodGet, path, "List the facts.", s.listFacts, pagesOf(store.FactList))
-	v2(c, http.MethodPut, path+"/{name}", "Set a fact of a resource.", s.setFact)
-	v2(c, http.MethodGet, ofResource, "List the facts of a resource.", s.listResourceFacts)
-	v2(c, http.MethodGet, ofResource+"/{id}", "Show a fact of a resource.", s.getResourceFact)
+	whole(c, http.MethodGet, path, "List the facts.", access.SeeParameters, s.listFacts, pagesOf(store.FactList))
+	v2(c, http.MethodPut, path+"/{name}", "Set a fact of a resource.", access.SetParameters, s.setFact)
+	v2(c, http.MethodGet, ofResource, "List the facts of a resource.", access.SeeParameters, s.listResourceFacts)
+	v2(c, http.MethodGet, ofResource+"/{id}", "Show a fact of a resource.", access.SeeParameters, s.getResourceFact)
 	v2(c, http.MethodPost, path+"/refresh", "Ask resources for their facts: those that are named, or all that have "+
-		"facts which expire. The answer names them. Inmanta has no such call.", s.refreshFacts)
+		"facts which expire. The answer names them. Inmanta has no such call.", access.RefreshFacts, s.refreshFacts)
 }
 
 type newFact struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -18,14 +19,17 @@ const shownGates = 500
 // gateCalls are about what holds changes back, and who lets them through. Inmanta has no such calls.
 func (s *server) gateCalls(c *calls) {
 	const path = "/api/v2/override"
-	v2(c, http.MethodGet, path, "List the overrides, newest first, also those that are over.", s.listOverrides)
-	v2(c, http.MethodPut, path, "Let changes through maintenance windows and freezes.", s.override)
-	done[noBody](c, http.MethodDelete, path+"/{id}", "End an override before its time.", s.endOverride)
+	v2(c, http.MethodGet, path, "List the overrides, newest first, also those that are over.",
+		access.SeeGates, s.listOverrides)
+	v2(c, http.MethodPut, path, "Let changes through maintenance windows and freezes.", access.Override, s.override)
+	done[noBody](c, http.MethodDelete, path+"/{id}", "End an override before its time.", access.Override, s.endOverride)
 	v2(c, http.MethodGet, "/api/v2/interventions",
-		"List who halted, resumed, paused, unpaused and let through what, newest first.", s.listInterventions)
+		"List who halted, resumed, paused, unpaused and let through what, newest first.",
+		access.SeeGates, s.listInterventions)
 	v2(c, http.MethodGet, "/api/v2/maintenance", "Show the maintenance windows, and what lets changes through them.",
-		s.getMaintenance)
-	v2(c, http.MethodGet, "/api/v2/resource/{rid}/why", "Show why a resource is not deployed.", s.explainState)
+		access.SeeGates, s.getMaintenance)
+	v2(c, http.MethodGet, "/api/v2/resource/{rid}/why", "Show why a resource is not deployed.",
+		access.SeeResources, s.explainState)
 }
 
 // actor is who asks and why; calls that Inmanta has too can leave both out.

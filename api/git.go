@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // shownCommits is how many of the newest commits are listed.
@@ -15,16 +16,19 @@ const shownCommits = 100
 // gitCalls are about commits, and about taking them back. Inmanta has no such calls.
 func (s *server) gitCalls(c *calls) {
 	const path = "/api/v2/git"
-	v2(c, http.MethodGet, path, "Show how the environment gets on with its repository.", s.getGit)
-	v2(c, http.MethodGet, path+"/commits", "List the newest commits, and what became of them.", s.listCommits)
-	v2(c, http.MethodPost, path+"/accept", "Accept a commit that rewrites history.", s.acceptCommit)
-	v2(c, http.MethodGet, path+"/blocks", "List the commits that were taken back.", s.listBlocks)
-	v2(c, http.MethodPost, path+"/unblock", "Allow a commit again that was taken back.", s.unblockCommit)
+	v2(c, http.MethodGet, path, "Show how the environment gets on with its repository.", access.SeeGit, s.getGit)
+	v2(c, http.MethodGet, path+"/commits", "List the newest commits, and what became of them.",
+		access.SeeGit, s.listCommits)
+	v2(c, http.MethodPost, path+"/accept", "Accept a commit that rewrites history.",
+		access.AcceptCommit, s.acceptCommit)
+	v2(c, http.MethodGet, path+"/blocks", "List the commits that were taken back.", access.SeeGit, s.listBlocks)
+	v2(c, http.MethodPost, path+"/unblock", "Allow a commit again that was taken back.",
+		access.UnblockCommit, s.unblockCommit)
 	v2(c, http.MethodPost, "/api/v2/rollback",
 		"Deploy the content of an earlier version again, as a new version, and block the commit that is left. "+
 			"Without a version it is the last one before that was deployed. It answers 409 when there is none, and "+
 			"when the rollback takes away so much that its version is held. With revert, the forge is asked for a "+
-			"pull request that takes the commit back.", s.rollBack)
+			"pull request that takes the commit back.", access.RollBack, s.rollBack)
 }
 
 // gitSource is the repository of an environment.

@@ -6,14 +6,16 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // holdCalls are about versions that wait for a person. Inmanta has no such calls; its own calls answer 409 when they
 // are to release such a version.
 func (s *server) holdCalls(c *calls) {
 	const one = "/api/v2/desiredstate/{version}/"
-	v2(c, http.MethodGet, one+"hold", "Show why a version is held, and what it takes away.", s.getHold)
-	v2(c, http.MethodPost, one+"confirm", "Release a version that is held.", s.confirmVersion)
+	v2(c, http.MethodGet, one+"hold", "Show why a version is held, and what it takes away.",
+		access.SeeVersions, s.getHold)
+	v2(c, http.MethodPost, one+"confirm", "Release a version that is held.", access.Confirm, s.confirmVersion)
 }
 
 // hold is why a version is held, or was.

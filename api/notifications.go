@@ -7,14 +7,17 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) notificationCalls(c *calls) {
 	const path, one = "/api/v2/notification", "/api/v2/notification/{notification_id}"
-	whole(c, http.MethodGet, path, "List the notifications.", s.listNotifications, pagesOf(store.NotificationList))
-	v2(c, http.MethodGet, one, "Show a notification.", s.getNotification)
-	v2(c, http.MethodPatch, one, "Mark a notification as read or cleared.", s.markNotification)
+	whole(c, http.MethodGet, path, "List the notifications.",
+		access.SeeNotifications, s.listNotifications, pagesOf(store.NotificationList))
+	v2(c, http.MethodGet, one, "Show a notification.", access.SeeNotifications, s.getNotification)
+	v2(c, http.MethodPatch, one, "Mark a notification as read or cleared.",
+		access.MarkNotifications, s.markNotification)
 }
 
 type notification struct {

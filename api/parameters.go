@@ -10,20 +10,23 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) parameterCalls(c *calls) {
 	const path, one = "/api/v2/parameters", "/api/v1/parameter/{id}"
-	whole(c, http.MethodGet, path, "List the parameters.", s.listParameters, pagesOf(store.ParameterList))
-	v2(c, http.MethodPut, path+"/{name}", "Set a parameter.", s.setParameter)
-	whole(c, http.MethodGet, one, "Show a parameter or a fact.", s.getParameterV1)
-	whole(c, http.MethodPut, one, "Set a parameter or a fact.", s.setParameterV1)
-	done[object](c, http.MethodDelete, one, "Delete a parameter or a fact.", s.deleteParameter)
+	whole(c, http.MethodGet, path, "List the parameters.",
+		access.SeeParameters, s.listParameters, pagesOf(store.ParameterList))
+	v2(c, http.MethodPut, path+"/{name}", "Set a parameter.", access.SetParameters, s.setParameter)
+	whole(c, http.MethodGet, one, "Show a parameter or a fact.", access.SeeParameters, s.getParameterV1)
+	whole(c, http.MethodPut, one, "Set a parameter or a fact.", access.SetParameters, s.setParameterV1)
+	done[object](c, http.MethodDelete, one, "Delete a parameter or a fact.", access.SetParameters, s.deleteParameter)
 	whole(c, http.MethodPost, "/api/v1/parameter", "List the parameters and facts whose metadata matches a query.",
-		s.findParametersV1)
-	done[object](c, http.MethodPut, "/api/v1/parameters", "Set several parameters and facts.", s.setParametersV1)
+		access.SeeParameters, s.findParametersV1)
+	done[object](c, http.MethodPut, "/api/v1/parameters", "Set several parameters and facts.",
+		access.SetParameters, s.setParametersV1)
 }
 
 // parameter is a value learnt or set for later compiles.

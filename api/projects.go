@@ -8,20 +8,22 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 func (s *server) projectCalls(c *calls) {
-	v2(c, http.MethodPut, "/api/v2/project", "Create a project.", s.createProject)
-	whole(c, http.MethodPut, "/api/v1/project", "Create a project.", s.createProjectV1)
-	v2(c, http.MethodGet, "/api/v2/project", "List the projects with their environments.", s.listProjects)
-	whole(c, http.MethodGet, "/api/v1/project", "List the projects.", s.listProjectsV1)
-	v2(c, http.MethodGet, "/api/v2/project/{id}", "Show a project.", s.getProject)
-	whole(c, http.MethodGet, "/api/v1/project/{id}", "Show a project.", s.getProjectV1)
-	v2(c, http.MethodPost, "/api/v2/project/{id}", "Rename a project.", s.renameProject)
-	whole(c, http.MethodPost, "/api/v1/project/{id}", "Rename a project.", s.renameProjectV1)
+	v2(c, http.MethodPut, "/api/v2/project", "Create a project.", access.CreateProject, s.createProject)
+	whole(c, http.MethodPut, "/api/v1/project", "Create a project.", access.CreateProject, s.createProjectV1)
+	v2(c, http.MethodGet, "/api/v2/project", "List the projects with their environments.",
+		access.ListProjects, s.listProjects)
+	whole(c, http.MethodGet, "/api/v1/project", "List the projects.", access.ListProjects, s.listProjectsV1)
+	v2(c, http.MethodGet, "/api/v2/project/{id}", "Show a project.", access.SeeProject, s.getProject)
+	whole(c, http.MethodGet, "/api/v1/project/{id}", "Show a project.", access.SeeProject, s.getProjectV1)
+	v2(c, http.MethodPost, "/api/v2/project/{id}", "Rename a project.", access.RenameProject, s.renameProject)
+	whole(c, http.MethodPost, "/api/v1/project/{id}", "Rename a project.", access.RenameProject, s.renameProjectV1)
 	const remove = "Delete a project with all its environments."
-	done[noBody](c, http.MethodDelete, "/api/v2/project/{id}", remove, s.deleteProject)
-	done[object](c, http.MethodDelete, "/api/v1/project/{id}", remove, s.deleteProject)
+	done[noBody](c, http.MethodDelete, "/api/v2/project/{id}", remove, access.DeleteProject, s.deleteProject)
+	done[object](c, http.MethodDelete, "/api/v1/project/{id}", remove, access.DeleteProject, s.deleteProject)
 }
 
 // project is a project as version 2 shows it.
@@ -132,7 +134,7 @@ func (s *server) deleteProject(ctx context.Context, a oneProject) error {
 	return s.control.DeleteProject(ctx, a.ID)
 }
 
-// projects returns all projects, and the environments of each.
+// projects returns the projects that the sender may see, and such environments of each.
 func (s *server) projects(ctx context.Context) ([]intent.Project, map[uuid.UUID][]intent.Environment, error) {
 	projects, err := s.store.Projects(ctx)
 	if err != nil {
@@ -142,8 +144,9 @@ func (s *server) projects(ctx context.Context) ([]intent.Project, map[uuid.UUID]
 	if err != nil {
 		return nil, nil, err
 	}
+	projects = access.VisibleProjects(ctx, projects, environments)
 	inside := map[uuid.UUID][]intent.Environment{}
-	for _, e := range environments {
+	for _, e := range access.Visible(ctx, environments) {
 		inside[e.ProjectID] = append(inside[e.ProjectID], e)
 	}
 	return projects, inside, nil

@@ -8,18 +8,22 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/promote"
 )
 
 // promotionCalls are about environments that follow others. Inmanta has no such calls.
 func (s *server) promotionCalls(c *calls) {
 	const path = "/api/v2/git/promotions"
 	v2(c, http.MethodGet, path, "Show what the environment follows, what waits to be promoted and what was.",
-		s.getPromotions)
-	v2(c, http.MethodPost, path+"/approve", "Approve exactly one commit.", s.approvePromotion)
-	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.", s.pausePromotions)
-	v2(c, http.MethodPost, path+"/resume", "Resume promotions.", s.resumePromotions)
-	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.", s.promoteCommit)
+		access.SeePromotions, s.getPromotions)
+	v2(c, http.MethodPost, path+"/approve", "Approve exactly one commit.", access.ApprovePromotion, s.approvePromotion)
+	v2(c, http.MethodPost, path+"/pause", "Promote nothing until promotions are resumed.",
+		access.PausePromotions, s.pausePromotions)
+	v2(c, http.MethodPost, path+"/resume", "Resume promotions.", access.PausePromotions, s.resumePromotions)
+	v2(c, http.MethodPost, "/api/v2/promote", "Promote a commit now, in spite of its gates.",
+		access.Promote, s.promoteCommit)
 }
 
 // following is what an environment follows.
@@ -119,7 +123,7 @@ func followingOf(f control.Following) following {
 
 func promotionOf(p intent.Promotion) promotion {
 	return promotion{
-		ID: p.ID, State: p.State, Text: p.Text(), Commit: p.Commit, Branch: p.Branch, Subject: p.Subject,
+		ID: p.ID, State: p.State, Text: promote.Text(p), Commit: p.Commit, Branch: p.Branch, Subject: p.Subject,
 		Author: p.Author, Source: p.Source, SourceName: p.SourceName, SourceVersion: p.Version, Since: stamp(p.Since),
 		Checked: stamp(p.Checked), Gates: listed(p.Gates, gateOf), Approved: decisionOf(p.Approved),
 		Overridden: decisionOf(p.Overridden), Ended: maybe(p.Ended), Compile: p.Compile, Version: orNull(p.Made),

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // shownOutbox is how many of the newest pieces of work for a forge are listed.
@@ -14,15 +15,17 @@ const shownOutbox = 200
 func (s *server) pullCalls(c *calls) {
 	const path, one = "/api/v2/pull", "/api/v2/pull/{number}"
 	v2(c, http.MethodGet, path, "List the pull requests towards the environment's branch, open ones first.",
-		s.listPulls)
-	v2(c, http.MethodGet, one, "Show a pull request with the text of its comment.", s.getPull)
-	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.", s.previewPull,
+		access.SeePulls, s.listPulls)
+	v2(c, http.MethodGet, one, "Show a pull request with the text of its comment.", access.SeePulls, s.getPull)
+	done[nullData](c, http.MethodPost, one+"/preview", "Compute the preview of a pull request.",
+		access.PreviewPull, s.previewPull,
 		accepted)
-	v2(c, http.MethodPost, one+"/approve", "Let the code of one commit of a pull request run.", s.approvePull)
+	v2(c, http.MethodPost, one+"/approve", "Let the code of one commit of a pull request run.",
+		access.ApprovePull, s.approvePull)
 	v2(c, http.MethodGet, "/api/v2/forge/outbox", "List the work for the forge: what waits, was sent, or is dead.",
-		s.listOutbox)
+		access.SeePulls, s.listOutbox)
 	done[nullData](c, http.MethodPost, "/api/v2/forge/outbox/{id}/retry", "Try dead work for the forge again.",
-		s.retryOutbox)
+		access.RetryOutbox, s.retryOutbox)
 }
 
 // pull is a pull request, with what became of its preview.

@@ -9,22 +9,26 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) resourceCalls(c *calls) {
 	const path, one = "/api/v2/resource", "/api/v2/resource/{rid}"
-	whole(c, http.MethodGet, path, "List the resources of the active version.", s.listResources,
+	whole(c, http.MethodGet, path, "List the resources of the active version.", access.SeeResources, s.listResources,
 		pagesOf(store.ResourceList))
-	v2(c, http.MethodGet, one, "Show a resource of the active version.", s.getResource)
-	whole(c, http.MethodGet, one+"/history", "List how the intent of a resource changed.", s.listResourceHistory,
+	v2(c, http.MethodGet, one, "Show a resource of the active version.", access.SeeResources, s.getResource)
+	whole(c, http.MethodGet, one+"/history", "List how the intent of a resource changed.",
+		access.SeeResources, s.listResourceHistory,
 		pagesOf(store.ResourceHistoryList))
-	whole(c, http.MethodGet, one+"/logs", "List the log lines of a resource.", s.listResourceLogs,
+	whole(c, http.MethodGet, one+"/logs", "List the log lines of a resource.", access.SeeResources, s.listResourceLogs,
 		pagesOf(store.ResourceLogList))
 	whole(c, http.MethodGet, "/api/v1/resource/{rid}", "Show a resource of a version, with its log when asked.",
-		s.getResourceV1)
-	whole(c, http.MethodGet, "/api/v2/resource_actions", "Search the action log, newest first.", s.searchActions)
-	whole(c, http.MethodPost, "/api/v1/deploy", "Deploy what is not as intended, or everything.", s.deploy)
+		access.SeeResources, s.getResourceV1)
+	whole(c, http.MethodGet, "/api/v2/resource_actions", "Search the action log, newest first.",
+		access.SeeResources, s.searchActions)
+	whole(c, http.MethodPost, "/api/v1/deploy", "Deploy what is not as intended, or everything.",
+		access.Deploy, s.deploy)
 }
 
 // resourceBase is what answers about one resource begin with.

@@ -45,7 +45,7 @@ func TestAgentsAndHalt(t *testing.T) {
 	}
 }
 
-// Parked resources are listed and freed: one by name, then all that are left. A name that is not an id, or of no
+// Parked resources are listed and unparked: one by name, then all that are left. A name that is not an id, or of no
 // resource, frees nothing; neither does an empty list.
 func TestParked(t *testing.T) {
 	c, r := rich(t)

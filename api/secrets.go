@@ -5,22 +5,27 @@ import (
 	"net/http"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // secretCalls are about the secrets of an environment and of its project: what repositories and webhooks ask for, and
 // the variables of handlers (variable:NAME). A secret is written and never read back. Inmanta has no such calls.
 func (s *server) secretCalls(c *calls) {
 	const environment, project = "/api/v2/environment/{id}/secret", "/api/v2/project/{id}/secret"
-	v2(c, http.MethodGet, environment, "List the secrets of an environment by name.", s.listSecrets)
+	v2(c, http.MethodGet, environment, "List the secrets of an environment by name.",
+		access.SeeEnvironment, s.listSecrets)
 	done[nullData](c, http.MethodPut, environment+"/{name}",
-		"Set a secret of an environment; an empty value deletes it.", s.setSecret)
-	v2(c, http.MethodGet, project, "List the secrets of a project by name.", s.listProjectSecrets)
+		"Set a secret of an environment; an empty value deletes it.", access.SetSecret, s.setSecret)
+	v2(c, http.MethodGet, project, "List the secrets of a project by name.",
+		access.SeeProjectSecrets, s.listProjectSecrets)
 	done[nullData](c, http.MethodPut, project+"/{name}",
-		"Set a secret that all environments of a project share; an empty value deletes it.", s.setProjectSecret)
+		"Set a secret that all environments of a project share; an empty value deletes it.",
+		access.SetProjectSecret, s.setProjectSecret)
 	const hosts = "/api/v2/project/{id}/known_hosts"
-	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.", s.getKnownHosts)
+	v2(c, http.MethodGet, hosts, "Show the keys of the SSH servers that a project knows.",
+		access.SeeProjectSecrets, s.getKnownHosts)
 	done[nullData](c, http.MethodPut, hosts, "Replace the keys of the SSH servers that a project knows.",
-		s.setKnownHosts)
+		access.SetKnownHosts, s.setKnownHosts)
 }
 
 // secretName is a secret in a list: its value is always masked.
@@ -47,17 +52,11 @@ type knownHosts struct {
 }
 
 func (s *server) listSecrets(ctx context.Context, a oneEnvironment) ([]secretName, error) {
-	if err := s.mustExist(ctx, a.ID); err != nil {
-		return nil, err
-	}
 	names, err := s.control.SecretNames(ctx, a.ID)
 	return listed(names, masked), err
 }
 
 func (s *server) setSecret(ctx context.Context, a environmentSecret) error {
-	if err := s.mustExist(ctx, a.ID); err != nil {
-		return err
-	}
 	return s.control.SetSecret(ctx, a.ID, a.Name, a.Value)
 }
 

@@ -6,20 +6,26 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 func (s *server) settingCalls(c *calls) {
 	const many, one = "/environment_settings", "/environment_settings/{id}"
-	v2(c, http.MethodGet, "/api/v2"+many, "List the settings with their values and definitions.", s.listSettings)
-	whole(c, http.MethodGet, "/api/v1"+many, "List the settings with their values and definitions.", s.listSettingsV1)
-	v2(c, http.MethodGet, "/api/v2"+one, "Show the value of a setting.", s.getSetting)
-	whole(c, http.MethodGet, "/api/v1"+one, "Show the value of a setting.", s.getSettingV1)
+	v2(c, http.MethodGet, "/api/v2"+many, "List the settings with their values and definitions.",
+		access.SeeEnvironment, s.listSettings)
+	whole(c, http.MethodGet, "/api/v1"+many, "List the settings with their values and definitions.",
+		access.SeeEnvironment, s.listSettingsV1)
+	v2(c, http.MethodGet, "/api/v2"+one, "Show the value of a setting.", access.SeeEnvironment, s.getSetting)
+	whole(c, http.MethodGet, "/api/v1"+one, "Show the value of a setting.", access.SeeEnvironment, s.getSettingV1)
 	done[nullData](c, http.MethodPost, "/api/v2/protected_environment_settings",
-		"Set the settings that project.yml decides; nobody else can change them from then on.", s.protectSettings)
-	done[nullData](c, http.MethodPost, "/api/v2"+one, "Set a setting.", s.setSetting)
-	done[object](c, http.MethodPost, "/api/v1"+one, "Set a setting.", s.setSetting)
-	done[nullData](c, http.MethodDelete, "/api/v2"+one, "Set a setting back to its default.", s.deleteSetting)
-	done[object](c, http.MethodDelete, "/api/v1"+one, "Set a setting back to its default.", s.deleteSetting)
+		"Set the settings that project.yml decides; nobody else can change them from then on.",
+		access.ProtectSettings, s.protectSettings)
+	done[nullData](c, http.MethodPost, "/api/v2"+one, "Set a setting.", access.SetSetting, s.setSetting)
+	done[object](c, http.MethodPost, "/api/v1"+one, "Set a setting.", access.SetSetting, s.setSetting)
+	done[nullData](c, http.MethodDelete, "/api/v2"+one, "Set a setting back to its default.",
+		access.SetSetting, s.deleteSetting)
+	done[object](c, http.MethodDelete, "/api/v1"+one, "Set a setting back to its default.",
+		access.SetSetting, s.deleteSetting)
 }
 
 // settings are the values in force, and the definitions of all settings.

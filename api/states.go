@@ -8,14 +8,17 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 // stateCalls are about resources that are left alone, and about those that drifted. Inmanta has no such calls.
 func (s *server) stateCalls(c *calls) {
-	whole(c, http.MethodGet, "/api/v2/drift", "List the records of drift.", s.listDrift, pagesOf(store.DriftList))
+	whole(c, http.MethodGet, "/api/v2/drift", "List the records of drift.",
+		access.SeeDrift, s.listDrift, pagesOf(store.DriftList))
 	v2(c, http.MethodPost, "/api/v2/unpark",
-		"Free parked resources, all of them when none is named. The answer names those that were parked.", s.unpark)
+		"Unpark resources, all of them when none is named. The answer names those that were parked.",
+		access.Unpark, s.unpark)
 }
 
 // drift is a record of drift.

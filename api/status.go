@@ -5,13 +5,15 @@ import (
 	"net/http"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/access"
 )
 
 func (s *server) statusCalls(c *calls) {
-	v2(c, http.MethodGet, "/api/v1/serverstatus", "Show the status of the server.", s.getStatus)
-	done[nullData](c, http.MethodGet, "/api/v2/health", "Tell whether the server can work.", s.checkHealth)
+	v2(c, http.MethodGet, "/api/v1/serverstatus", "Show the status of the server.", access.SeeStatus, s.getStatus)
+	done[nullData](c, http.MethodGet, "/api/v2/health", "Tell whether the server can work.",
+		access.SeeHealth, s.checkHealth)
 	done[nullData](c, http.MethodGet, "/api/v2/current_user",
-		"Show the user; it answers 404, for there are no users to log in as.", s.currentUser)
+		"Show the user; it answers 404, for there are no users to log in as.", access.SeeSelf, s.currentUser)
 }
 
 type serverStatus struct {

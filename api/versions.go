@@ -9,23 +9,29 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
 )
 
 func (s *server) versionCalls(c *calls) {
 	const path, one = "/api/v2/desiredstate", "/api/v2/desiredstate/{version}"
-	whole(c, http.MethodGet, "/api/v1/version", "List the versions, newest first.", s.listVersionsV1)
-	whole(c, http.MethodGet, "/api/v1/version/{id}", "Show a version with its resources.", s.getVersionV1)
-	whole(c, http.MethodPost, "/api/v1/version/{id}", "Release a version.", s.releaseVersionV1)
-	done[object](c, http.MethodDelete, "/api/v1/version/{id}", "Delete a version.", s.deleteVersion)
-	whole(c, http.MethodGet, path, "List the versions.", s.listVersions, pagesOf(store.VersionList))
-	done[noBody](c, http.MethodPost, one+"/promote", "Release a version.", s.promoteVersion)
-	whole(c, http.MethodGet, one, "List the resources of a version.", s.listVersionResources,
+	whole(c, http.MethodGet, "/api/v1/version", "List the versions, newest first.",
+		access.SeeVersions, s.listVersionsV1)
+	whole(c, http.MethodGet, "/api/v1/version/{id}", "Show a version with its resources.",
+		access.SeeVersions, s.getVersionV1)
+	whole(c, http.MethodPost, "/api/v1/version/{id}", "Release a version.", access.Release, s.releaseVersionV1)
+	done[object](c, http.MethodDelete, "/api/v1/version/{id}", "Delete a version.",
+		access.DeleteVersion, s.deleteVersion)
+	whole(c, http.MethodGet, path, "List the versions.", access.SeeVersions, s.listVersions, pagesOf(store.VersionList))
+	done[noBody](c, http.MethodPost, one+"/promote", "Release a version.", access.Release, s.promoteVersion)
+	whole(c, http.MethodGet, one, "List the resources of a version.", access.SeeVersions, s.listVersionResources,
 		pagesOf(store.VersionResourceList))
-	v2(c, http.MethodGet, one+"/resource/{rid}", "Show a resource as a version has it.", s.getVersionResource)
+	v2(c, http.MethodGet, one+"/resource/{rid}", "Show a resource as a version has it.",
+		access.SeeVersions, s.getVersionResource)
 	v2(c, http.MethodGet, one+"/resource/{rid}/provenance",
-		"Show where the attributes of a resource were set, and by whose commits.", s.explainResource)
-	v2(c, http.MethodGet, path+"/diff/{from}/{to}", "Compare two versions.", s.diffVersions)
+		"Show where the attributes of a resource were set, and by whose commits.",
+		access.SeeVersions, s.explainResource)
+	v2(c, http.MethodGet, path+"/diff/{from}/{to}", "Compare two versions.", access.SeeVersions, s.diffVersions)
 }
 
 // version is a version in a list.
@@ -118,7 +124,7 @@ type releaseV1 struct {
 	Trigger *string `arg:"agent_trigger_method"`
 }
 
-type promote struct {
+type promotedVersion struct {
 	oneVersion
 	Trigger *string `arg:"trigger_method"`
 }
@@ -178,7 +184,7 @@ func (s *server) listVersions(ctx context.Context, a pageIn) (page[version], err
 		func(v intent.Version) place { return at(strconv.Itoa(v.Number), "") }), err
 }
 
-func (s *server) promoteVersion(ctx context.Context, a promote) error {
+func (s *server) promoteVersion(ctx context.Context, a promotedVersion) error {
 	return as404(s.control.Release(ctx, a.Env, a.Version), "The request version does not exist.")
 }
 

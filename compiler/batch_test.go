@@ -171,10 +171,8 @@ func compileWith(t *testing.T, dir string, wrap func(eval.Host) eval.Host) *eval
 	}
 	in := eval.Input{Files: program.Files, Host: wrap(host)}
 	for _, m := range program.Modules {
-		in.Modules = append(
-			in.Modules,
-			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
-		)
+		in.Modules = append(in.Modules,
+			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
 	}
 	return eval.Compile(t.Context(), in)
 }

@@ -63,10 +63,8 @@ func TestPluginsInBytecode(t *testing.T) {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
-			out := compiler.Run(
-				t.Context(),
-				compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: t.TempDir()},
-			)
+			out := compiler.Run(t.Context(),
+				compiler.Options{Project: dir, NoStd: true, Python: python, CacheDir: t.TempDir()})
 			if out.Text != "" {
 				t.Error(out.Text)
 			}

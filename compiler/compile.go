@@ -82,10 +82,8 @@ func (c *compilation) addWarningsOf(err error) {
 func (c *compilation) timed(name string, do func()) {
 	began := time.Now()
 	do()
-	c.doc.Stages = append(
-		c.doc.Stages,
-		export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000},
-	)
+	c.doc.Stages = append(c.doc.Stages,
+		export.Stage{Name: name, Milliseconds: float64(time.Since(began).Microseconds()) / 1000})
 	c.endStage(name)
 }
 
@@ -183,10 +181,8 @@ func (c *compilation) input(project *module.Project, program *module.Program) ev
 		in.Precedence = append(in.Precedence, eval.PrecedenceRule(rule))
 	}
 	for _, m := range program.Modules {
-		in.Modules = append(
-			in.Modules,
-			eval.ModuleCode{Name: m.Name, Version: m.Version, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
-		)
+		in.Modules = append(in.Modules,
+			eval.ModuleCode{Name: m.Name, Version: m.Version, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
 	}
 	return in
 }

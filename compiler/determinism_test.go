@@ -168,13 +168,8 @@ func TestSameInputSameExport(t *testing.T) {
 	for n := range 2 {
 		file := filepath.Join(t.TempDir(), "out")
 		other := exec.Command(os.Args[0], "-test.run", "^TestSameInputSameExport$")
-		other.Env = append(
-			os.Environ(),
-			"ORDAIN_TEST_FLEET="+dir,
-			"ORDAIN_TEST_CACHE="+t.TempDir(),
-			"ORDAIN_TEST_OUT="+file,
-			fmt.Sprintf("PYTHONHASHSEED=%d", n+1),
-		)
+		other.Env = append(os.Environ(), "ORDAIN_TEST_FLEET="+dir, "ORDAIN_TEST_CACHE="+t.TempDir(),
+			"ORDAIN_TEST_OUT="+file, fmt.Sprintf("PYTHONHASHSEED=%d", n+1))
 		if text, err := other.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}

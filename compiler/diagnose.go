@@ -96,10 +96,8 @@ func tooLarge(limit uint64) diag.Diagnostic {
 
 // warning makes a diagnostic of a warning.
 func warning(w syntax.Warning) diag.Diagnostic {
-	return locate(
-		diag.Diagnostic{Severity: diag.Warning, Code: diag.Code(w.Kind), Kind: w.Kind, Message: w.Message},
-		w.At,
-	)
+	return locate(diag.Diagnostic{Severity: diag.Warning, Code: diag.Code(w.Kind), Kind: w.Kind, Message: w.Message},
+		w.At)
 }
 
 // locate adds the place and the source line, if they are known.

@@ -51,10 +51,8 @@ func (c *compilation) prepare(ctx context.Context, project *module.Project) erro
 func shownMetadata(p *module.Project) map[string]any {
 	m := p.Metadata
 	shown := map[string]any{
-		"requires": slices.Concat(
-			[]string{},
-			m.Requires,
-		), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
+		"requires": slices.Concat([]string{},
+			m.Requires), "freeze_recursive": m.FreezeRecursive, "freeze_operator": m.FreezeOperator,
 		"install_mode": m.InstallMode, "relation_precedence_policy": shownRules(m.RelationPrecedencePolicy),
 		"repo": shownRepos(m.Repo),
 		"pip": map[string]any{

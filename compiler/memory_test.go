@@ -15,10 +15,8 @@ import (
 // error. It runs in a process of its own, for what was given up goes on in it.
 func TestFileLargerThanMemory(t *testing.T) {
 	if dir := os.Getenv("ORDAIN_TEST_LARGE"); dir != "" {
-		out := compiler.Run(
-			context.Background(),
-			compiler.Options{Project: dir, NoStd: true, CacheDir: t.TempDir(), MemoryMax: 100 << 20},
-		)
+		out := compiler.Run(context.Background(),
+			compiler.Options{Project: dir, NoStd: true, CacheDir: t.TempDir(), MemoryMax: 100 << 20})
 		if out.Document.Success || !strings.Contains(out.Text, "more than 100 MiB of memory") {
 			t.Fatal(out.Text)
 		}

@@ -32,11 +32,8 @@ func (b *bench) deployTo(blue intent.Blueprint, from, to int, what string) {
 	var all sync.WaitGroup
 	for n := from; n < to; n++ {
 		all.Go(func() {
-			expect(
-				b.t,
-				b.Run(b.t.Context(), task(blue, fmt.Sprintf("agent%d", n), "x", map[string]any{"what": what})),
-				intent.StatusDeployed,
-			)
+			expect(b.t, b.Run(b.t.Context(), task(blue, fmt.Sprintf("agent%d", n), "x", map[string]any{"what": what})),
+				intent.StatusDeployed)
 		})
 	}
 	all.Wait()
@@ -78,14 +75,8 @@ func TestBlockedHandlersDoNotStarveOthers(t *testing.T) {
 	b.until("all wait", func() bool { return b.executors[blue.Hash()].current.running == agents })
 	beside := quick()
 	stat := b.serving()[0]
-	t.Logf(
-		"alone %s, beside %d that wait %s; %d threads, %d KiB",
-		alone,
-		agents,
-		beside,
-		threadsOf(t, stat.PID),
-		stat.RSS>>10,
-	)
+	t.Logf("alone %s, beside %d that wait %s; %d threads, %d KiB", alone, agents, beside, threadsOf(t, stat.PID),
+		stat.RSS>>10)
 	if n := threadsOf(t, stat.PID); n > agents+10 {
 		t.Errorf("%d threads for %d agents", n, agents)
 	}

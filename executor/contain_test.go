@@ -346,15 +346,8 @@ func TestRoughHandlersAreContained(t *testing.T) {
 func TestShoutingIsCut(t *testing.T) {
 	b, blue, _ := roughBench(t, nil)
 	r := b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "shouting"}))
-	expect(
-		t,
-		r,
-		intent.StatusDeployed,
-		"characters cut",
-		"values of this line: a frame of",
-		"log lines are left out",
-		"The fact large is left out",
-	)
+	expect(t, r, intent.StatusDeployed, "characters cut", "values of this line: a frame of", "log lines are left out",
+		"The fact large is left out")
 	var size int
 	for _, c := range r.Changes {
 		size += len(fmt.Sprint(c.Current)) + len(fmt.Sprint(c.Desired))
@@ -387,12 +380,8 @@ func TestRawOutputIsBounded(t *testing.T) {
 // A handler that writes without end reaches the limit of the size of a file.
 func TestFileSizeLimit(t *testing.T) {
 	b, blue, home := roughBench(t, func(c *Config) { c.FileMax = 4 << 20 })
-	expect(
-		t,
-		b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "big_file"})),
-		intent.StatusFailed,
-		"File too large",
-	)
+	expect(t, b.Run(t.Context(), task(blue, "host", "bad", map[string]any{"what": "big_file"})), intent.StatusFailed,
+		"File too large")
 	expect(t, b.Run(t.Context(), task(blue, "host", "good", nil)), intent.StatusDeployed)
 	info, err := os.Stat(filepath.Join(home, "big"))
 	if err != nil || info.Size() > 4<<20 {

@@ -93,11 +93,8 @@ func (r *taskRun) timedOut() {
 	dead := r.m.retireHung(w)
 	r.setStatus(intent.StatusFailed)
 	timeout := r.task.Timeout
-	r.log(
-		"ERROR",
-		fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout),
-		map[string]any{"timeout": timeout.Seconds()},
-	)
+	r.log("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout),
+		map[string]any{"timeout": timeout.Seconds()})
 	r.stopAnswering()
 	r.m.release(w, r.agent())
 	go func() { // the next task of this agent must not run beside the hung one
@@ -124,11 +121,8 @@ func (r *taskRun) finishUnavailable(ctx context.Context, err error) {
 		r.finish("")
 		return
 	}
-	r.log(
-		"ERROR",
-		"No executor for this resource: "+err.Error(),
-		map[string]any{"kind": string(fault.KindOf(err)), "executor": r.task.Blueprint.Hash()},
-	)
+	r.log("ERROR", "No executor for this resource: "+err.Error(),
+		map[string]any{"kind": string(fault.KindOf(err)), "executor": r.task.Blueprint.Hash()})
 	r.finish("")
 }
 
@@ -138,11 +132,8 @@ func (r *taskRun) failed(err error) {
 	r.setStatus(intent.StatusFailed)
 	var f *worker.Failure
 	if errors.As(err, &f) {
-		r.log(
-			"ERROR",
-			"The executor could not do this task: "+w.masks.Replace(f.Error()),
-			map[string]any{"traceback": w.masks.Replace(f.Trace)},
-		)
+		r.log("ERROR", "The executor could not do this task: "+w.masks.Replace(f.Error()),
+			map[string]any{"traceback": w.masks.Replace(f.Trace)})
 		return
 	}
 	words := w.masks.Replace(w.session.LastWords())

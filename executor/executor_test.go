@@ -499,25 +499,15 @@ func TestNoExecutor(t *testing.T) {
 		blue := b.module("lab", lab)
 		blue.Requirements = []string{"ordain-no-such-package-at-all"}
 		for range 2 { // the second learns it at once
-			expect(
-				t,
-				b.Run(t.Context(), task(blue, "host", "a", nil)),
-				intent.StatusUnavailable,
-				"cannot install the Python packages",
-				"ordain-no-such-package-at-all",
-			)
+			expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable,
+				"cannot install the Python packages", "ordain-no-such-package-at-all")
 		}
 	})
 	t.Run("source not stored", func(t *testing.T) {
 		blue := b.module("lab", lab)
 		blue.Sources[0].Hash = strings.Repeat("0", 40)
-		expect(
-			t,
-			b.Run(t.Context(), task(blue, "host", "a", nil)),
-			intent.StatusUnavailable,
-			"inmanta_plugins.lab",
-			"no file has the hash",
-		)
+		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "inmanta_plugins.lab",
+			"no file has the hash")
 	})
 	t.Run("path outside", func(t *testing.T) {
 		blue := b.module("lab", lab)
@@ -525,32 +515,18 @@ func TestNoExecutor(t *testing.T) {
 		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "evil.py")
 	})
 	t.Run("import error", func(t *testing.T) {
-		expect(
-			t,
-			b.Run(t.Context(), task(b.module("lab", "import no_such_thing"), "host", "a", nil)),
-			intent.StatusUnavailable,
-			"no_such_thing",
-			"lab::Thing",
-		)
+		expect(t, b.Run(t.Context(), task(b.module("lab", "import no_such_thing"), "host", "a", nil)),
+			intent.StatusUnavailable, "no_such_thing", "lab::Thing")
 	})
 	t.Run("module ends the process", func(t *testing.T) {
 		blue := b.module("lab", "import os; print('leaving'); os._exit(4)")
-		expect(
-			t,
-			b.Run(t.Context(), task(blue, "host", "a", nil)),
-			intent.StatusUnavailable,
-			"exit status 4",
-			"leaving",
-		)
+		expect(t, b.Run(t.Context(), task(blue, "host", "a", nil)), intent.StatusUnavailable, "exit status 4",
+			"leaving")
 	})
 	t.Run("no handler", func(t *testing.T) {
 		source, _, _ := strings.Cut(lab, `@provider`)
-		expect(
-			t,
-			b.Run(t.Context(), task(b.module("lab", source), "host", "a", nil)),
-			intent.StatusUnavailable,
-			"lab::Thing",
-		)
+		expect(t, b.Run(t.Context(), task(b.module("lab", source), "host", "a", nil)), intent.StatusUnavailable,
+			"lab::Thing")
 	})
 	t.Run("field missing", func(t *testing.T) {
 		broken := task(b.module("lab", lab), "host", "a", nil)

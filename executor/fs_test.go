@@ -23,10 +23,8 @@ import (
 // their unmodified plug-in sources.
 func (b *bench) published(python string, requirements []string, modules ...string) intent.Blueprint {
 	b.t.Helper()
-	venv, err := b.c.Maker.Ensure(
-		b.t.Context(),
-		venv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements},
-	)
+	venv, err := b.c.Maker.Ensure(b.t.Context(),
+		venv.Spec{Dir: filepath.Join(b.t.TempDir(), "venv"), Python: python, Requirements: requirements})
 	if fault.Is(err, fault.Unavailable) {
 		tool.Missing(b.t, "cannot reach a package index: %v", err)
 	}
@@ -135,13 +133,8 @@ func TestPublishedFileModule(t *testing.T) {
 			}
 			made := b.Run(
 				t.Context(),
-				fsTask(
-					blue,
-					"fs::Directory",
-					"path",
-					dir,
-					map[string]any{"owner": nil, "group": nil, "permissions": 755},
-				),
+				fsTask(blue, "fs::Directory", "path", dir,
+					map[string]any{"owner": nil, "group": nil, "permissions": 755}),
 			)
 			expect(t, made, intent.StatusDeployed, "Calling create_resource")
 
@@ -272,12 +265,6 @@ func TestPublishedTextModule(t *testing.T) {
 	if content, err := os.ReadFile(path); err != nil || string(content) != long {
 		t.Errorf("%d bytes of %d, %v", len(content), len(long), err)
 	}
-	expect(
-		t,
-		b.Run(t.Context(), referred(strings.Repeat("0", 40))),
-		intent.StatusFailed,
-		"could not be resolved",
-		"404",
-		"there is no file 000",
-	)
+	expect(t, b.Run(t.Context(), referred(strings.Repeat("0", 40))), intent.StatusFailed, "could not be resolved",
+		"404", "there is no file 000")
 }

@@ -94,10 +94,8 @@ func TestAgentCap(t *testing.T) {
 	b.until("a is busy", func() bool { return b.executors[two.Hash()].seats["a"].busy > 0 })
 	second := make(chan Result)
 	go func() { second <- b.Run(t.Context(), task(one, "a", "m", nil)) }()
-	b.until(
-		"the second waits",
-		func() bool { return b.executors[one.Hash()] != nil && b.executors[one.Hash()].waiting == 1 },
-	)
+	b.until("the second waits",
+		func() bool { return b.executors[one.Hash()] != nil && b.executors[one.Hash()].waiting == 1 })
 	expect(t, b.Run(t.Context(), task(two, "c", "m", map[string]any{"what": "meet"})), intent.StatusDeployed)
 	expect(t, <-first, intent.StatusDeployed)
 	expect(t, <-second, intent.StatusDeployed)
@@ -112,11 +110,8 @@ func TestBusyProcessGivesWay(t *testing.T) {
 	for _, agent := range []string{"a", "bb", "ccc", "dddd", "eeeee", "ffffff"} {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				expect(
-					t,
-					b.Run(t.Context(), task(busy, agent, "n", map[string]any{"what": "nap"})),
-					intent.StatusDeployed,
-				)
+				expect(t, b.Run(t.Context(), task(busy, agent, "n", map[string]any{"what": "nap"})),
+					intent.StatusDeployed)
 			}
 		})
 	}

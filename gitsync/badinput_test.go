@@ -43,15 +43,8 @@ func TestAHugeFileIsRefused(t *testing.T) {
 		commit = o.push("larger", map[string]string{"a": "2", "b/huge": huge})
 		fetch(t, s, src)
 		_, err := s.Checkout(t.Context(), src, commit, dir)
-		wantFault(
-			t,
-			err,
-			fault.Invalid,
-			commit[:7],
-			`"b/huge" has 2 MiB`,
-			"git_max_file allows 1",
-			"raise git_max_file",
-		)
+		wantFault(t, err, fault.Invalid, commit[:7], `"b/huge" has 2 MiB`, "git_max_file allows 1",
+			"raise git_max_file")
 		unchanged()
 		src.MaxFile = 2 << 20
 		checkout(t, s, src, commit, dir)
@@ -128,14 +121,8 @@ func TestAModuleDoesNotLeadOutside(t *testing.T) {
 	for n, target := range []string{"/etc", "../../../../etc"} {
 		bad := o.push(fmt.Sprint("bad ", n), map[string]string{"plugins": "->" + target})
 		fetch(t, s, src)
-		wantFault(
-			t,
-			s.Switch(t.Context(), src, bad, dir),
-			fault.Invalid,
-			bad[:7],
-			`"plugins" leads to`,
-			"outside of the repository",
-		)
+		wantFault(t, s.Switch(t.Context(), src, bad, dir), fault.Invalid, bad[:7], `"plugins" leads to`,
+			"outside of the repository")
 		wantFault(t, s.Clone(t.Context(), src, bad, dir+"2"), fault.Invalid, bad[:7], "outside of the repository")
 		wantTree(t, dir, map[string]string{"model/_init.cf": "x = 1\n"})
 	}

@@ -37,11 +37,8 @@ func (s *Syncer) Blame(ctx context.Context, src Source, commit, path string) (pr
 		return blame(ctx, m.store, plumbing.NewHash(commit), path)
 	})
 	if errors.Is(err, errNoMirror) || errors.Is(err, plumbing.ErrObjectNotFound) {
-		return nil, fault.New(
-			opBlame,
-			fault.NotFound,
-			fmt.Sprintf("commit %s is not in the mirror of %s", short(commit), p.shown),
-		)
+		return nil, fault.New(opBlame, fault.NotFound,
+			fmt.Sprintf("commit %s is not in the mirror of %s", short(commit), p.shown))
 	}
 	return lines, err
 }
@@ -62,10 +59,8 @@ func BlameFile(ctx context.Context, path string) (provenance.Blame, error) {
 	if err != nil {
 		return nil, none(err)
 	}
-	repo, err := git.PlainOpenWithOptions(
-		filepath.Dir(path),
-		&git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true},
-	)
+	repo, err := git.PlainOpenWithOptions(filepath.Dir(path),
+		&git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
 	if err != nil {
 		return nil, none(err)
 	}
@@ -148,11 +143,8 @@ func blame(
 ) (lines provenance.Blame, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // the objects come from strangers, and go-git may panic on them
-			lines, err = nil, fault.New(
-				opBlame,
-				fault.Invalid,
-				fmt.Sprintf("the history of %s cannot be read: %v", printable(path), cause),
-			)
+			lines, err = nil, fault.New(opBlame, fault.Invalid,
+				fmt.Sprintf("the history of %s cannot be read: %v", printable(path), cause))
 		}
 	}()
 	c, err := object.GetCommit(interruptible{objects, ctx}, commit)

@@ -44,11 +44,8 @@ func (s *Syncer) Changed(ctx context.Context, src Source, from, to string, visit
 		return nil
 	}
 	if errors.Is(err, errNoMirror) || errors.Is(err, plumbing.ErrObjectNotFound) {
-		return fault.New(
-			opChanged,
-			fault.NotFound,
-			fmt.Sprintf("%s or %s is not in the mirror of %s", short(from), short(to), p.shown),
-		)
+		return fault.New(opChanged, fault.NotFound,
+			fmt.Sprintf("%s or %s is not in the mirror of %s", short(from), short(to), p.shown))
 	}
 	return err
 }

@@ -24,10 +24,8 @@ func TestWhatAPushChanged(t *testing.T) {
 		},
 	)
 	o.git("rm", "-q", "-r", "gone", "turns")
-	second := o.push(
-		"two",
-		map[string]string{"a.cf": "2", "sub/deep/c.cf": "2", "new/f.cf": "1", "turns/into/a.cf": "1"},
-	)
+	second := o.push("two",
+		map[string]string{"a.cf": "2", "sub/deep/c.cf": "2", "new/f.cf": "1", "turns/into/a.cf": "1"})
 	s, ctx := newSyncer(t), t.Context()
 	src := Source{URL: o.bare}
 	all := func(string) bool { return true }

@@ -105,11 +105,8 @@ func TestSwitchLosesNothing(t *testing.T) {
 	if err := s.Switch(t.Context(), src, two, dir); err != nil {
 		t.Fatal(err)
 	}
-	wantTree(
-		t,
-		dir,
-		map[string]string{"a": "2", "fresh": "2", ".gitignore": "*.pyc\n", "notes": "kept", "x.pyc": "kept"},
-	)
+	wantTree(t, dir,
+		map[string]string{"a": "2", "fresh": "2", ".gitignore": "*.pyc\n", "notes": "kept", "x.pyc": "kept"})
 	if got := o.run(dir, "rev-parse", "HEAD", "mine"); got != two+"\n"+one {
 		t.Errorf("HEAD and the branch of theirs are at %s", got)
 	}

@@ -107,10 +107,8 @@ func TestRepositoryFaults(t *testing.T) {
 		o.push("first", map[string]string{"a": "1"})
 		_, _, err := s.Fetch(t.Context(), Source{URL: url})
 		wantFault(t, err, fault.Unauthorized, url+" asks for credentials", "set the environment's Git user name")
-		_, _, err = s.Fetch(
-			t.Context(),
-			Source{URL: url, Credentials: Credentials{Username: "ada", Password: "s3cr3t-wrong"}},
-		)
+		_, _, err = s.Fetch(t.Context(),
+			Source{URL: url, Credentials: Credentials{Username: "ada", Password: "s3cr3t-wrong"}})
 		wantFault(t, err, fault.Unauthorized, url+" refused the credentials", "expired")
 		_, _, err = s.Fetch(t.Context(), Source{URL: strings.Replace(url, "://", "://ada:s3cr3t-wrong@", 1)})
 		wantFault(t, err, fault.Unauthorized, url+" refused the credentials")
@@ -125,10 +123,8 @@ func TestRepositoryFaults(t *testing.T) {
 	t.Run("forbidden", func(t *testing.T) { httpFault(t, 403, fault.Forbidden, "may not be read") })
 	t.Run("server error", func(t *testing.T) { httpFault(t, 502, fault.Unavailable, "HTTP status 502") })
 	t.Run("rate limit", func(t *testing.T) { httpFault(t, 429, fault.Unavailable, "HTTP status 429") })
-	t.Run(
-		"web page",
-		func(t *testing.T) { httpFault(t, 200, fault.Invalid, "is not a Git server", "the one to clone from") },
-	)
+	t.Run("web page",
+		func(t *testing.T) { httpFault(t, 200, fault.Invalid, "is not a Git server", "the one to clone from") })
 	t.Run("connection refused", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -240,9 +236,7 @@ func httpFault(t *testing.T, status int, kind fault.Kind, words ...string) {
 		fmt.Fprintf(w, "<html>sorry, %s %s</html>", password, r.Header.Get("Authorization"))
 	}))
 	defer server.Close()
-	_, _, err := newSyncer(
-		t,
-	).Fetch(t.Context(), Source{URL: server.URL +
+	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL +
 		"/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t-pw"}})
 	wantFault(t, err, kind, append(words, server.URL+"/x.git")...)
 }
@@ -259,9 +253,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		http.Redirect(w, r, thief.URL+r.URL.RequestURI(), http.StatusFound)
 	}))
 	defer server.Close()
-	_, _, err := newSyncer(
-		t,
-	).Fetch(t.Context(), Source{URL: server.URL +
+	_, _, err := newSyncer(t).Fetch(t.Context(), Source{URL: server.URL +
 		"/x.git", Credentials: Credentials{Username: "ada", Password: "s3cr3t"}})
 	if err == nil || got != "" {
 		t.Errorf("%v; the other host got %q", err, got)

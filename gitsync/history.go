@@ -33,12 +33,8 @@ func (m *mirror) since(
 			return nil, false, err
 		}
 		if len(w.seen) > mostNew {
-			return nil, false, fmt.Errorf(
-				"there are more than %d commits between %s and %s",
-				mostNew,
-				short(base.String()),
-				short(tip.String()),
-			)
+			return nil, false, fmt.Errorf("there are more than %d commits between %s and %s", mostNew,
+				short(base.String()), short(tip.String()))
 		}
 		v := heap.Pop(&w.queue).(*visit)
 		v.queued = false

@@ -280,10 +280,7 @@ func TestDangerousSubmodules(t *testing.T) {
 				URL:        o.serve("").URL + "/origin.git",
 				Branch:     "main",
 				Submodules: true,
-			}, filepath.Join(
-				t.TempDir(),
-				"c",
-			)
+			}, filepath.Join(t.TempDir(), "c")
 			fetch(t, s, src)
 			checkout(t, s, src, first, dir)
 			sub := o.withSubmodule("sub.git", "libs/sub", tt.url, tt.files)

@@ -37,10 +37,8 @@ func TestParseSource(t *testing.T) {
 		if err != nil || s.URL != tt.url || s.Credentials != (Credentials{Username: tt.user, Password: tt.password}) {
 			t.Errorf("%q: %q %q %q, %v", tt.raw, s.URL, s.Credentials.Username, s.Credentials.Password, err)
 		}
-		if text := fmt.Sprintf("%v %+v %#v %s", s, s, s, slog.AnyValue(s.Credentials).Resolve()); strings.Contains(
-			text,
-			"s3cr3t",
-		) ||
+		if text := fmt.Sprintf("%v %+v %#v %s", s, s, s, slog.AnyValue(s.Credentials).Resolve()); strings.Contains(text,
+			"s3cr3t") ||
 			strings.Contains(text, "s3/cr") {
 			t.Errorf("it prints as %s", text)
 		}

@@ -159,13 +159,8 @@ func (m *mirror) mergeResult(
 	if forges != plumbing.ZeroHash {
 		c, err := m.peel(forges)
 		if err == nil && len(c.ParentHashes) == 2 && c.ParentHashes[0] == ours.Hash && c.ParentHashes[1] == head.Hash {
-			report.Output = fmt.Sprintf(
-				"%s merges %s into %s at %s\n",
-				short(c.Hash.String()),
-				short(q.Head),
-				q.Base,
-				short(base.String()),
-			)
+			report.Output = fmt.Sprintf("%s merges %s into %s at %s\n", short(c.Hash.String()), short(q.Head), q.Base,
+				short(base.String()))
 			return revisionOf(c.Hash, head, q.Base), nil
 		}
 	}
@@ -228,12 +223,8 @@ func (m *mirror) merge(ctx context.Context, ours, head *object.Commit) (plumbing
 	if err == nil {
 		err = m.retire([]plumbing.Hash{hash})
 	}
-	return hash, fmt.Sprintf(
-		"Merged %s into %s here: %d of its files changed on both sides\n",
-		short(head.Hash.String()),
-		short(ours.Hash.String()),
-		t.merged,
-	), err
+	return hash, fmt.Sprintf("Merged %s into %s here: %d of its files changed on both sides\n",
+		short(head.Hash.String()), short(ours.Hash.String()), t.merged), err
 }
 
 // keep stores a new object, unless the mirror has it.

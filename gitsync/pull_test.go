@@ -129,12 +129,8 @@ func TestTheForgesOwnMerge(t *testing.T) {
 func TestWhatDoesNotMerge(t *testing.T) {
 	o := newOrigin(t)
 	o.push("base", map[string]string{"a.txt": "1\n", "gone.txt": "1\n", "bin": "\x00one", "name": "1\n"})
-	head := o.proposal(
-		7,
-		"main",
-		"theirs",
-		map[string]string{"a.txt": "theirs\n", "gone.txt": "2\n", "bin": "\x00two", "name": "now/a folder"},
-	)
+	head := o.proposal(7, "main", "theirs",
+		map[string]string{"a.txt": "theirs\n", "gone.txt": "2\n", "bin": "\x00two", "name": "now/a folder"})
 	o.push("ours", map[string]string{"a.txt": "ours\n", "gone.txt": "", "bin": "\x00three", "name": "->a.txt"})
 	s := newSyncer(t)
 	_, _, err := s.MergePull(t.Context(), Source{URL: o.bare}, pullOf(head))
@@ -183,10 +179,8 @@ func TestACommitIsTakenBack(t *testing.T) {
 	if err := os.Chmod(filepath.Join(o.work, "run"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	bad := o.push(
-		"bad",
-		map[string]string{"a": "one\n2\n3\n4\n5\n", "b": "", "new.sh": "#!/bin/sh\n", "old": "other\n"},
-	)
+	bad := o.push("bad",
+		map[string]string{"a": "one\n2\n3\n4\n5\n", "b": "", "new.sh": "#!/bin/sh\n", "old": "other\n"})
 	o.push("later", map[string]string{"a": "one\n2\n3\n4\nfive\n"})
 	s := newSyncer(t)
 	src := Source{URL: o.bare, Branch: "main"}

@@ -35,11 +35,8 @@ const maxRevert = 500
 // commit.
 func (s *Syncer) Revert(ctx context.Context, src Source, commit string) (tip string, changes []Change, err error) {
 	if !plumbing.IsHash(commit) {
-		return "", nil, fault.New(
-			opRevert,
-			fault.Invalid,
-			fmt.Sprintf("%q is not a full commit hash", printable(commit)),
-		)
+		return "", nil, fault.New(opRevert, fault.Invalid,
+			fmt.Sprintf("%q is not a full commit hash", printable(commit)))
 	}
 	p, err := src.locate()
 	if err != nil {
@@ -69,11 +66,8 @@ func (m *mirror) revert(ctx context.Context, tip, commit plumbing.Hash) ([]Chang
 		return nil, err
 	}
 	if has, err := bad.IsAncestor(now); err != nil || !has {
-		return nil, fault.New(
-			opRevert,
-			fault.Conflict,
-			"the branch does not have commit "+short(commit.String())+" any more",
-		)
+		return nil, fault.New(opRevert, fault.Conflict,
+			"the branch does not have commit "+short(commit.String())+" any more")
 	}
 	if len(bad.ParentHashes) == 0 {
 		return nil, fault.New(opRevert, fault.Conflict, "commit "+short(commit.String())+" is the first one")

@@ -190,12 +190,8 @@ func TestProcessesShareAMirror(t *testing.T) {
 	for i := range 3 {
 		group.Go(func() {
 			cmd := exec.Command(os.Args[0], "-test.run", "^TestProcessesShareAMirror$")
-			cmd.Env = append(
-				os.Environ(),
-				"GITSYNC_TEST_DIR="+dir,
-				"GITSYNC_TEST_URL="+o.bare,
-				fmt.Sprintf("GITSYNC_TEST_NAME=env%d", i),
-			)
+			cmd.Env = append(os.Environ(), "GITSYNC_TEST_DIR="+dir, "GITSYNC_TEST_URL="+o.bare,
+				fmt.Sprintf("GITSYNC_TEST_NAME=env%d", i))
 			out[i], errs[i] = cmd.CombinedOutput()
 		})
 	}

@@ -167,14 +167,8 @@ func (s *manners) serve(conn net.Conn, all *sync.WaitGroup) {
 
 func (s *sshd) shell(command string, ch ssh.Channel) uint32 {
 	cmd := exec.Command("sh", "-c", command)
-	cmd.Env = append(
-		os.Environ(),
-		"GIT_CONFIG_GLOBAL="+os.DevNull,
-		"GIT_CONFIG_COUNT=1",
-		"GIT_CONFIG_KEY_0=safe.directory",
-		"GIT_CONFIG_VALUE_0=*",
-		"LC_ALL=C",
-	)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "LC_ALL=C")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return 255

@@ -362,16 +362,8 @@ func TestUnusualLocalRepositories(t *testing.T) {
 	o.push("first", map[string]string{"a": "1"})
 	two := o.push("second", map[string]string{"a": "2", "b/c": "3"})
 	base := t.TempDir()
-	linked, borrowing, shallow := filepath.Join(
-		base,
-		"linked",
-	), filepath.Join(
-		base,
-		"borrowing",
-	), filepath.Join(
-		base,
-		"shallow",
-	)
+	linked, borrowing, shallow := filepath.Join(base,
+		"linked"), filepath.Join(base, "borrowing"), filepath.Join(base, "shallow")
 	o.git("worktree", "add", "-q", "-b", "side", linked)
 	o.run(base, "clone", "-q", "--shared", o.bare, borrowing)
 	o.run(base, "clone", "-q", "--depth", "1", "file://"+o.bare, shallow)

@@ -41,11 +41,8 @@ func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Tidy(
-		t.Context(),
-		[]Use{{Source: src["used"]}, {Source: Source{URL: "gopher://x"}}},
-		time.Now().Add(-time.Hour),
-	)
+	err = s.Tidy(t.Context(), []Use{{Source: src["used"]}, {Source: Source{URL: "gopher://x"}}},
+		time.Now().Add(-time.Hour))
 	if err != nil {
 		t.Error(err)
 	}

@@ -77,11 +77,8 @@ type contentReader struct {
 
 // refuse returns the fault for a commit that is not safe to check out.
 func (r *contentReader) refuse(format string, args ...any) *fault.Error {
-	return fault.New(
-		opCheckout,
-		fault.Invalid,
-		fmt.Sprintf("commit %s cannot be checked out: ", short(r.commit))+fmt.Sprintf(format, args...),
-	)
+	return fault.New(opCheckout, fault.Invalid,
+		fmt.Sprintf("commit %s cannot be checked out: ", short(r.commit))+fmt.Sprintf(format, args...))
 }
 
 // tree reads a folder and everything below it.

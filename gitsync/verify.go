@@ -130,12 +130,8 @@ func (v *verification) ref() error {
 	}
 	return v.refuse(
 		intent.GitProtected,
-		fmt.Sprintf(
-			"%s %q is in no branch or tag that may be deployed: %s",
-			v.rev.Short(),
-			printable(v.rev.Branch),
-			strings.Join(v.policy.Refs, ", "),
-		),
+		fmt.Sprintf("%s %q is in no branch or tag that may be deployed: %s", v.rev.Short(), printable(v.rev.Branch),
+			strings.Join(v.policy.Refs, ", ")),
 		"merge it there, or change the setting git_protected_refs",
 	)
 }
@@ -185,10 +181,8 @@ func (v *verification) signed(h plumbing.Hash) (intent.Signer, error) {
 	}
 	who, err := v.signers.Verify(payload, signature, c.Committer.When)
 	if err != nil {
-		return intent.Signer{}, v.unsigned(
-			fmt.Sprintf("commit %s by %s", short(h.String()), printable(c.Author.Name)),
-			err,
-		)
+		return intent.Signer{}, v.unsigned(fmt.Sprintf("commit %s by %s", short(h.String()), printable(c.Author.Name)),
+			err)
 	}
 	return intent.Signer(who), nil
 }
@@ -216,10 +210,8 @@ func (v *verification) signedTag() (intent.Signer, error) {
 		}
 		switch {
 		case t.Name != name:
-			last = v.unsigned(
-				"the tag "+printable(name),
-				fmt.Errorf("it was made as %q, and is passed off as another", printable(t.Name)),
-			)
+			last = v.unsigned("the tag "+printable(name),
+				fmt.Errorf("it was made as %q, and is passed off as another", printable(t.Name)))
 			continue
 		case t.TargetType != plumbing.CommitObject || t.Target != v.commit:
 			last = v.unsigned("the tag "+printable(name), errors.New("it does not name the commit itself"))

@@ -193,13 +193,8 @@ func TestSinceAgreesWithGit(t *testing.T) {
 	var script strings.Builder // one process for all: fast-import
 	const many = 60
 	for i := range many {
-		fmt.Fprintf(
-			&script,
-			"commit refs/heads/c%d\nmark :%d\ncommitter A <a@x> %d +0000\ndata 1\nx\n",
-			i,
-			i+1,
-			1_700_000_000+random.IntN(400),
-		)
+		fmt.Fprintf(&script, "commit refs/heads/c%d\nmark :%d\ncommitter A <a@x> %d +0000\ndata 1\nx\n", i, i+1,
+			1_700_000_000+random.IntN(400))
 		if i == 0 {
 			continue
 		}

@@ -52,10 +52,8 @@ func (s *Scheduler) healed(n *node, o Outcome, now time.Time) {
 	}
 	st := &n.state
 	of := strings.Join(o.Differed, ",")
-	heals := slices.DeleteFunc(
-		slices.Clone(st.Heals),
-		func(h intent.Heal) bool { return now.Sub(h.At) > s.policy.HealWindow },
-	)
+	heals := slices.DeleteFunc(slices.Clone(st.Heals),
+		func(h intent.Heal) bool { return now.Sub(h.At) > s.policy.HealWindow })
 	heals = append(heals, intent.Heal{Of: of, At: now})
 	st.Heals = heals[max(0, len(heals)-mostHeals):]
 	same := 0

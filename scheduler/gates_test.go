@@ -98,11 +98,8 @@ func TestWindowOfResources(t *testing.T) {
 	w.said("start x/a", "start x/b", "start x/c")
 	w.take(
 		w.s.SetRules(
-			rulesOf(
-				t,
-				`{"f": {"kind": "freeze", "cron": "0 0 * * *", "duration": "20h", "resources": ["*name=a]"]}}`,
-				"",
-			),
+			rulesOf(t, `{"f": {"kind": "freeze", "cron": "0 0 * * *", "duration": "20h", "resources": ["*name=a]"]}}`,
+				""),
 			w.now,
 		),
 	)

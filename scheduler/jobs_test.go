@@ -107,10 +107,8 @@ func (o *observer) checkJobs() {
 			return w.ID.Agent == j.Resource.Agent && w.Priority < j.Priority() && (full || !w.Gate.Held())
 		}) ||
 			j.kind() == factJob &&
-				slices.ContainsFunc(
-					o.jobs.order,
-					func(k Job) bool { return k.kind() == dryJob && k.Resource.Agent == j.Resource.Agent },
-				)
+				slices.ContainsFunc(o.jobs.order,
+					func(k Job) bool { return k.kind() == dryJob && k.Resource.Agent == j.Resource.Agent })
 		if !ahead {
 			o.t.Fatalf("%v could start and does not", j)
 		}

@@ -68,7 +68,7 @@ func (o *observer) take(out []Command) {
 			o.jobs.refused(o.t, c.Job)
 		case SetState:
 			if was := o.recorded[c.State.ID]; c.Freed { // what StateUnpark writes
-				was.Free()
+				was = Unparked(was)
 				o.recorded[c.State.ID] = was
 				continue
 			}
@@ -99,10 +99,8 @@ func (o *observer) checkPushed(c Start) {
 		}
 		needs := o.needs(w.ID)
 		held := o.looksAt(w.ID) ||
-			slices.ContainsFunc(
-				o.running,
-				func(r Start) bool { return r.Resource.ID == w.ID || slices.Contains(needs, r.Resource.ID) },
-			) ||
+			slices.ContainsFunc(o.running,
+				func(r Start) bool { return r.Resource.ID == w.ID || slices.Contains(needs, r.Resource.ID) }) ||
 			slices.ContainsFunc(wishes, func(v Wish) bool {
 				st, _ := o.s.State(v.ID)
 				return slices.Contains(needs, v.ID) && (v.Priority <= w.Priority || st.Compliance != intent.Compliant)
@@ -311,7 +309,7 @@ func (o *observer) restart() {
 		}
 		if st.IsDeploying {
 			known[id.Agent] = o.now
-			st.CutOff() // and so says the record from now on
+			st = Interrupted(st) // and so says the record from now on
 		}
 		o.recorded[id] = st
 	}
@@ -427,10 +425,8 @@ func (o *observer) play(s step) {
 	case 13, 14, 15:
 		o.playJobs(s)
 	case 16:
-		o.rules.Overrides = append(
-			slices.Clone(o.rules.Overrides),
-			intent.Override{Agents: []string{agent}, Created: o.now, Until: o.now.Add(3 * time.Minute)},
-		)
+		o.rules.Overrides = append(slices.Clone(o.rules.Overrides),
+			intent.Override{Agents: []string{agent}, Created: o.now, Until: o.now.Add(3 * time.Minute)})
 		o.take(o.s.SetRules(o.rules, o.now))
 	case 17:
 		o.sendBehind(agent, 1+s.status%4, s.pick)

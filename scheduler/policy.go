@@ -75,7 +75,7 @@ func (s *Scheduler) forbidden(n *node) bool {
 	return !n.report && s.graph.resources[n.pos].Purged && s.policy.Protected.Match(n.state.ID)
 }
 
-// park leaves n alone until a person or new intent frees it.
+// park leaves n alone until a person or new intent unparks it.
 func (s *Scheduler) park(n *node, why intent.Parking, now time.Time) {
 	st := &n.state
 	st.Parked, st.ParkedAt, st.RetryAt = why, &now, nil
@@ -85,27 +85,27 @@ func (s *Scheduler) park(n *node, why intent.Parking, now time.Time) {
 	}
 }
 
-// free ends the parking of n.
-func (s *Scheduler) free(n *node) {
+// unpark ends the parking of n.
+func (s *Scheduler) unpark(n *node) {
 	if n.state.Parked == intent.NotParked {
 		return
 	}
-	n.state.Free()
+	n.state = Unparked(n.state)
 	s.scheduleRetry(n)
 	s.out = append(s.out, SetState{State: n.state, Freed: true})
 }
 
-// Unpark frees resources on a person's request; those that are not as intended are tried at once. No resources means
+// Unpark unparks resources on a person's request; those that are not as intended are tried at once. No resources means
 // all that are parked.
 func (s *Scheduler) Unpark(ids []intent.ResourceID, now time.Time) []Command {
 	for _, n := range s.chosen(Filter{Resources: ids}) {
 		if n.state.Parked == intent.NotParked {
 			continue
 		}
-		s.free(n)
+		s.unpark(n)
 		if n.dirty() && !n.running {
 			s.allowProbe(n.agent)
-			s.enqueue(n, UserDeploy, "freed")
+			s.enqueue(n, UserDeploy, "unparked")
 		}
 	}
 	return s.decide(now)

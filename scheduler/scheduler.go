@@ -104,12 +104,12 @@ func (s *Scheduler) newNode(state intent.ResourceState) *node {
 
 // Trigger wishes for the resources that a filter chooses: UserDeploy and DeployTimer for those that are not as
 // intended, UserRepair and RepairTimer for all. Timers leave a failing resource alone until its back-off is over, and
-// a parked one altogether; a person frees it.
+// a parked one altogether; a person unparks it.
 func (s *Scheduler) Trigger(kind Priority, f Filter, now time.Time) []Command {
 	for _, n := range s.chosen(f) {
 		if s.wanted(n, kind, now) {
 			if !kind.Periodic() {
-				s.free(n)
+				s.unpark(n)
 				s.allowProbe(n.agent)
 			}
 			s.wishFor(n, kind)

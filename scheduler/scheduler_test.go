@@ -588,10 +588,8 @@ func TestTakenUpAgain(t *testing.T) {
 		return intent.ResourceState{ID: rid(name), Compliance: intent.Compliant, LastRun: intent.RunSuccessful,
 			Blocked: intent.NotBlocked, IntentHash: "1", DeployedHash: "1", LastRunAt: at(last)}
 	}
-	cut, sent, failed, skipped, waits := good("a/cut", 1), good("b/sent", 5), good("d/failed", 1), good(
-		"e/skipped",
-		1,
-	), good("f/waits", 1)
+	cut, sent, failed, skipped, waits := good("a/cut", 1), good("b/sent", 5), good("d/failed", 1), good("e/skipped",
+		1), good("f/waits", 1)
 	cut.IsDeploying = true
 	sent.LastEvents = at(5)
 	failed.LastRun, failed.Compliance = intent.RunFailed, intent.NonCompliant

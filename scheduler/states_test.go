@@ -60,7 +60,7 @@ func everyTenMinutes() Timers { return Timers{Deploy: cron.Every(10 * time.Minut
 
 // A resource that fails is tried at its own times, each pause longer than the
 // one before, and after the last attempt is left alone: by every timer, for
-// days, over a restart. A person who deploys it frees it.
+// days, over a restart. A person who deploys it unparks it.
 func TestParkedAfterTooManyAttempts(t *testing.T) {
 	w := newWorld(t, Limits{RetryBase: time.Minute}, "x/a 1", "x/b 1")
 	w.s.SetTimers(Timers{Deploy: cron.Every(10 * time.Minute), Repair: cron.Every(24 * time.Hour)}, w.now)
@@ -94,8 +94,8 @@ func TestParkedAfterTooManyAttempts(t *testing.T) {
 	}
 }
 
-// A parked resource is freed by new intent, new code of its handler, and a person who deploys, repairs or frees it; a
-// version that changes others does not free it.
+// A parked resource is unparked by new intent, by new code of its handler, and by a person who deploys, repairs or
+// unparks it; a version that changes others does not unpark it.
 func TestWhatFreesAParkedResource(t *testing.T) {
 	lines := []string{"x/a 1", "y/b 1"}
 	for name, free := range map[string]struct {
@@ -490,7 +490,7 @@ func TestEventsAndParked(t *testing.T) {
 	w.said("start x/a", "start y/b")
 	w.end("y/b")
 	if st, _ := w.s.State(rid("y/b")); st.Parked != intent.ParkedContested {
-		t.Error("an event freed it")
+		t.Error("an event unparked it")
 	}
 }
 

@@ -50,7 +50,7 @@ func (s *Scheduler) load(g *graph, snap Snapshot) {
 	for _, st := range snap.States {
 		if st.IsDeploying {
 			n := s.known[st.ID]
-			n.state.CutOff()
+			n.state = Interrupted(n.state)
 			cutOff[n] = true
 		}
 	}
@@ -138,7 +138,7 @@ func (s *Scheduler) renew(n *node, r *intent.Resource) {
 		st.DeployedHash = ""
 		st.Compliance = intent.HasUpdate
 		st.Blocked = intent.NotBlocked
-		st.Free()
+		*st = Unparked(*st)
 		st.Drifted = false
 	case st.IntentHash != r.AttributeHash:
 		deploys := n.running && !n.runReport // a look does not change what is deployed
@@ -151,14 +151,14 @@ func (s *Scheduler) renew(n *node, r *intent.Resource) {
 				s.dequeue(n)
 			}
 		}
-		st.Free()
+		*st = Unparked(*st)
 		st.Drifted = false
 		if st.Blocked == intent.TemporarilyBlocked {
 			st.Blocked = intent.NotBlocked
 		}
 	case st.FailedCode != "" && st.FailedCode != s.code[r.ID.Type]: // a new handler may do better
 		parked := st.Parked != intent.NotParked
-		st.Free()
+		*st = Unparked(*st)
 		if st.Compliance == intent.NonCompliant && st.LastRun == intent.RunFailed {
 			st.Compliance = intent.HasUpdate
 		}

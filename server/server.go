@@ -25,6 +25,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -54,6 +56,8 @@ type Server struct {
 	forge   *forge.Service
 	control *control.Control
 	store   *store.Store
+	bus     *bus.Bus
+	auth    access.Authenticator
 	rest    http.Handler // the REST API, also for handlers
 	url     string
 
@@ -89,7 +93,10 @@ func (s *Server) Control() *control.Control { return s.control }
 // Store returns the record, once Start has returned.
 func (s *Server) Store() *store.Store { return s.store }
 
-// Layout gives the paths, once Start has returned.
+// Bus returns the events of this server, once Start has returned.
+func (s *Server) Bus() *bus.Bus { return s.bus }
+
+// Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
 
 // Start starts everything. If it fails, it stops what it has started. The end of ctx
@@ -222,8 +229,11 @@ func (s *Server) publicURL() string {
 // doors makes the handlers of the API, the webhooks and the console.
 func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
 	var err error
+	s.auth = access.Off{}
+	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
+		Auth: s.auth, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
@@ -233,6 +243,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
+		Auth: s.auth, Audit: trail,
 	})
 	if err != nil {
 		return nil, err

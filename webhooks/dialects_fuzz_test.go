@@ -26,37 +26,18 @@ func fuzzPayload(f *testing.F, forge string, events []string, files ...string) {
 }
 
 func FuzzGiteaPayload(f *testing.F) {
-	fuzzPayload(
-		f,
-		"forgejo",
-		[]string{"push", "pull_request", "create"},
-		"gitea-push.json",
-		"gitea-pull.json",
-		"gitea-create.json",
-		"gogs-push.json",
-		"github-create.json",
-		"github-pull-opened.json",
-	)
+	fuzzPayload(f, "forgejo", []string{"push", "pull_request", "create"}, "gitea-push.json", "gitea-pull.json",
+		"gitea-create.json", "gogs-push.json", "github-create.json", "github-pull-opened.json")
 }
 
 func FuzzBitbucketPayload(f *testing.F) {
-	fuzzPayload(
-		f,
-		"bitbucket",
-		[]string{"repo:push", "pullrequest:created"},
-		"bitbucket-push.json",
-		"bitbucket-pull.json",
-	)
+	fuzzPayload(f, "bitbucket", []string{"repo:push", "pullrequest:created"}, "bitbucket-push.json",
+		"bitbucket-pull.json")
 }
 
 func FuzzBitbucketServerPayload(f *testing.F) {
-	fuzzPayload(
-		f,
-		"bitbucket-server",
-		[]string{"repo:refs_changed", "pr:opened", "diagnostics:ping"},
-		"bitbucket-server-push.json",
-		"bitbucket-server-pull.json",
-	)
+	fuzzPayload(f, "bitbucket-server", []string{"repo:refs_changed", "pr:opened", "diagnostics:ping"},
+		"bitbucket-server-push.json", "bitbucket-server-pull.json")
 }
 
 func FuzzAzurePayload(f *testing.F) {

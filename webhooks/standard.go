@@ -41,12 +41,8 @@ func standard(now func() time.Time) dialect {
 func standardProof(h http.Header, now time.Time) (proof, error) {
 	id, stamp, list := h.Get(HeaderStandardID), h.Get(HeaderStandardTime), h.Get(HeaderStandardSignature)
 	if id == "" || stamp == "" || list == "" {
-		return nil, fmt.Errorf(
-			"the request is not signed: it needs the headers %s, %s and %s",
-			HeaderStandardID,
-			HeaderStandardTime,
-			HeaderStandardSignature,
-		)
+		return nil, fmt.Errorf("the request is not signed: it needs the headers %s, %s and %s", HeaderStandardID,
+			HeaderStandardTime, HeaderStandardSignature)
 	}
 	if len(id) > maxKey || strings.ContainsRune(id, '.') {
 		return nil, errors.New("the header " + HeaderStandardID + " is malformed")
@@ -56,11 +52,8 @@ func standardProof(h http.Header, now time.Time) (proof, error) {
 		return nil, errors.New("the header " + HeaderStandardTime + " is malformed: it must be seconds since 1970")
 	}
 	if away := now.Sub(time.Unix(seconds, 0)).Abs(); away > standardTolerance {
-		return nil, fmt.Errorf(
-			"the request was signed %s away from now; only %s are taken. Is a clock wrong?",
-			away.Round(time.Second),
-			standardTolerance,
-		)
+		return nil, fmt.Errorf("the request was signed %s away from now; only %s are taken. Is a clock wrong?",
+			away.Round(time.Second), standardTolerance)
 	}
 	signatures, err := standardSignatures(list)
 	if err != nil {

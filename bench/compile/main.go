@@ -53,12 +53,8 @@ func main() {
 	flag.IntVar(&o.largest, "reference-max", 10_000, "largest model that the reference compiles too")
 	flag.StringVar(&o.shapes, "shapes", "services,plugins,wide,deep", "shapes of the models")
 	flag.StringVar(&o.python, "python", "python3.13", "interpreter to install the reference with")
-	flag.StringVar(
-		&o.reference,
-		"reference-python",
-		"",
-		"interpreter of a virtual environment that has inmanta-core and inmanta-module-std; empty: they are installed",
-	)
+	flag.StringVar(&o.reference, "reference-python", "",
+		"interpreter of a virtual environment that has inmanta-core and inmanta-module-std; empty: they are installed")
 	flag.StringVar(&o.binary, "binary", "", "ordain to measure; empty: built from this checkout")
 	flag.BoolVar(&o.alone, "alone", false, "measure Ordain only")
 	flag.BoolVar(&o.keep, "keep", false, "keep the working directory")
@@ -250,14 +246,8 @@ func (b *bench) agree(ctx context.Context, m model, both bool) error {
 		return err
 	}
 	if len(made.Instances) < m.made() || len(resources) != m.resources { // std has some instances of its own
-		return fmt.Errorf(
-			"%s: Ordain makes %d instances and %d resources, not %d and %d",
-			m.title(),
-			len(made.Instances),
-			len(resources),
-			m.made(),
-			m.resources,
-		)
+		return fmt.Errorf("%s: Ordain makes %d instances and %d resources, not %d and %d", m.title(),
+			len(made.Instances), len(resources), m.made(), m.resources)
 	}
 	if !both {
 		return nil

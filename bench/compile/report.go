@@ -46,19 +46,11 @@ func report(w io.Writer, runs int, version string, rows []*row) {
 		theirs, theirBest := r.reference.wall()
 		_, cpu := r.ordain.cpu()
 		_, theirCPU := r.reference.cpu()
-		fmt.Fprintf(
-			w,
-			" **%.1f** (%.1f) | %.1f | %.1f |\n",
-			ratio(theirs, median),
-			ratio(theirBest, best),
-			ratio(theirCPU, cpu),
-			float64(r.reference.peak)/float64(r.ordain.peak),
-		)
+		fmt.Fprintf(w, " **%.1f** (%.1f) | %.1f | %.1f |\n", ratio(theirs, median), ratio(theirBest, best),
+			ratio(theirCPU, cpu), float64(r.reference.peak)/float64(r.ordain.peak))
 	}
-	fmt.Fprintln(
-		w,
-		"\n| Ordain, per resource beyond std only | | wall | CPU | memory |\n| --- | --- | --- | --- | --- |",
-	)
+	fmt.Fprintln(w,
+		"\n| Ordain, per resource beyond std only | | wall | CPU | memory |\n| --- | --- | --- | --- | --- |")
 	base := map[bool]*row{}
 	for _, r := range rows {
 		if r.model.resources == 0 {
@@ -87,14 +79,8 @@ func (f figures) cells() string {
 	}
 	wall, bestWall := f.wall()
 	cpu, bestCPU := f.cpu()
-	return fmt.Sprintf(
-		"%s (%s) | %s (%s) | %d MiB",
-		seconds(wall),
-		seconds(bestWall),
-		seconds(cpu),
-		seconds(bestCPU),
-		f.peak>>20,
-	)
+	return fmt.Sprintf("%s (%s) | %s (%s) | %d MiB", seconds(wall), seconds(bestWall), seconds(cpu), seconds(bestCPU),
+		f.peak>>20)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 
 	"ordain.dev/ordain/compiler/eval/internal/program"
 	"ordain.dev/ordain/compiler/types"
@@ -28,17 +29,26 @@ func startSet(r *run, s *scope, x program.Root, v *variable, stmt program.Node) 
 	return nil
 }
 
-// startKnown starts the assignment of the known values at the beginning of the
-// arguments, and returns the other arguments. One unit is enough for all of them,
-// since units that wait for nothing and follow each other would run one after the
-// other anyway.
-func startKnown(r *run, s *scope, i *Instance, stmt program.Node, arguments []program.Argument) []program.Argument {
-	n := 1
-	for n < len(arguments) && arguments[n].Known {
-		n++
+// startKnown starts the assignment of the defaults and of the known values at the
+// beginning of the arguments, and returns the other arguments. One unit is enough for
+// all of them, since units that wait for nothing and follow each other would run one
+// after the other anyway.
+func startKnown(
+	r *run,
+	s *scope,
+	i *Instance,
+	stmt program.Node,
+	defaults []program.Argument,
+	arguments []program.Argument,
+) []program.Argument {
+	n := slices.IndexFunc(arguments, func(a program.Argument) bool { return !a.Known })
+	if n < 0 {
+		n = len(arguments)
 	}
-	u := &knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, arguments: arguments[:n]}
-	r.start(u, nil)
+	if n > 0 || len(defaults) > 0 {
+		u := &knownUnit{unit: unit{scope: s}, stmt: stmt, of: i, defaults: defaults, arguments: arguments[:n]}
+		r.start(u, nil)
+	}
 	return arguments[n:]
 }
 
@@ -47,6 +57,7 @@ type knownUnit struct {
 	unit
 	stmt      program.Node
 	of        *Instance
+	defaults  []program.Argument // they come before arguments
 	arguments []program.Argument
 }
 
@@ -55,25 +66,40 @@ func (u *knownUnit) node() program.Node { return u.stmt }
 func (u *knownUnit) blame(err *Error) *Error { return err.In(u.stmt) }
 
 func (u *knownUnit) run(r *run) *Error {
+	for n := range u.defaults {
+		if err := u.assign(r, &u.defaults[n]); err != nil {
+			u.postpone(r, u.defaults[n+1:], u.arguments)
+			return err
+		}
+	}
 	for n := range u.arguments {
-		a := &u.arguments[n]
-		if err := u.assign(r, a); err != nil {
-			if more := u.arguments[n+1:]; len(more) > 0 {
-				r.postpone(func(r *run) *Error { startKnown(r, u.scope, u.of, u.stmt, more); return nil })
-			}
-			return attributeError(
-				err.In(u.stmt).Focused(a.X.Expr.Where()),
-				u.of,
-				a.Name,
-				u.stmt,
-				u.stmt.Where(),
-			)
+		if err := u.assign(r, &u.arguments[n]); err != nil {
+			u.postpone(r, nil, u.arguments[n+1:])
+			return err
 		}
 	}
 	return nil
 }
 
+// postpone leaves the other values for later when one cannot be assigned.
+func (u *knownUnit) postpone(r *run, defaults, arguments []program.Argument) {
+	if len(defaults)+len(arguments) > 0 {
+		r.postpone(func(r *run) *Error {
+			startKnown(r, u.scope, u.of, u.stmt, defaults, arguments)
+			return nil
+		})
+	}
+}
+
 func (u *knownUnit) assign(r *run, a *program.Argument) *Error {
+	err := u.set(r, a)
+	if err == nil {
+		return nil
+	}
+	return attributeError(err.In(u.stmt).Focused(a.X.Expr.Where()), u.of, a.Name, u.stmt, u.stmt.Where())
+}
+
+func (u *knownUnit) set(r *run, a *program.Argument) *Error {
 	slot := u.of.slot(a.Slot)
 	from := source{at: a.X.Expr.Where(), by: u.scope.by}
 	if constant, is := a.X.Expr.(*program.Literal); is {
@@ -121,13 +147,7 @@ func (u *setUnit) run(r *run) *Error {
 }
 
 func (u *setUnit) wrap(err *Error) *Error {
-	return attributeError(
-		err.In(u.stmt).Focused(u.x.Where()),
-		u.target.owner,
-		u.target.name(),
-		u.stmt,
-		u.stmt.Where(),
-	)
+	return attributeError(err.In(u.stmt).Focused(u.x.Where()), u.target.owner, u.target.name(), u.stmt, u.stmt.Where())
 }
 
 func (u *setUnit) passive() bool { return true }

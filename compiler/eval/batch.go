@@ -92,9 +92,8 @@ func (r *run) mayAskPlugin(w waiter) bool {
 		return attr != nil && program.AsksPlugin(attr.Type) || makesAny(u.x, constructMayAsk)
 	case *knownUnit:
 		attributes := u.of.entity.Attributes
-		return slices.ContainsFunc(u.arguments, func(a program.Argument) bool {
-			return program.AsksPlugin(attributes[a.Slot].Type)
-		})
+		asks := func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) }
+		return slices.ContainsFunc(u.defaults, asks) || slices.ContainsFunc(u.arguments, asks)
 	case *assignUnit:
 		return makesAny(u.n.Value.Expr, constructMayAsk)
 	case *evalUnit:
@@ -108,10 +107,8 @@ func (r *run) mayAskPlugin(w waiter) bool {
 func constructMayAsk(n *program.Construct) bool {
 	attributes := n.Info.Entity.Attributes
 	return len(n.Splats) > 0 ||
-		slices.ContainsFunc(
-			n.Direct,
-			func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) },
-		)
+		slices.ContainsFunc(n.Direct,
+			func(a program.Argument) bool { return program.AsksPlugin(attributes[a.Slot].Type) })
 }
 
 // makesInstance reports whether evaluating the arguments makes an instance.

@@ -71,12 +71,8 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 	}
 	set := make([]bool, len(sig.Params))
 	if len(args) > len(positional) && varargs < 0 {
-		return false, program.RuntimeError(
-			"%s() takes %d positional arguments but %d were given",
-			short,
-			len(positional),
-			len(args),
-		).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
+		return false, program.RuntimeError("%s() takes %d positional arguments but %d were given", short,
+			len(positional), len(args)).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
 	}
 	open := false
 	check := func(i int, v types.Value) (types.Value, *Error) {
@@ -124,17 +120,11 @@ func (u *callUnit) bind(args []types.Value, named []given) (bool, *Error) {
 		i := byName(g.name)
 		switch {
 		case i >= 0 && set[i]:
-			return false, program.RuntimeError(
-				"%s() got multiple values for argument '%s'",
-				short,
-				g.name,
-			).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
+			return false, program.RuntimeError("%s() got multiple values for argument '%s'", short,
+				g.name).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
 		case i < 0 && varkeywords < 0:
-			return false, program.RuntimeError(
-				"%s() got an unexpected keyword argument: '%s'",
-				short,
-				g.name,
-			).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
+			return false, program.RuntimeError("%s() got an unexpected keyword argument: '%s'", short,
+				g.name).Coded(diag.WrongArguments).Hinted(program.SuggestCall(sig, namesOf(named)))
 		case i < 0:
 			i = varkeywords
 		default:
@@ -176,14 +166,8 @@ func missingArguments(name string, sig *Signature, set []bool) *Error {
 			}
 		}
 		if len(missing) > 0 {
-			return program.RuntimeError(
-				"%s() missing %d required %s argument%s: %s",
-				name,
-				len(missing),
-				kind.text,
-				plural(len(missing)),
-				enumerate(missing),
-			).Coded(diag.WrongArguments)
+			return program.RuntimeError("%s() missing %d required %s argument%s: %s", name, len(missing), kind.text,
+				plural(len(missing)), enumerate(missing)).Coded(diag.WrongArguments)
 		}
 	}
 	return nil
@@ -218,14 +202,9 @@ func (u *callUnit) argumentError(name string, v types.Value, t types.Type, err e
 	if cause.Builtin { // raised in the condition of a typedef
 		return cause
 	}
-	e := program.NewError(
-		"PluginTypeException",
-		"Value %s for argument %s of plugin %s has incompatible type. Expected type: %s",
-		types.Repr(v),
-		name,
-		u.n.Plugin.Signature.Name,
-		typeName(t),
-	)
+	e := program.NewError("PluginTypeException",
+		"Value %s for argument %s of plugin %s has incompatible type. Expected type: %s", types.Repr(v), name,
+		u.n.Plugin.Signature.Name, typeName(t))
 	_, is := v.(*types.Reference)
 	if cause.Kind == "UnexpectedReference" || (is && !types.TakesReferences(t)) {
 		verb := "contains"

@@ -108,10 +108,8 @@ func (u *callUnit) cast(r *run, args []types.Value, named []given) *Error {
 		for i, x := range u.n.Args {
 			texts[i] = x.String()
 		}
-		return program.RuntimeError(
-			"Illegal arguments %s: type cast expects exactly 1 argument",
-			strings.Join(texts, ","),
-		)
+		return program.RuntimeError("Illegal arguments %s: type cast expects exactly 1 argument",
+			strings.Join(texts, ","))
 	}
 	if _, is := args[0].(*types.Reference); is && u.n.Cast == types.BoolT {
 		e := &Error{

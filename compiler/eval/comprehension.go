@@ -115,10 +115,8 @@ func (u *comprehensionUnit) run(r *run) *Error {
 				return err
 			}
 		}
-		return program.TypingError(
-			"A list comprehension can only be applied to lists and relations, got %s",
-			types.PythonName(iterable),
-		).Coded(diag.WrongOperand).In(u.n)
+		return program.TypingError("A list comprehension can only be applied to lists and relations, got %s",
+			types.PythonName(iterable)).Coded(diag.WrongOperand).In(u.n)
 	}
 	if received := len(u.results); received == 0 {
 		for _, item := range l.Items {

@@ -32,11 +32,12 @@ type given struct {
 }
 
 func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Value, *Error) {
-	indirect, late, err := r.lateArguments(n, s, f)
+	late, err := r.lateArguments(n, s, f)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]given, 0, len(n.Direct)+len(late))
+	var room [4]given
+	values := room[:0]
 	for i := range n.Direct {
 		a := &n.Direct[i]
 		v, err := r.eval(a.X.Expr, s, f)
@@ -66,20 +67,18 @@ func (r *run) evalConstruct(n *program.Construct, s *scope, f frame) (types.Valu
 	} else if instance, err = r.createInstance(n, s, values); err != nil {
 		return nil, err
 	}
-	if err := r.assignLater(n, s, instance, indirect); err != nil {
+	if err := r.assignLater(n, s, instance, without(n.Defaults, late), without(n.Indirect, late)); err != nil {
 		return nil, err
 	}
-	return instance, r.implementAll(n, instance, n.Info.Implements)
+	return instance, r.implementAll(instance, n.Info.Implements)
 }
 
-func (r *run) implementAll(n *program.Construct, i *Instance, implements []*program.Implement) *Error {
-	for k, one := range implements {
-		if err := r.startImplement(one, i); err != nil {
-			r.postpone(func(r *run) *Error { return r.implementAll(n, i, implements[k+1:]) })
-			return err
-		}
+func (r *run) implementAll(i *Instance, implements []*program.Implement) *Error {
+	rest, err := r.startImplements(implements, i)
+	if err != nil {
+		r.postpone(func(r *run) *Error { return r.implementAll(i, rest) })
 	}
-	return nil
+	return err
 }
 
 // findByIndex looks for an instance with the same key in an index.
@@ -138,13 +137,14 @@ func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*I
 		slots: make([]variable, len(e.Attributes)),
 	}
 	i.self = variable{value: i, has: true, owner: i}
+	gatherings := make([]gathering, gatheringIn(e))
 	for k, attr := range e.Attributes {
 		v := &i.slots[k]
 		v.owner, v.attr = i, attr
 		if !attr.Gathers() {
 			continue
 		}
-		v.kind, v.gathering = list, &gathering{}
+		v.kind, v.gathering, gatherings = list, &gatherings[0], gatherings[1:]
 		if attr.End.Optional() {
 			v.kind = option
 		}
@@ -155,13 +155,23 @@ func (r *run) createInstance(n *program.Construct, s *scope, values []given) (*I
 			r.drop(v) // until it has as many elements as it needs
 		}
 	}
-	r.instances = append(r.instances, i)
+	r.instances = append(doubled(r.instances), i)
 	for _, g := range values {
 		if err := r.assignGiven(n, s, i, g); err != nil {
 			return nil, err
 		}
 	}
 	return i, r.register(i, n.Info, n)
+}
+
+// gatheringIn counts the attributes of an entity that take their values by being frozen.
+func gatheringIn(e *types.Entity) (n int) {
+	for _, attr := range e.Attributes {
+		if attr.Gathers() {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) *Error {
@@ -177,11 +187,18 @@ func (r *run) assignGiven(n *program.Construct, s *scope, i *Instance, g given) 
 }
 
 // assignLater starts the assignment of the arguments that no index needs.
-func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments []program.Argument) *Error {
+func (r *run) assignLater(
+	n *program.Construct,
+	s *scope,
+	i *Instance,
+	defaults []program.Argument,
+	arguments []program.Argument,
+) *Error {
+	arguments = startKnown(r, s, i, n, defaults, arguments)
 	for len(arguments) > 0 {
 		a := &arguments[0]
 		if a.Known {
-			arguments = startKnown(r, s, i, n, arguments)
+			arguments = startKnown(r, s, i, n, nil, arguments)
 			continue
 		}
 		arguments = arguments[1:]
@@ -199,26 +216,26 @@ func (r *run) assignLater(n *program.Construct, s *scope, i *Instance, arguments
 
 // lateArguments returns the arguments that are known only now: those of `**d`, and
 // the other end of the relation that the instance is assigned to, if an index needs
-// it. It also returns the indirect arguments that remain. It is evaluated before any
-// other argument.
-func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]program.Argument, []given, *Error) {
+// it. They are evaluated before any other argument.
+func (r *run) lateArguments(n *program.Construct, s *scope, f frame) ([]given, *Error) {
 	if len(n.Splats) == 0 && n.Lacks == nil {
-		return n.Indirect, nil, nil
+		return nil, nil
 	}
 	late, err := r.splatArguments(n, s, f)
-	if err != nil {
-		return nil, nil, err
+	if err == nil && n.Lacks != nil {
+		late, err = r.completeKey(n, s, f, late)
 	}
-	if n.Lacks != nil {
-		if late, err = r.completeKey(n, s, f, late); err != nil {
-			return nil, nil, err
-		}
+	return late, err
+}
+
+// without returns the arguments that late does not replace.
+func without(arguments []program.Argument, late []given) []program.Argument {
+	if len(late) == 0 {
+		return arguments
 	}
-	indirect := slices.Clone(n.Indirect)
-	for _, g := range late {
-		indirect = slices.DeleteFunc(indirect, func(a program.Argument) bool { return a.Name == g.name })
-	}
-	return indirect, late, nil
+	return slices.DeleteFunc(slices.Clone(arguments), func(a program.Argument) bool {
+		return slices.ContainsFunc(late, func(g given) bool { return g.name == a.Name })
+	})
 }
 
 func (g given) sameName(other given) bool { return g.name == other.name }
@@ -241,11 +258,8 @@ func (r *run) splatArguments(n *program.Construct, s *scope, f frame) ([]given, 
 			}
 			g := given{k, d.Values[k], program.SlotNumber(n.Info.Entity, k)}
 			if slices.Contains(n.Explicit, k) || slices.ContainsFunc(late, g.sameName) {
-				return nil, program.RuntimeError(
-					"The attribute %s is set twice in the constructor call of %s.",
-					k,
-					n.Class,
-				).In(n)
+				return nil, program.RuntimeError("The attribute %s is set twice in the constructor call of %s.", k,
+					n.Class).In(n)
 			}
 			late = append(late, g)
 		}

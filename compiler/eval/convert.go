@@ -113,11 +113,7 @@ func (u *callUnit) instance(r *run, info *program.EntityInfo, fields []types.Ref
 	}
 	i, err := r.createInstance(n, u.scope, values)
 	if err == nil {
-		for _, implement := range info.Implements {
-			if err = r.startImplement(implement, i); err != nil {
-				break
-			}
-		}
+		_, err = r.startImplements(info.Implements, i)
 	}
 	if err != nil {
 		return nil, u.unmade(err)

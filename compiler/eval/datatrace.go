@@ -98,14 +98,8 @@ func (r *run) flow(b *strings.Builder, name string, value types.Value, from sour
 // origins writes which implementations were running, the innermost first.
 func (r *run) origins(b *strings.Builder, by *origin, indent string) {
 	for n := 0; by != nil && n < maxFlow; n++ {
-		fmt.Fprintf(
-			b,
-			"\n%sin implementation %s of %s, chosen at %s",
-			indent,
-			by.impl.Name,
-			by.instance.Text(),
-			program.Short(by.selected.Where()),
-		)
+		fmt.Fprintf(b, "\n%sin implementation %s of %s, chosen at %s", indent, by.impl.Name, by.instance.Text(),
+			program.Short(by.selected.Where()))
 		by = by.instance.made
 	}
 }

@@ -130,9 +130,11 @@ func (u *definedUnit) receive(r *run, v types.Value, _, _ *program.Place) *Error
 	if !u.target.has {
 		u.target.put(r, types.Bool(true), &u.n.Span)
 	}
-	if u.listening && u.watched.target().kind == list {
+	if watched := u.watched.target(); u.listening && watched.kind == list {
 		u.listening = false
-		u.watched.target().gathering.passive++
+		if l := watched.gathering.listeners; l != nil { // nil: the element made the list complete
+			l.passive++
+		}
 	}
 	return nil
 }

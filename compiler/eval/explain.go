@@ -81,13 +81,8 @@ func explainCollision(first, second *Instance, one, other *types.Index) string {
 			}
 			parts = append(parts, name+"="+text)
 		}
-		return fmt.Sprintf(
-			"index %s(%s) finds %s by %s",
-			index.Entity.Name,
-			strings.Join(index.Attributes, ", "),
-			i.Text(),
-			strings.Join(parts, ", "),
-		)
+		return fmt.Sprintf("index %s(%s) finds %s by %s", index.Entity.Name, strings.Join(index.Attributes, ", "),
+			i.Text(), strings.Join(parts, ", "))
 	}
 	return key(first, one) + ";\n" + key(second, other) + ".\n" +
 		"A constructor call that finds an instance adds to it, so all indexes have to find the same one. " +

@@ -13,10 +13,8 @@ import (
 func (r *run) missingIn(i *Instance) []*Error {
 	var errs []*Error
 	if len(i.impls) == 0 {
-		e := program.RuntimeError(
-			"Unable to select implementation for entity %s",
-			i.entity.Short(),
-		).Coded(diag.NoImplementation)
+		e := program.RuntimeError("Unable to select implementation for entity %s",
+			i.entity.Short()).Coded(diag.NoImplementation)
 		e.Stmt, e.Place = i.Text(), i.lastAt()
 		e.Hint = fmt.Sprintf("add `implement %s using std::none`, or an implementation of your own", i.entity.Short())
 		errs = append(errs, ofInstance(e, i))
@@ -39,15 +37,9 @@ func missingError(i *Instance, v *variable) *Error {
 		return nil
 	}
 	if v.kind == list && v.attr.End.Multi() {
-		e = program.NewError(
-			"UnsetException",
-			"The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
-			i.Text(),
-			v.attr.Name,
-			v.attr.At,
-			v.attr.End.Low,
-			len(v.gathering.list.Items),
-		)
+		e = program.NewError("UnsetException",
+			"The object %s is not complete: attribute %s (%s) requires %d values but only %d are set", i.Text(),
+			v.attr.Name, v.attr.At, v.attr.End.Low, len(v.gathering.list.Items))
 	} else {
 		e = program.NewError(
 			"UnsetException",

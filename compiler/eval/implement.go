@@ -7,16 +7,30 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-func (r *run) startImplement(n *program.Implement, i *Instance) *Error {
-	if n.Idle() {
-		for _, impl := range n.Using {
-			i.addImplementation(impl)
+// startImplements starts implement statements for an instance. Those of a namespace
+// share the scope of their conditions. When one fails, it returns the others too.
+func (r *run) startImplements(statements []*program.Implement, i *Instance) ([]*program.Implement, *Error) {
+	var s *scope
+	for k, n := range statements {
+		if n.Idle() {
+			for _, impl := range n.Using {
+				i.addImplementation(impl)
+			}
+			continue
 		}
-		return nil
+		if s == nil || s.ns != n.Info.Namespace {
+			s = &scope{self: i, ns: n.Info.Namespace, up: r.scopeOf(n.Info.Namespace)}
+		}
+		if err := r.startImplement(n, i, s); err != nil {
+			return statements[k+1:], err
+		}
 	}
-	s := &scope{self: i, ns: n.Info.Namespace, up: r.scopeOf(n.Info.Namespace)}
+	return nil, nil
+}
+
+func (r *run) startImplement(n *program.Implement, i *Instance, s *scope) *Error {
 	u := &implementUnit{unit: unit{scope: s}, n: n, i: i}
-	f, err := r.prepare(n.When, u.scope)
+	f, err := r.prepare(n.When, s)
 	if err != nil {
 		return ofInstance(err.Drawn(n), i)
 	}

@@ -99,12 +99,9 @@ func (t *indexTable) keyOf(values []given) (string, *Error) {
 // appendPart writes the value of the n-th attribute.
 func (t *indexTable) appendPart(b []byte, n int, v types.Value) ([]byte, *Error) {
 	if ref, is := v.(*types.Reference); is {
-		return b, program.NewError(
-			"TypingException",
-			"Invalid value `%s` in index for attribute %s: references can not be used in indexes.",
-			types.Text(ref),
-			t.index.Attributes[n],
-		)
+		return b, program.NewError("TypingException",
+			"Invalid value `%s` in index for attribute %s: references can not be used in indexes.", types.Text(ref),
+			t.index.Attributes[n])
 	}
 	b, err := appendKey(b, v)
 	if err != nil {

@@ -37,11 +37,8 @@ func (l *limits) checkMemory() *Error {
 	if l.used() < l.memoryMax {
 		return nil
 	}
-	e := program.NewError(
-		"CompilerException",
-		"The model needs more than %d MiB of memory and was stopped",
-		l.memoryMax>>20,
-	)
+	e := program.NewError("CompilerException", "The model needs more than %d MiB of memory and was stopped",
+		l.memoryMax>>20)
 	e.Bare, e.Final = true, true
 	e.Hint = "look for a list that feeds itself, such as a loop over x.items that adds to x.items; raise the " +
 		"limit with --memory-max if the model is that large"
@@ -55,12 +52,8 @@ func (l *limits) used() uint64 {
 
 // tooDeep is the error for an instance with too many implementations above it.
 func (l *limits) tooDeep(e *types.Entity) *Error {
-	err := program.NewError(
-		"CompilerException",
-		"Could not complete model: %d implementations stand above this instance of %s",
-		l.iterations,
-		e.Name,
-	)
+	err := program.NewError("CompilerException",
+		"Could not complete model: %d implementations stand above this instance of %s", l.iterations, e.Name)
 	err.Final = true
 	err.Hint = "an implementation that makes an instance which is implemented the same way never ends: make it " +
 		"conditional with `when`; raise the limit with INMANTA_MAX_ITERATIONS if the model is that deep"

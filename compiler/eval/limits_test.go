@@ -101,12 +101,8 @@ func TestDepthCostsNoMoreThanSize(t *testing.T) {
 	for i := 1; i < n; i++ {
 		fmt.Fprintf(&inherit, "entity E%d extends E%d:\nend\n", i, i-1)
 	}
-	fmt.Fprintf(
-		&inherit,
-		"implementation none for E0: end\nimplement E%d using none\ny = E%d()\nx = y.name\n",
-		n-1,
-		n-1,
-	)
+	fmt.Fprintf(&inherit, "implementation none for E0: end\nimplement E%d using none\ny = E%d()\nx = y.name\n", n-1,
+		n-1)
 	for name, model := range map[string]string{
 		"if":      strings.Repeat("if true:\n", n) + "x = 1\n" + strings.Repeat("end\n", n),
 		"elif":    "if false:\n x = 1\n" + strings.Repeat("elif false:\n x = 2\n", n) + "end\n",
@@ -166,10 +162,7 @@ func TestARegularExpressionWithoutEndIsShown(t *testing.T) {
 	_, result := errorsOf(
 		t,
 		"typedef slow as string matching   /^(a+)+$/\nentity A:\n    slow s\nend\nimplement A using "+
-			"done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat(
-			"a",
-			60,
-		)+"b\")\n",
+			"done\nimplementation done for A:\nend\nA(s=\""+strings.Repeat("a", 60)+"b\")\n",
 	)
 	d := result.Err.Diagnostic()
 	if d.Location == nil || d.Location.Line != 8 || len(d.Causes) != 1 ||

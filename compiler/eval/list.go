@@ -97,10 +97,8 @@ func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Valu
 	}
 	d, ok := of.(*types.Dict)
 	if !ok {
-		return nil, program.TypingError(
-			"dict lookup is only possible on dicts, %s is not an object",
-			types.Text(of),
-		).Coded(diag.WrongOperand).In(n)
+		return nil, program.TypingError("dict lookup is only possible on dicts, %s is not an object",
+			types.Text(of)).Coded(diag.WrongOperand).In(n)
 	}
 	key, err := r.eval(n.Key, s, f)
 	if err != nil {
@@ -111,19 +109,13 @@ func (r *run) evalMapLookup(n *program.MapLookup, s *scope, f frame) (types.Valu
 	}
 	k, ok := key.(types.Str)
 	if !ok {
-		return nil, program.TypingError(
-			"dict keys must be string, %s is not a string",
-			types.Text(key),
-		).Coded(diag.WrongOperand).In(n)
+		return nil, program.TypingError("dict keys must be string, %s is not a string",
+			types.Text(key)).Coded(diag.WrongOperand).In(n)
 	}
 	v, ok := d.Values[string(k)]
 	if !ok {
-		e := program.NewError(
-			"KeyException",
-			"key %s not found in dict, options are [%s]",
-			k,
-			strings.Join(d.Keys, ","),
-		)
+		e := program.NewError("KeyException", "key %s not found in dict, options are [%s]", k,
+			strings.Join(d.Keys, ","))
 		e.Hint = program.Suggest("key", string(k), d.Keys)
 		return nil, e.In(n)
 	}

@@ -153,10 +153,8 @@ func (u *logicalUnit) run(r *run) *Error {
 	if err != nil {
 		return err
 	}
-	r.start(
-		&logicalRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.Right.Expr, target: u.target, stmt: u.n}, u.n.Op},
-		f,
-	)
+	r.start(&logicalRight{evalUnit{unit: unit{scope: u.scope}, x: u.n.Right.Expr, target: u.target, stmt: u.n}, u.n.Op},
+		f)
 	return nil
 }
 

@@ -65,10 +65,8 @@ func (u *lookupUnit) run(r *run) *Error {
 		}
 		instance, ok := of.(*Instance)
 		if !ok {
-			return program.TypingError(
-				"short index lookup is only possible one objects, %s is not an object",
-				types.Text(of),
-			).In(n)
+			return program.TypingError("short index lookup is only possible one objects, %s is not an object",
+				types.Text(of)).In(n)
 		}
 		attr := instance.entity.Attribute(n.Rel)
 		if attr == nil {
@@ -77,10 +75,8 @@ func (u *lookupUnit) run(r *run) *Error {
 			return e
 		}
 		if attr.End == nil {
-			return program.TypingError(
-				"short index lookup is only possible on relations, %s is an attribute",
-				n.Rel,
-			).In(n)
+			return program.TypingError("short index lookup is only possible on relations, %s is an attribute",
+				n.Rel).In(n)
 		}
 		if attr.End.Inverse == nil {
 			return program.TypingError(

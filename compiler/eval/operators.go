@@ -72,11 +72,8 @@ func (r *run) evalBinary(n *program.Binary, s *scope, f frame) (types.Value, *Er
 
 func compare(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 	if _, ok := text(a); ok && n.Op == "+" {
-		return nil, program.TypingError(
-			"Can only concatenate str (not '%s' (%s)) to str",
-			types.PythonName(b),
-			types.Repr(b),
-		).Coded(diag.WrongOperand).In(n)
+		return nil, program.TypingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b),
+			types.Repr(b)).Coded(diag.WrongOperand).In(n)
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
 		return nil, program.TypingError("Can only compare numbers.").Coded(diag.WrongOperand).In(n)
@@ -112,11 +109,8 @@ func arithmetic(n *program.Binary, a, b types.Value) (types.Value, *Error) {
 			if y, ok := text(b); ok {
 				return types.Str(x + y), nil
 			}
-			return nil, program.TypingError(
-				"Can only concatenate str (not '%s' (%s)) to str",
-				types.PythonName(b),
-				types.Repr(b),
-			).Coded(diag.WrongOperand).In(n)
+			return nil, program.TypingError("Can only concatenate str (not '%s' (%s)) to str", types.PythonName(b),
+				types.Repr(b)).Coded(diag.WrongOperand).In(n)
 		}
 	}
 	if !types.IsNumber(a) || !types.IsNumber(b) {
@@ -185,12 +179,8 @@ func (r *run) evalMatching(n *program.Matching, s *scope, f frame) (types.Value,
 	}
 	text, ok := v.(types.Str)
 	if !ok {
-		return nil, program.NewError(
-			"TypingException",
-			"Regex can only be match with strings. %s is of type %s",
-			types.Text(v),
-			pythonClass(v),
-		).In(n)
+		return nil, program.NewError("TypingException", "Regex can only be match with strings. %s is of type %s",
+			types.Text(v), pythonClass(v)).In(n)
 	}
 	yes, long := n.Pattern.Match(string(text))
 	if long != nil {

@@ -48,12 +48,8 @@ func settings(i *eval.Instance, attribute string) string {
 			line += " implied"
 		}
 		if s.By != nil {
-			line += fmt.Sprintf(
-				" in %s chosen at %d for %s",
-				s.By.Implementation(),
-				s.By.Selected().Start.Line,
-				s.By.Instance().Entity().Name,
-			)
+			line += fmt.Sprintf(" in %s chosen at %d for %s", s.By.Implementation(), s.By.Selected().Start.Line,
+				s.By.Instance().Entity().Name)
 		}
 		lines = append(lines, line)
 	}

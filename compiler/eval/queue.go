@@ -16,7 +16,16 @@ func (q *queue[T]) push(item T) {
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
 	}
-	q.items = append(q.items, item)
+	q.items = append(doubled(q.items), item)
+}
+
+// doubled returns a slice with room for one more item at least. When it is full, it
+// grows to twice its size: append adds a quarter, and copies a large slice often.
+func doubled[T any](items []T) []T {
+	if len(items) == cap(items) {
+		return slices.Grow(items, len(items))
+	}
+	return items
 }
 
 // pop removes and returns the first item of a queue that is not empty.
@@ -51,7 +60,7 @@ func (l *waitingList) append(w waiter) {
 		l.units = slices.DeleteFunc(l.units, func(w waiter) bool { return w.base().ran })
 		l.ran = 0
 	}
-	l.units = append(l.units, w)
+	l.units = append(doubled(l.units), w)
 }
 
 // replace returns the number of a unit to another one that goes on in its stead.

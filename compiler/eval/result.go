@@ -67,10 +67,8 @@ func (r *run) fill(result *Result, err *Error) {
 	for _, ns := range r.prog.Order {
 		for i, name := range ns.Names {
 			v, _ := r.scopeOf(ns).vars[i].peek()
-			result.Variables = append(
-				result.Variables,
-				Variable{Name: ns.Name + "::" + name, Value: v, At: ns.First[i]},
-			)
+			result.Variables = append(result.Variables,
+				Variable{Name: ns.Name + "::" + name, Value: v, At: ns.First[i]})
 		}
 	}
 }

@@ -292,7 +292,7 @@ func (r *run) freezeNext() bool {
 func (r *run) leaveUnread(v *variable) {
 	r.unreads++
 	v.gathering.unread, v.gathering.unreadRank = true, r.unreads
-	r.unread = append(r.unread, v)
+	r.unread = append(doubled(r.unread), v)
 }
 
 // drop takes a variable out of the freeze queue until its promises are kept.
@@ -310,10 +310,8 @@ func (r *run) drop(v *variable) {
 func (r *run) requeueReread() {
 	reread := slices.DeleteFunc(r.reread, func(v *variable) bool { return v.has })
 	r.reread = nil
-	slices.SortStableFunc(
-		reread,
-		func(a, b *variable) int { return cmp.Compare(a.gathering.unreadRank, b.gathering.unreadRank) },
-	)
+	slices.SortStableFunc(reread,
+		func(a, b *variable) int { return cmp.Compare(a.gathering.unreadRank, b.gathering.unreadRank) })
 	for _, v := range reread {
 		if v.gathering.unread && v.blockedUnits() > 0 {
 			v.gathering.unread = false

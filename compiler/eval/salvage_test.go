@@ -126,13 +126,8 @@ Site(name="main")
 	for _, step := range result.Err.Diagnostic().Chain {
 		got = append(
 			got,
-			fmt.Sprintf(
-				"%s of %s at %d: %s",
-				step.Implementation,
-				step.Instance,
-				step.Made.Line,
-				strings.TrimSpace(step.Source),
-			),
+			fmt.Sprintf("%s of %s at %d: %s", step.Implementation, step.Instance, step.Made.Line,
+				strings.TrimSpace(step.Source)),
 		)
 	}
 	want := `__config__::service of __config__::Service(name="web") at 12: Service(name="web")

@@ -151,12 +151,8 @@ func (u *setAttrUnit) run(r *run) *Error {
 	}
 	instance, ok := of.(*Instance)
 	if !ok {
-		return program.TypingError(
-			"The object at %s is not an Entity but a %s with value %s",
-			n.Of.Expr.String(),
-			pythonClass(of),
-			types.Text(of),
-		)
+		return program.TypingError("The object at %s is not an Entity but a %s with value %s", n.Of.Expr.String(),
+			pythonClass(of), types.Text(of))
 	}
 	v := instance.variable(n.Attr)
 	if v == nil {
@@ -250,10 +246,8 @@ func (u *forUnit) run(r *run) *Error {
 			return program.TypingError("A for loop can only be applied to lists and relations. Hint: '%s' "+
 				"resolves to '%s'.", x, types.Text(iterable)).Coded(diag.WrongOperand)
 		}
-		return program.TypingError(
-			"A for loop can only be applied to lists and relations. Hint: '%s' is not a list.",
-			types.Text(iterable),
-		).Coded(diag.WrongOperand)
+		return program.TypingError("A for loop can only be applied to lists and relations. Hint: '%s' is not a list.",
+			types.Text(iterable)).Coded(diag.WrongOperand)
 	}
 	if u.received {
 		return nil
@@ -306,11 +300,8 @@ func (u *ifUnit) run(r *run) *Error {
 	}
 	truth, ok := cond.(types.Bool)
 	if !ok {
-		return noBool(
-			cond,
-			"Invalid value `%s`: the condition for an if statement can only be a boolean expression",
-			types.Text(cond),
-		)
+		return noBool(cond, "Invalid value `%s`: the condition for an if statement can only be a boolean expression",
+			types.Text(cond))
 	}
 	branch := u.n.Then
 	if !truth {

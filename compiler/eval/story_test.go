@@ -41,10 +41,8 @@ func compile(t testing.TB, files map[string]string, order []string) *eval.Result
 			first, then, _ := strings.Cut(strings.TrimSpace(line), " before ")
 			a, b, _ := strings.Cut(first, ".")
 			c, d, _ := strings.Cut(then, ".")
-			in.Precedence = append(
-				in.Precedence,
-				eval.PrecedenceRule{FirstType: a, FirstRelation: b, ThenType: c, ThenRelation: d},
-			)
+			in.Precedence = append(in.Precedence,
+				eval.PrecedenceRule{FirstType: a, FirstRelation: b, ThenType: c, ThenRelation: d})
 		}
 	}
 	return eval.Compile(context.Background(), in)

@@ -67,11 +67,8 @@ func noReference(v types.Value, field string, n program.Node) *Error {
 	if _, is := v.(*types.Reference); !is {
 		return nil
 	}
-	e := program.NewError(
-		"UnexpectedReference",
-		"Encountered reference in string format for variable `%s`. This is not supported.",
-		field,
-	)
+	e := program.NewError("UnexpectedReference",
+		"Encountered reference in string format for variable `%s`. This is not supported.", field)
 	e.Hint = "the value is known only when it is deployed; pass the reference itself to the attribute"
 	return e.In(n)
 }

@@ -64,14 +64,19 @@ type gathering struct {
 	parked   bool       // it was dropped, and nobody was blocked by it when it was considered
 	// unreadRank is its position in run.unread.
 	unreadRank int32
-	// passive counts the listeners that wait but are not blocked: they take the
-	// elements as they come.
-	passive   int32
-	counted   int32                  // how many elements members covers
-	members   map[*Instance]struct{} // the elements of a long list
-	listeners []collector
-	listening map[collector]struct{} // the same as a set
-	reader    *program.Place         // the first unit that was waiting when the list was frozen
+	counted    int32                  // how many elements members covers
+	members    map[*Instance]struct{} // the elements of a long list
+	listeners  *listeners             // nil: there are none
+	reader     *program.Place         // the first unit that was waiting when the list was frozen
+}
+
+// listeners are the collectors that take the elements of a list which is not frozen.
+type listeners struct {
+	all []collector
+	set map[collector]struct{} // the same
+	// passive counts those that wait but are not blocked: they take the elements as
+	// they come.
+	passive int
 }
 
 // membersFrom is the number of elements from which a list has a set of members.
@@ -90,16 +95,13 @@ type collector interface {
 	passive() bool
 }
 
-// addListener adds a collector and reports whether it is new.
-func (g *gathering) addListener(c collector) bool {
-	if _, have := g.listening[c]; have {
+// add adds a collector and reports whether it is new.
+func (l *listeners) add(c collector) bool {
+	if _, have := l.set[c]; have {
 		return false
 	}
-	if g.listening == nil {
-		g.listening = map[collector]struct{}{}
-	}
-	g.listening[c] = struct{}{}
-	g.listeners = append(g.listeners, c)
+	l.set[c] = struct{}{}
+	l.all = append(l.all, c)
 	return true
 }
 
@@ -132,13 +134,9 @@ func (v *variable) get() (types.Value, *Error) {
 }
 
 func optionalError(v *variable) *Error {
-	return program.NewError(
-		"OptionalValueException",
-		"Optional variable accessed that has no value (attribute `%s.%s` of `%s`)",
-		v.attr.Entity.Name,
-		v.attr.Name,
-		v.owner.Text(),
-	)
+	return program.NewError("OptionalValueException",
+		"Optional variable accessed that has no value (attribute `%s.%s` of `%s`)", v.attr.Entity.Name, v.attr.Name,
+		v.owner.Text())
 }
 
 // peek returns the value, if there is one.
@@ -240,14 +238,9 @@ func placeText(p *program.Place) string {
 }
 
 func (v *variable) doubleSet(value types.Value, from source) *Error {
-	e := program.NewError(
-		"DoubleSetException",
-		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n",
-		types.Text(v.value),
-		placeText(v.at),
-		types.Text(value),
-		from.at,
-	)
+	e := program.NewError("DoubleSetException",
+		"value set twice:\n\told value: %s\n\t\tset at %s\n\tnew value: %s\n\t\tset at %s\n", types.Text(v.value),
+		placeText(v.at), types.Text(value), from.at)
 	e.Hint = "a variable or attribute has one value for the whole compile: keep one of the two"
 	e.Subject = assignment{v, &from}
 	return e.With("set to "+titleOf(v.value), v.at).Focused(from.at)
@@ -431,11 +424,8 @@ func (v *variable) add(r *run, value types.Value, from source) *Error {
 		return err
 	}
 	if high := attr.End.High; len(g.list.Items) > high {
-		return program.RuntimeError(
-			"List over full: max nr of items is %d, content is %s",
-			high,
-			types.Repr(&g.list),
-		).Coded(diag.Arity)
+		return program.RuntimeError("List over full: max nr of items is %d, content is %s", high,
+			types.Repr(&g.list)).Coded(diag.Arity)
 	} else if len(g.list.Items) == high {
 		v.freeze(r)
 	}
@@ -471,7 +461,10 @@ func (v *variable) addItem(r *run, value types.Value, from source) *Error {
 	g := v.gathering
 	g.list.Items = append(g.list.Items, value)
 	g.sources = append(g.sources, from.kept())
-	for _, c := range g.listeners {
+	if g.listeners == nil {
+		return nil
+	}
+	for _, c := range g.listeners.all {
 		if err := c.receive(r, value, from.at, from.addedAt()); err != nil {
 			return err
 		}
@@ -496,11 +489,8 @@ func (v *variable) addLate(at *program.Place, values ...types.Value) *Error {
 
 // full is the error for one more element than the relation may have.
 func (v *variable) full(at *program.Place) *Error {
-	e := program.RuntimeError(
-		"Exceeded relation arity on attribute '%s' of instance '%s'",
-		v.attr.Name,
-		v.owner.Text(),
-	).Coded(diag.Arity)
+	e := program.RuntimeError("Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name,
+		v.owner.Text()).Coded(diag.Arity)
 	e.Place = at
 	e.Hint = fmt.Sprintf("%s.%s takes %d at most", v.attr.Entity.Name, v.attr.Name, v.attr.End.High)
 	return e
@@ -545,8 +535,11 @@ func (v *variable) listen(r *run, c collector, at *program.Place) *Error {
 		}
 		// `[x.a, x.a]` listens twice: it receives what comes once, and no unit
 		// is blocked by the second.
-		if !g.addListener(c) || c.passive() {
-			g.passive++
+		if g.listeners == nil {
+			g.listeners = &listeners{set: map[collector]struct{}{}}
+		}
+		if !g.listeners.add(c) || c.passive() {
+			g.listeners.passive++
 		}
 	}
 	return nil
@@ -571,8 +564,8 @@ func (v *variable) fulfil(r *run) {
 // blockedUnits returns how many units are blocked until v is frozen.
 func (v *variable) blockedUnits() int {
 	n := len(v.waiters())
-	if v.kind == list {
-		n -= int(v.gathering.passive)
+	if v.kind == list && v.gathering.listeners != nil {
+		n -= v.gathering.listeners.passive
 	}
 	if v.attr != nil && v.attr.End.Leads {
 		n++
@@ -587,7 +580,7 @@ func (v *variable) freeze(r *run) {
 		return
 	}
 	g := v.gathering
-	v.has, g.dropped, g.listeners, g.listening = true, false, nil, nil
+	v.has, g.dropped, g.listeners = true, false, nil
 	v.value = &g.list
 	if v.kind == option {
 		v.value = null

@@ -78,7 +78,11 @@ func writeText(b *bytes.Buffer, s string) { b.Write(jsontext.AppendString(b.Avai
 
 // appendObject writes the fields of a resource; their values are canonical already.
 func (it *item) appendObject(b []byte) []byte {
-	b = append(b, '{')
+	size := 2
+	for n, raw := range it.values {
+		size += len(it.kind.names[n]) + len(raw) + 4
+	}
+	b = append(slices.Grow(b, size), '{')
 	first := true
 	for n, name := range it.kind.names {
 		if it.values[n] == nil {

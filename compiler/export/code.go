@@ -240,10 +240,8 @@ func (s *sources) add(code *moduleCode, path, as string) ([]byte, error) {
 	hash := hex.EncodeToString(sum[:])
 	s.files[hash] = content
 	dotted := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(as, ".pyc"), ".py"), "/__init__")
-	code.sources = append(
-		code.sources,
-		intent.SourceFile{Module: strings.ReplaceAll(dotted, "/", "."), Path: as, Hash: hash},
-	)
+	code.sources = append(code.sources,
+		intent.SourceFile{Module: strings.ReplaceAll(dotted, "/", "."), Path: as, Hash: hash})
 	return content, nil
 }
 

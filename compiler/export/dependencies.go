@@ -121,13 +121,8 @@ func (e *exporter) resourceSets() error {
 				continue
 			}
 			if it.resourceSet != "" && it.resourceSet != name {
-				return fail(
-					"CompilerException",
-					"resource '%s' can not be part of multiple ResourceSets: %s and %s",
-					it.id,
-					it.resourceSet,
-					name,
-				).at(i)
+				return fail("CompilerException", "resource '%s' can not be part of multiple ResourceSets: %s and %s",
+					it.id, it.resourceSet, name).at(i)
 			}
 			it.resourceSet, empty = name, false
 		}
@@ -474,11 +469,8 @@ func (e *exporter) unknowns() error {
 		}
 	}
 	slices.SortFunc(e.doc.Unknowns, func(a, b intent.Unknown) int {
-		return cmp.Or(
-			compareID(a.Resource, b.Resource),
-			cmp.Compare(a.Parameter, b.Parameter),
-			cmp.Compare(a.Source, b.Source),
-		)
+		return cmp.Or(compareID(a.Resource, b.Resource), cmp.Compare(a.Parameter, b.Parameter),
+			cmp.Compare(a.Source, b.Source))
 	})
 	return nil
 }

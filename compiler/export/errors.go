@@ -207,12 +207,8 @@ func gone(err error, asked []*item) error {
 	}
 	which := asked[0].title()
 	if last := len(asked) - 1; last > 0 {
-		which = fmt.Sprintf(
-			"%d resources, %s the first and %s the last of them",
-			len(asked),
-			which,
-			asked[last].title(),
-		)
+		which = fmt.Sprintf("%d resources, %s the first and %s the last of them", len(asked), which,
+			asked[last].title())
 	}
 	made.Message += ", while it made the fields of " + which
 	return made.of(asked[0].instance)

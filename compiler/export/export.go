@@ -89,10 +89,8 @@ func (in Input) warn(messages []string) {
 		if slices.ContainsFunc(in.Document.Warnings, func(w diag.Diagnostic) bool { return w.Message == message }) {
 			continue
 		}
-		in.Document.Warnings = append(
-			in.Document.Warnings,
-			diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message},
-		)
+		in.Document.Warnings = append(in.Document.Warnings,
+			diag.Diagnostic{Severity: diag.Warning, Code: kind, Kind: kind, Message: message})
 		if in.Result != nil {
 			in.Result.Warnings = append(in.Result.Warnings, eval.Warning{Kind: kind, Message: message})
 		}
@@ -203,10 +201,8 @@ func (e *exporter) run() error {
 		if err := stage.do(); err != nil {
 			return err
 		}
-		e.doc.Stages = append(
-			e.doc.Stages,
-			Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000},
-		)
+		e.doc.Stages = append(e.doc.Stages,
+			Stage{Name: stage.name, Milliseconds: float64(time.Since(start).Microseconds()) / 1000})
 	}
 	return nil
 }
@@ -238,8 +234,9 @@ func (e *exporter) resources() error {
 func (e *exporter) make(k *kind) error {
 	k.arrange()
 	var made []*item
+	room := make([]json.RawMessage, len(k.names))
 	for _, instance := range e.heap.Instances(k.Name) {
-		if it := e.begin(k, instance); it != nil {
+		if it := e.begin(k, instance, room); it != nil {
 			made = append(made, it)
 		}
 	}
@@ -277,9 +274,11 @@ func (e *exporter) refuseDuplicates(k *kind, made []*item) {
 	}
 }
 
-// begin writes what Go can write of a resource; nil when it is not exported.
-func (e *exporter) begin(k *kind, instance types.Instance) *item {
-	it := &item{kind: k, instance: instance, values: make([]json.RawMessage, len(k.names))}
+// begin writes what Go can write of a resource; nil when it is not exported. room is
+// where it collects the values of the fields.
+func (e *exporter) begin(k *kind, instance types.Instance, room []json.RawMessage) *item {
+	clear(room)
+	it := &item{kind: k, instance: instance, values: room}
 	if !k.OwnID {
 		agent, state := e.text(instance, k.Agent)
 		if state == undefined {
@@ -315,7 +314,9 @@ func (e *exporter) begin(k *kind, instance types.Instance) *item {
 	}
 	it.set("references", emptyList)
 	it.set("mutators", emptyList)
-	if !it.waitsForPython() {
+	if it.waitsForPython() {
+		it.values = slices.Clone(room)
+	} else {
 		it.seal()
 	}
 	return it

@@ -69,10 +69,8 @@ func exported(
 	}
 	in := eval.Input{Files: program.Files, Host: host}
 	for _, m := range program.Modules {
-		in.Modules = append(
-			in.Modules,
-			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles},
-		)
+		in.Modules = append(in.Modules,
+			eval.ModuleCode{Name: m.Name, Root: m.Path, Dir: m.PluginDir, Files: m.PythonFiles})
 	}
 	result := eval.Compile(context.Background(), in)
 	if result.Err != nil {
@@ -88,7 +86,7 @@ func exported(
 	return doc, err
 }
 
-// attributes of a resource as Go values.
+// attributes returns the attributes of a resource as Go values.
 func attributes(t testing.TB, doc *export.Document, id string) map[string]any {
 	t.Helper()
 	for _, r := range doc.Resources {
@@ -125,7 +123,7 @@ func requires(doc *export.Document, id string) []string {
 	return nil
 }
 
-// std is the little of it that the tests need, so that they run without a package index.
+// std is a reduced std module, so that the tests run without a package index.
 const std = `
 -- project.yml --
 name: test
@@ -275,8 +273,8 @@ std::ResourceSet(name="set1", resources=[a, b])
 std::ResourceSet(name="set2")
 `
 
-// A model with a bit of everything exports as the reference exports it: the
-// figures here were observed there.
+// A model with a bit of everything exports as in the reference, from which the expected
+// values were taken.
 func TestExport(t *testing.T) {
 	doc, err := exported(t, write(t, story), plugintest.Python(t), nil)
 	if err != nil {
@@ -309,7 +307,7 @@ func TestExport(t *testing.T) {
 		"t::M[ag,name=m1]": {"t::A[ag,name=a1]"},
 		"t::M[ag,name=m2]": {"t::M[ag,name=m1]"},
 		"t::M[ag,name=m4]": {"t::M[ag,name=m1]"},
-		"t::M[ag,name=m5]": {"t::C[ag,name=c1]"}, // the class of its own wins, and m6 leads nowhere
+		"t::M[ag,name=m5]": {"t::C[ag,name=c1]"}, // its own class wins, and m6 does not exist
 	} {
 		if diff := cmp.Diff(want, requires(doc, id)); diff != "" {
 			t.Errorf("requires of %s:\n%s", id, diff)
@@ -344,8 +342,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// References leave null behind, and a mutator that puts their value in place.
-// The ids are the reference's.
+// A reference is exported as null together with a mutator that sets its value. The ids
+// are those of the reference implementation.
 func TestExportReferences(t *testing.T) {
 	doc, err := exported(t, write(t, story), plugintest.Python(t), nil)
 	if err != nil {
@@ -375,8 +373,8 @@ func TestExportReferences(t *testing.T) {
 	}
 }
 
-// An executor gets the files of the module, of what it imports, and the
-// requirements that are not answered already.
+// An executor gets the files of the module and of its imports, and the requirements that
+// these do not satisfy.
 func TestExportCode(t *testing.T) {
 	doc, err := exported(t, write(t, story), plugintest.Python(t), nil)
 	if err != nil {
@@ -408,7 +406,7 @@ func TestExportCode(t *testing.T) {
 	}
 }
 
-// The same model gives the same bytes.
+// The same model exports the same bytes.
 func TestExportIsStable(t *testing.T) {
 	dir := write(t, story)
 	var written [2]bytes.Buffer
@@ -431,7 +429,7 @@ func TestExportIsStable(t *testing.T) {
 	}
 }
 
-// A dependency manager may put one requirement in the place of another.
+// A dependency manager may replace one requirement by another.
 func TestManagerReplaces(t *testing.T) {
 	archive := strings.Replace(
 		std,
@@ -458,7 +456,7 @@ func TestManagerReplaces(t *testing.T) {
 	}
 }
 
-// A dependency manager is handed the model: types by name, to be walked over.
+// A dependency manager gets the model as types by name, and can walk over it.
 func TestManagerSeesTheModel(t *testing.T) {
 	archive := strings.Replace(
 		std,
@@ -470,12 +468,9 @@ func TestManagerSeesTheModel(t *testing.T) {
 			"by_name or {r.id",
 		1,
 	)
-	doc, err := exported(
-		t,
+	doc, err := exported(t,
 		write(t, archive+"-- main.cf --\nimport t\nimport u\nimport std\nt::A(name=\"b\")\nt::A(name=\"c\")\n"),
-		plugintest.Python(t),
-		nil,
-	)
+		plugintest.Python(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,9 +479,9 @@ func TestManagerSeesTheModel(t *testing.T) {
 	}
 }
 
-// A resource class with ways of its own makes its resources and writes them;
-// a dependency manager adds one, renames one and removes one; an export function
-// sees what there is by then.
+// A resource class with its own methods makes and serializes its resources. A dependency
+// manager adds a resource, renames one and removes one. An export function then sees the
+// result.
 func TestResourcesOfTheirOwn(t *testing.T) {
 	const own = `
 -- libs/w/module.yml --
@@ -546,13 +541,8 @@ w::W(name="w", requires=b)
 t::A(name="a")
 t::A(name="gone")
 `
-	doc, err := exported(
-		t,
-		write(t, std+own+main),
-		plugintest.Python(t),
-		nil,
-		func(in *export.Input) { in.Functions = []string{"look"} },
-	)
+	doc, err := exported(t, write(t, std+own+main), plugintest.Python(t), nil,
+		func(in *export.Input) { in.Functions = []string{"look"} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -571,7 +561,7 @@ t::A(name="gone")
 	if w := attributes(t, doc, "w::W[ag,name=w]"); w["title"] != "w!" || w["by"] != "itself" {
 		t.Errorf("the class did not fill and write its resource: %v", w)
 	}
-	// A copy is populated once more, written first and then at the end.
+	// A copy is populated again, serialized at first and again at the end.
 	if added := attributes(t, doc, "w::W[ag,name=added]"); added["title"] != "w!!" || added["name"] != "added" {
 		t.Errorf("the new resource is %v", added)
 	}
@@ -590,7 +580,7 @@ t::A(name="gone")
 	}
 }
 
-// What is wrong with resources is said with the resource's name.
+// Errors of resources name the resource.
 func TestExportErrors(t *testing.T) {
 	for _, c := range []struct{ name, main, message, beside string }{
 		{"twice", `t::A(name="a") t::A(name="a")`, "Resource t::A[ag,name=a] exists more than once", ""},
@@ -609,12 +599,8 @@ func TestExportErrors(t *testing.T) {
 		{"no JSON", `t::M(name="set")`, "{1} is not JSON serializable", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc, err := exported(
-				t,
-				write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"),
-				plugintest.Python(t),
-				nil,
-			)
+			doc, err := exported(t, write(t, std+"-- main.cf --\nimport t\nimport u\nimport std\n"+c.main+"\n"),
+				plugintest.Python(t), nil)
 			var failed *export.Error
 			if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.message) ||
 				!strings.Contains(failed.Render(), c.beside) {
@@ -627,8 +613,8 @@ func TestExportErrors(t *testing.T) {
 	}
 }
 
-// Errors of several resources are all reported, in the order in which the
-// resources are made; equal ones are counted.
+// The errors of all resources are reported, in the order in which the resources are made.
+// Equal errors are counted.
 func TestSeveralExportErrors(t *testing.T) {
 	main := "import t\nimport u\nimport std\n" +
 		`t::A(name="a") t::A(name="a") t::A(name="x]") t::A(name="b") t::A(name="b") t::M(name="holding")`
@@ -645,20 +631,16 @@ func TestSeveralExportErrors(t *testing.T) {
 	}
 }
 
-// benchModel is a thousand resources of a type with a field that Python computes.
+// benchModel has a thousand resources of a type with a field that Python computes.
 func benchModel() string {
 	return std + "-- main.cf --\nimport t\nimport u\nimport std\nfor a in t::numbers(1000):\n    " +
 		"t::M(name=f\"r{a}\", v=\"x\")\nend\n"
 }
 
-// BenchmarkExport exports a thousand resources; the compile is not measured.
+// BenchmarkExport exports a thousand resources, without compiling.
 func BenchmarkExport(b *testing.B) {
-	archive := strings.Replace(
-		benchModel(),
-		"@plugin\ndef unknown()",
-		"@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()",
-		1,
-	)
+	archive := strings.Replace(benchModel(), "@plugin\ndef unknown()",
+		"@plugin\ndef numbers(n: \"int\") -> \"int[]\":\n    return list(range(n))\n\n@plugin\ndef unknown()", 1)
 	archive = strings.Replace(archive, "added = {\"m1\"", "added = {} and {\"m1\"", 1)
 	dir := write(b, archive)
 	var total float64

@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
-// sites is a project with two sites, whose resource class is as given.
+// sites returns a project with two sites and the given resource class.
 func sites(class string) string {
 	return std + `-- main.cf --
 import web
@@ -35,7 +35,7 @@ class Site(PurgeableResource):
 ` + class
 }
 
-// A field that the entity does not have is told with the one that was probably meant.
+// The error about a field that the entity does not have suggests a similar one.
 func TestFieldThatTheEntityDoesNotHave(t *testing.T) {
 	_, err := exported(t, write(t, sites(`    fields = ("name", "hots")
 `)), plugintest.Python(t), nil)
@@ -49,7 +49,7 @@ func TestFieldThatTheEntityDoesNotHave(t *testing.T) {
 	}
 }
 
-// When Python goes away, the resources that it was making are named.
+// When Python dies, the error names the resources that it was making.
 func TestWorkerThatEndsIsToldWithItsResources(t *testing.T) {
 	_, err := exported(t, write(t, sites(`    fields = ("name", "host", "port")
 
@@ -68,9 +68,9 @@ func TestWorkerThatEndsIsToldWithItsResources(t *testing.T) {
 	}
 }
 
-// Every field of a resource that fails is told, in the order of the fields, where
-// it fails on a line of its own; the first is the one that the reference tells.
-// That the next resource fails in the same way is counted with each.
+// Every failing field of a resource is reported, in the order of the fields, with the
+// place on a line of its own. The first error is the one that the reference reports. Each
+// error counts the resources that fail in the same way.
 func TestEveryFieldThatFailsIsTold(t *testing.T) {
 	_, err := exported(
 		t,
@@ -105,7 +105,7 @@ def shared(site):
 	wantErrors(t, err, []string{"'port'", "'path'", "'owner'"}, 1)
 }
 
-// So is every value that is none of JSON.
+// Every value that JSON cannot represent is reported too.
 func TestEveryValueThatIsNoJSONIsTold(t *testing.T) {
 	_, err := exported(t, write(t, sites(`    fields = ("name", "host", "port", "path")
     map = {"port": lambda exporter, site: {1}, "path": lambda exporter, site: object}
@@ -114,8 +114,8 @@ func TestEveryValueThatIsNoJSONIsTold(t *testing.T) {
 		"field port of web::Site[a,name=mill]", "field path of web::Site[a,name=mill]"}, 0)
 }
 
-// wantErrors looks for a text in each error, as people see it, and checks how many
-// more resources have the same error.
+// wantErrors checks that each error has a text, as it is shown, and how many more resources
+// have the same error.
 func wantErrors(t *testing.T, err error, texts []string, repeats int) {
 	t.Helper()
 	var said []string
@@ -125,14 +125,8 @@ func wantErrors(t *testing.T, err error, texts []string, repeats int) {
 	}
 	for n, want := range texts {
 		if len(said) != len(texts) || !strings.Contains(said[n], want) || told[n].Repeats != repeats {
-			t.Fatalf(
-				"got %d errors:\n%s\nthe one at %d should say %q, for %d more",
-				len(said),
-				strings.Join(said, "\n"),
-				n,
-				want,
-				repeats,
-			)
+			t.Fatalf("got %d errors:\n%s\nthe one at %d should say %q, for %d more", len(said),
+				strings.Join(said, "\n"), n, want, repeats)
 		}
 	}
 }

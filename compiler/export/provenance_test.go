@@ -11,8 +11,8 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// For each field of an exported resource the document knows who decided it: the
-// statement, the default, or the Python function with what that read.
+// For each field of an exported resource, the document records what decided it: the
+// statement, the default, or the Python function with the attributes that it read.
 func TestEveryFieldHasItsProvenance(t *testing.T) {
 	dir := write(t, story)
 	doc, err := exported(t, dir, plugintest.Python(t), nil, func(in *export.Input) { in.ProjectDir = dir })

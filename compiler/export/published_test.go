@@ -11,9 +11,9 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
-// Published modules export exactly what the reference exports: files with
-// content, from templates and references, links, directories, JSON files, with
-// what their dependency managers add.
+// Published modules export exactly the same as in the reference: files with content from
+// templates and references, links, directories and JSON files, together with what their
+// dependency managers add.
 func TestPublishedModules(t *testing.T) {
 	archive, err := os.ReadFile("testdata/published.txtar")
 	if err != nil {
@@ -50,7 +50,7 @@ func TestPublishedModules(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", id, diff)
 				}
 			}
-			// What the handler of fs::File imports travels with it.
+			// The imports of the handler of fs::File are exported with it.
 			for _, c := range doc.Code {
 				if c.Type != "fs::File" {
 					continue

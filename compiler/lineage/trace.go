@@ -71,13 +71,8 @@ func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement 
 
 // Function records that a Python function computed a field.
 func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Place, function string) {
-	into.Set(
-		t.Text(name),
-		t.Statement(provenance.Statement{Kind: provenance.Function, Place: at, Plugin: function}),
-		false,
-		false,
-		provenance.TopLevel,
-	)
+	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Function, Place: at, Plugin: function}),
+		false, false, provenance.TopLevel)
 }
 
 // BuiltIn records a field that has its own default, because the model does not set it.

@@ -105,13 +105,8 @@ func describe(f provenance.Field) string {
 			text += " implied"
 		}
 		for _, step := range s.Steps {
-			text += fmt.Sprintf(
-				" < %s for %s by %d, made %d",
-				strings.TrimPrefix(step.Implementation, "__config__::"),
-				strings.TrimPrefix(step.Instance, "__config__::"),
-				step.Selected.Line,
-				step.Made.Line,
-			)
+			text += fmt.Sprintf(" < %s for %s by %d, made %d", strings.TrimPrefix(step.Implementation, "__config__::"),
+				strings.TrimPrefix(step.Instance, "__config__::"), step.Selected.Line, step.Made.Line)
 		}
 		all = append(all, text)
 	}

@@ -87,10 +87,8 @@ l = [1, true, null, {"k": a}]
 
 // A failed compile tells the class, the place and the causes.
 func TestDocumentOfAFailure(t *testing.T) {
-	got := document(
-		t,
-		compile(t, "entity A: string n end\nimplement A using none\nimplementation none for A: end\na = A(n=3)\n"),
-	)
+	got := document(t,
+		compile(t, "entity A: string n end\nimplement A using none\nimplementation none for A: end\na = A(n=3)\n"))
 	failure := got["error"].(map[string]any)
 	if failure["kind"] != "inmanta.ast.AttributeException" {
 		t.Error(failure["kind"])

@@ -50,9 +50,7 @@ const errNoModuleName = packageNamed(distributionPrefix + " is followed by no na
 func requirement(spec string) (pep440.Requirement, error) {
 	r, err := pep440.ParseRequirement(spec)
 	if err == nil && strings.HasPrefix(pep440.Normal(r.Name), distributionPrefix) {
-		err = packageNamed(
-			r.Canonical() + " names a Python package in place of a module",
-		)
+		err = packageNamed(r.Canonical() + " names a Python package in place of a module")
 	}
 	return r, err
 }

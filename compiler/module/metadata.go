@@ -215,10 +215,8 @@ func (f *yamlFile) pip(m *ProjectMetadata) {
 	for _, k := range section.keys {
 		key, _ := k.is.(string)
 		if !slices.ContainsFunc(pipKeys, func(known string) bool { return key == known || key == hyphenated(known) }) {
-			m.Warnings = append(
-				m.Warnings,
-				fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k.node.Value),
-			)
+			m.Warnings = append(m.Warnings,
+				fmt.Sprintf("Found unexpected configuration value 'pip.%s' in 'project.yml'", k.node.Value))
 		}
 	}
 	field := func(key string) field {

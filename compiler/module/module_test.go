@@ -76,13 +76,8 @@ func TestModuleContents(t *testing.T) {
 		Path: in("libs/one")[0], PluginDir: in("libs/one/plugins")[0], ModelDir: in("libs/one/model")[0],
 		FilesDir: in("libs/one/files")[0], TemplatesDir: in("libs/one/templates")[0],
 		Requirements: []string{"jinja2"},
-		PythonFiles: in(
-			"libs/one/plugins/__init__.py",
-			"libs/one/plugins/resources.py",
-			"libs/one/plugins/sub/__init__.py",
-			"libs/one/plugins/sub/only.pyc",
-			"libs/one/plugins/sub/zeta.py",
-		),
+		PythonFiles: in("libs/one/plugins/__init__.py", "libs/one/plugins/resources.py",
+			"libs/one/plugins/sub/__init__.py", "libs/one/plugins/sub/only.pyc", "libs/one/plugins/sub/zeta.py"),
 	}}
 	if d := cmp.Diff(want, prog.Modules, cmpopts.IgnoreUnexported(module.Module{})); d != "" {
 		t.Errorf("want -, got +:\n%s", d)

@@ -291,11 +291,8 @@ func TestThingsInTheWrongPlace(t *testing.T) {
 			case loop:
 				err = os.Symlink(filepath.Base(path), path)
 			case "-cfg":
-				err = os.WriteFile(
-					filepath.Join(dir, "libs/a/setup.cfg"),
-					[]byte("[metadata]\nname=inmanta-module-a\nversion=1\nlicense=x\n"),
-					0o644,
-				)
+				err = os.WriteFile(filepath.Join(dir, "libs/a/setup.cfg"),
+					[]byte("[metadata]\nname=inmanta-module-a\nversion=1\nlicense=x\n"), 0o644)
 			default:
 				err = os.WriteFile(path, []byte(c.content), 0o644)
 			}
@@ -363,10 +360,8 @@ func TestMalformedSetupCfg(t *testing.T) {
 			if err == nil {
 				_, err = module.NewLoader(p).Load("main.cf", false)
 			}
-			if got := describe(err, dir); !strings.HasPrefix(
-				got,
-				"ModuleLoadingException < InvalidModuleException < InvalidMetadata main.cf:1",
-			) ||
+			if got := describe(err, dir); !strings.HasPrefix(got,
+				"ModuleLoadingException < InvalidModuleException < InvalidMetadata main.cf:1") ||
 				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %s: %v", got, err)
 			}
@@ -376,10 +371,8 @@ func TestMalformedSetupCfg(t *testing.T) {
 
 // Packages come from strangers: whatever their files hold, the error has a known class.
 func FuzzSetupCfg(f *testing.F) {
-	f.Add(
-		"[metadata]\nname = inmanta-module-a\nversion = 1\nlicense = x\n[options]\ninstall_requires =\n  b\n\tc\n",
-		"name: a\nversion: 1\nlicense: x\nrequires: [b>1]\n",
-	)
+	f.Add("[metadata]\nname = inmanta-module-a\nversion = 1\nlicense = x\n[options]\ninstall_requires =\n  b\n\tc\n",
+		"name: a\nversion: 1\nlicense: x\nrequires: [b>1]\n")
 	f.Fuzz(func(t *testing.T, cfg, yml string) {
 		dir := t.TempDir()
 		for name, text := range map[string]string{

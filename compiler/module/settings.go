@@ -52,9 +52,6 @@ func readSettings(path string) (inifile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseINI(
-		path,
-		string(text),
-		"a file of settings has sections, such as [config], and in them lines `key = value`",
-	)
+	return parseINI(path, string(text),
+		"a file of settings has sections, such as [config], and in them lines `key = value`")
 }

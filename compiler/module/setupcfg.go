@@ -38,11 +38,8 @@ func readSetupCfg(path string) (*setupCfg, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := parseINI(
-		path,
-		string(text),
-		"setup.cfg has sections, such as [metadata], and in them lines `key = value`",
-	)
+	file, err := parseINI(path, string(text),
+		"setup.cfg has sections, such as [metadata], and in them lines `key = value`")
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +148,8 @@ func (f *cfgFile) checkVersion(version string) {
 	case err != nil:
 		f.wrong(v, fmt.Sprintf("version is not a version: %q", version), "write a version such as 1.2.3")
 	case !parsed.Base():
-		f.wrong(
-			v,
-			fmt.Sprintf("version has an ending: %q", version),
-			"write the ending as tag_build in the section [egg_info]",
-		)
+		f.wrong(v, fmt.Sprintf("version has an ending: %q", version),
+			"write the ending as tag_build in the section [egg_info]")
 	}
 }
 

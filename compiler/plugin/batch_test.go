@@ -51,10 +51,8 @@ func (p *project) posting(name string, args ...types.Value) {
 	var calls []eval.PluginCall
 	var heaps []eval.Heap
 	for _, arg := range args {
-		calls = append(
-			calls,
-			eval.PluginCall{Plugin: p.plugins[name], Args: []types.Value{arg}, Namespace: "__config__"},
-		)
+		calls = append(calls,
+			eval.PluginCall{Plugin: p.plugins[name], Args: []types.Value{arg}, Namespace: "__config__"})
 		heaps = append(heaps, p.heap)
 	}
 	if !p.host.Post(calls, heaps) {
@@ -69,7 +67,7 @@ func (p *project) seen(want ...types.Value) {
 	}
 }
 
-// Calls that are posted run in their order, each with its own outcome and output.
+// Posted calls run in order, each with its own outcome and output.
 func TestPostedCalls(t *testing.T) {
 	p := open(t, several)
 	p.posting("t::double", types.Int(1), types.Int(2), types.Int(7))
@@ -82,7 +80,7 @@ func TestPostedCalls(t *testing.T) {
 	p.seen(types.Int(1), types.Int(2), types.Int(7))
 }
 
-// Another request between them takes nothing from them.
+// A request between them does not affect their outcomes.
 func TestPostedCallsWaitForTheirTurn(t *testing.T) {
 	p := open(t, several)
 	p.posting("t::double", types.Int(1), types.Int(2))
@@ -94,8 +92,8 @@ func TestPostedCallsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// What stands behind a call that fails, or that gives something else than it
-// declares, does not run; the engine decides whether it does later.
+// Calls after a call that fails, or that returns a value of the wrong type, do not run. The
+// engine decides whether they run later.
 func TestPostedCallsStopAtTheFirstThatFails(t *testing.T) {
 	for _, odd := range []types.Int{3, 4} {
 		p := open(t, several)
@@ -114,7 +112,7 @@ func TestPostedCallsStopAtTheFirstThatFails(t *testing.T) {
 	}
 }
 
-// A worker that dies, or hangs, in one of them takes nothing from those before.
+// A worker that dies or hangs in one call does not affect the outcomes of those before.
 func TestPostedCallsOfAWorkerThatEnds(t *testing.T) {
 	for _, end := range []types.Int{5, 6} {
 		p, err := tryOpen(t, several, func(c *Config) { c.CallTimeout = 500 * time.Millisecond })
@@ -135,7 +133,7 @@ func TestPostedCallsOfAWorkerThatEnds(t *testing.T) {
 	}
 }
 
-// A dict that came with a call that did not run is known in later ones.
+// A dict that was sent with a call that did not run is known in later calls.
 func TestPostedCallsShareValues(t *testing.T) {
 	p := open(t, several)
 	d := &types.Dict{Keys: []string{"k"}, Values: map[string]types.Value{"k": types.Str("v")}}

@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
-// What a worker sends may be anything: decode gives a value or an error, and
-// what it gives can be written again.
+// A worker may send anything: decode returns a value or an error, and a value that it
+// returns can be encoded again.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`null`, `true`, `12345678901234567890`, `-1.5e300`, `"x"`, `[1,[null]]`, `{"d":[["k",1],["k",{"u":7}]]}`,
@@ -40,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A float is a float on the other side too: with a fraction or an exponent.
+// A float stays a float in Python: it is written with a fraction or an exponent.
 func TestFloatText(t *testing.T) {
 	for f, want := range map[float64]string{0: "0.0", 1: "1.0", -2: "-2.0", 1e21: "1e+21", 0.1: "0.1",
 		1e300: "1e+300", math.SmallestNonzeroFloat64: "5e-324"} {
@@ -54,8 +54,8 @@ func TestFloatText(t *testing.T) {
 	}
 }
 
-// What Python put into itself is no circle in the engine, where everybody may
-// walk a value: it ends where it is found again.
+// A Python object that contains itself does not become a cycle in the engine, which walks
+// values freely: the inner occurrence has no parts.
 func TestCircles(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"r":1,"type":"m::S","args":[["a",[{"r":1}]]]}`: "m::S(a=[m::S()])",
@@ -79,7 +79,7 @@ func TestCircles(t *testing.T) {
 	}
 }
 
-// walkable reports whether nothing in a value is deeper than depth.
+// walkable reports whether a value is nested at most depth levels.
 func walkable(v types.Value, depth int) bool {
 	var parts []types.Value
 	switch v := v.(type) {
@@ -106,7 +106,7 @@ func walkable(v types.Value, depth int) bool {
 	return true
 }
 
-// What an object is based on is a string or a number, whatever a worker says.
+// The base of an object is a string or a number, whatever a worker sends.
 func TestBaseOfAnObject(t *testing.T) {
 	c := newCodec(&Host{})
 	v, err := c.decode(json.RawMessage(`{"o":1,"class":"m.S","base":"text"}`))

@@ -16,7 +16,7 @@ import (
 	"ordain.dev/ordain/internal/python/runtime"
 )
 
-// fakeHeap is a model written down by hand. It counts what is asked.
+// fakeHeap is a hand-written model. It counts reads.
 type fakeHeap struct {
 	types     map[string]*types.Entity
 	instances []*fakeInstance
@@ -190,7 +190,7 @@ func (p *project) call(name string, args ...types.Value) eval.Outcome {
 	return p.host.Call(eval.PluginCall{Plugin: s, Args: args, Namespace: "__config__"}, p.heap)
 }
 
-// value is a call that must succeed.
+// value makes a call that must succeed, and returns its value.
 func (p *project) value(name string, args ...types.Value) types.Value {
 	p.t.Helper()
 	o := p.call(name, args...)

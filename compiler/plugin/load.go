@@ -82,19 +82,14 @@ func (e *LoadError) Error() string {
 	if e.Importing == "" {
 		return "Unable to load all plug-ins: " + e.Class + ": " + e.Message
 	}
-	return fmt.Sprintf(
-		"Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s",
-		e.Module,
-		e.Class,
-		e.Importing,
-		e.Message,
-	)
+	return fmt.Sprintf("Unable to load all plug-ins for module %s:\n\t%s while loading plugin module %s: %s", e.Module,
+		e.Class, e.Importing, e.Message)
 }
 
 // Raised is the exception.
 func (e *LoadError) Raised() *eval.PluginError { return &e.PluginError }
 
-// Hint says what to do about it.
+// Hint suggests a remedy.
 func (e *LoadError) Hint() string {
 	if e.Missing != "" && !strings.HasPrefix(e.Missing, "inmanta") {
 		return fmt.Sprintf(
@@ -183,7 +178,7 @@ func (h *Host) pluginNames() []string {
 	return names
 }
 
-// setTable makes a table the one that the host goes by.
+// setTable makes the host use a table.
 func (h *Host) setTable(t *table) {
 	h.table, h.raw, h.introduced = t, t.Plugins, make([]bool, len(t.Plugins))
 	for i, s := range t.signatures {
@@ -276,7 +271,7 @@ func (h *Host) loadLazily() error {
 	return nil
 }
 
-// unanswered answers what an import asks that runs beside the compile: not about the model.
+// unanswered handles requests of an import that runs in parallel to the compile. It answers none about the model.
 func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
 	if op == "imports" || op == "module" {
 		return h.onDisk(op, args)
@@ -288,7 +283,7 @@ func (h *Host) unanswered(op string, args json.RawMessage) (any, error) {
 	}
 }
 
-// lazyRequest is the request that loads what a table says, and those of the expected modules that
+// lazyRequest returns the request that loads the modules of a table, and the expected modules that
 // exist.
 func (h *Host) lazyRequest(t *table, expected []string) loadRequest {
 	request := h.loadRequest()
@@ -345,7 +340,7 @@ func (h *Host) Twin(namespace, name string) (eval.Twin, error) {
 	return twin, nil
 }
 
-// use records that Python code of a module is used.
+// use records that Python code of a module was used.
 func (h *Host) use(name string) {
 	name, _, _ = strings.Cut(name, "::")
 	h.used[name] = true

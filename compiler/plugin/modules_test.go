@@ -13,8 +13,8 @@ import (
 	"ordain.dev/ordain/internal/python/runtime"
 )
 
-// installed finds a module in site-packages, of which a model loads the
-// namespaces of all Python files.
+// installed finds a module in site-packages, for a model that loads the namespaces of all
+// its Python files.
 func installed(t testing.TB, interpreter, name string) eval.ModuleCode {
 	t.Helper()
 	dir := filepath.Join(plugintest.Site(t, interpreter), "inmanta_plugins", name)
@@ -100,8 +100,8 @@ func TestPublishedModules(t *testing.T) {
 	}
 }
 
-// Jinja reads variables of the model and attributes of instances, waits for
-// what has no value, and calls plug-ins as filters.
+// Jinja reads variables of the model and attributes of instances, waits for unset ones, and
+// calls plug-ins as filters.
 func TestTemplate(t *testing.T) {
 	for _, set := range plugintest.Sets {
 		t.Run(set.Python, func(t *testing.T) {
@@ -115,17 +115,8 @@ func TestTemplate(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "templates", "x.j2"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			one, two := p.heap.add(
-				"t::Host",
-				"name",
-				types.Str("one"),
-				"maybe",
-				types.Int(1),
-			), p.heap.add(
-				"t::Host",
-				"name",
-				nil,
-			)
+			one, two := p.heap.add("t::Host", "name", types.Str("one"), "maybe",
+				types.Int(1)), p.heap.add("t::Host", "name", nil)
 			two.empty["maybe"] = true
 			p.heap.variables["greeting"] = types.Str("hello")
 			p.heap.variables["hosts"] = &types.List{Items: []types.Value{one, two}}
@@ -168,7 +159,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// Plug-ins look at types: files::json finds the relation that leads to an
+// Plug-ins inspect types: files::json finds the relation that leads to an
 // instance from its parent, and writes a path of index attributes.
 func TestTypesFromPython(t *testing.T) {
 	set := plugintest.Sets[2]

@@ -63,7 +63,7 @@ func (h *Host) request(op string, args, reply any, what string) error {
 	return h.guarded(what, func(ctx context.Context) error { return h.dialogue.Ask(ctx, op, args, reply, h.answer) })
 }
 
-// noticed keeps lines that Python prints until the reply arrives, which has them too.
+// noticed keeps lines that Python prints until the reply arrives, which repeats them.
 func (h *Host) noticed(op string, args json.RawMessage) {
 	var notice struct {
 		Lines []string `json:"lines"`

@@ -138,8 +138,8 @@ def old(x: "string") -> "int":
     return 1
 `
 
-// The second compile knows the plug-ins without Python, and starts it for a
-// call: then it imports the module that is called and no other.
+// The second compile knows the plug-ins without Python. It starts Python for a call, and
+// imports only the module of that plug-in.
 func TestWhatALoadToldIsRemembered(t *testing.T) {
 	c := newCheckout(t, two)
 	if c.remembered() {
@@ -159,8 +159,8 @@ func TestWhatALoadToldIsRemembered(t *testing.T) {
 	first.done()
 }
 
-// Who needed Python the last time gets a worker at once, while it is looked up
-// what it has to load; the call finds it there.
+// A project that needed Python the last time gets a worker at once, while the table of the
+// load is looked up. The call finds the worker running.
 func TestAWorkerStartsWhileItsTableIsRead(t *testing.T) {
 	c := newCheckout(t, two)
 	first := c.compile()
@@ -181,8 +181,8 @@ func TestAWorkerStartsWhileItsTableIsRead(t *testing.T) {
 	}
 }
 
-// While a worker imports what may be needed, nobody waits for it: the compile
-// goes on, and may end it. What happens there meanwhile is nobody else's.
+// While a worker imports modules in advance, the compile does not wait for it and may end
+// it. Output and errors of these imports do not appear in the compile.
 func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 	c := newCheckout(t, two)
 	c.compile().done()
@@ -209,7 +209,7 @@ func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// Nothing that a load depended on can change without the next one noticing.
+// The next load notices every change of something that a load depended on.
 func TestNothingStaleIsRemembered(t *testing.T) {
 	for name, change := range map[string]func(c *checkout){
 		"a plug-in is edited, to the same size, at once": func(c *checkout) {
@@ -301,7 +301,7 @@ func txtarFile(archive, name string) string {
 	return ""
 }
 
-// What reaches outside when it is imported is imported by every compile.
+// Modules with side effects outside of Python are imported by every compile.
 func TestImportsWithEffectsAreRepeated(t *testing.T) {
 	for name, code := range map[string]string{
 		"prints":         "print('hello')",
@@ -323,8 +323,8 @@ func TestImportsWithEffectsAreRepeated(t *testing.T) {
 	}
 }
 
-// A module that changes more than itself is imported before anything is called,
-// and so is what it changes; modules of their own still wait.
+// A module that changes other modules is imported before anything is called, together with
+// those that it changes. Independent modules still wait.
 func TestPatchesAreInPlaceBeforeACall(t *testing.T) {
 	for name, patch := range map[string]string{
 		"a function of another module": "import inmanta_plugins.a\ninmanta_plugins.a.inner = lambda: 'patched'",
@@ -377,13 +377,11 @@ def name() -> "string":
 	}
 }
 
-// A finalizer of a module that nobody called runs all the same.
+// The finalizer of a module runs even if no plug-in of it was called.
 func TestFinalizersRunWithoutACall(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write(
-		"a/plugins/__init__.py",
-		"from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n",
-	)
+	c.write("a/plugins/__init__.py",
+		"from inmanta.compiler import finalizer\n\n@finalizer\ndef end():\n    print('the end')\n")
 	for n := range 2 {
 		p := c.compile()
 		p.done()
@@ -434,18 +432,14 @@ def known(ctx: Context) -> "list":
 	}
 }
 
-// A plug-in in a file whose namespace the model does not load is none; it is one
-// as soon as the model loads that, whatever is remembered of the load before.
+// A plug-in in a file whose namespace the model does not load does not exist. It exists as
+// soon as the model loads the namespace, whatever is remembered of the previous load.
 func TestPluginsOfNamespacesThatAreNotLoaded(t *testing.T) {
 	c := newCheckout(t, two)
-	c.write(
-		"a/plugins/sub.py",
-		"from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n",
-	)
-	c.write(
-		"a/plugins/deep/inner.py",
-		"from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n",
-	)
+	c.write("a/plugins/sub.py",
+		"from inmanta.plugins import plugin\n\n@plugin\ndef take(x) -> 'nowhere::T':\n    return x\n")
+	c.write("a/plugins/deep/inner.py",
+		"from inmanta.plugins import plugin\n\n@plugin\ndef take() -> 'string':\n    return 'inner'\n")
 	c.write("b/plugins/__init__.py", `
 from inmanta.plugins import plugin, Context
 
@@ -477,7 +471,7 @@ def known(ctx: Context) -> "list":
 	introduced("a::name", "b::known")
 }
 
-// What Python has for an entity that is to be a dataclass is told, remembered load or not.
+// The Python class for an entity that must be a dataclass is reported, also from a remembered load.
 func TestTwins(t *testing.T) {
 	c := newCheckout(t, two)
 	c.write(
@@ -571,7 +565,7 @@ func TestTwoCompilesAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzTable reads tables that somebody else wrote.
+// FuzzTable reads tables that another program wrote.
 func FuzzTable(f *testing.F) {
 	text, err := json.Marshal(fullTable())
 	if err != nil {
@@ -616,8 +610,8 @@ func fullTable() *table {
 	return t
 }
 
-// A table is read as it was written. A file that was cut off, or has more than a table, is
-// not taken for one.
+// A table is read as it was written. A file that was truncated, or that has more than a
+// table, is rejected.
 func TestTableIsReadAsItWasWritten(t *testing.T) {
 	written := fullTable()
 	s := tables{t.TempDir()}
@@ -643,9 +637,9 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// What is imported into a template is as its recipe says, or it is not known
-// to be: a file whose content changed, and one that was touched meanwhile, as
-// those are that virtual environments share.
+// A template is rejected if the files that it imported may differ from its recipe: because
+// the content of one changed, or because one was touched in the meantime, as happens to
+// files that virtual environments share.
 func TestARecipeKnowsWhatWasTouched(t *testing.T) {
 	c := newCheckout(t, two)
 	c.compile().done()

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// asked is what CPython makes of a pattern.
+// asked is CPython's answer for a pattern.
 type asked struct {
 	pattern   string
 	complaint string
@@ -40,8 +40,8 @@ func (a *answer) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&a.text, &a.spans})
 }
 
-// check asks the package the same. Where a match ends and what groups hold is
-// compared too: a wrong group shows in few patterns only.
+// check compares the package's answer, including the ends of matches and the groups,
+// because a wrong group changes the outcome of few patterns.
 func (a asked) check(t *testing.T) {
 	t.Helper()
 	r, err := Compile(a.pattern, names)
@@ -78,8 +78,8 @@ func spans(r *Regexp, text string) ([][2]int, error) {
 	return all, nil
 }
 
-// What CPython 3.13 made of patterns that were once matched wrongly, and of some
-// random ones.
+// CPython 3.13's answers for patterns that were once matched wrongly, and for some random
+// ones.
 func TestRecordedAnswers(t *testing.T) {
 	file, err := os.Open("testdata/recorded.jsonl")
 	if err != nil {
@@ -119,8 +119,8 @@ func checkAll(t *testing.T, answers io.Reader) (n counts) {
 	return n
 }
 
-// With PYREGEX_PYTHON=python3.13 it is CPython itself that is asked, about
-// PYREGEX_COUNT new patterns with 8 texts each, from PYREGEX_SEED on.
+// With PYREGEX_PYTHON=python3.13, the test asks CPython itself about PYREGEX_COUNT new
+// patterns with 8 texts each, starting from PYREGEX_SEED.
 func TestAgainstCPython(t *testing.T) {
 	python := os.Getenv("PYREGEX_PYTHON")
 	if python == "" {

@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
-// names knows those that the tests ask for.
+// names has the character names that the tests need.
 func names(name string) (rune, bool) {
 	r, ok := map[string]rune{"DIGIT ONE": '1', "LF": '\n', "HANGUL SYLLABLE GAG": '각',
 		"CJK UNIFIED IDEOGRAPH-4E00": '一'}[name]
@@ -25,7 +25,7 @@ func compiled(t testing.TB, pattern string) *Regexp {
 	return r
 }
 
-// A pattern that would try for ever is stopped, and no answer is made up.
+// A pattern that would match forever is stopped with an error.
 func TestAMatchThatTakesTooLong(t *testing.T) {
 	for _, pattern := range []string{"(a+)+$", "(?:a|aa)+$", "(a*)*b", `(?:(?:a?){50}){50}b`, "(?=(a+)+$)",
 		"(?:a{0,40}){0,40}b", `(a*)(?:\1a?)*b`, "a*a*a*a*a*a*a*a*b"} {
@@ -43,7 +43,7 @@ func TestAMatchThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// A long text needs memory, and neither Go's stack nor for ever.
+// A long text needs memory, but neither a deep Go stack nor excessive time.
 func TestALongText(t *testing.T) {
 	n := 1 << 19
 	if racedetector.On {
@@ -58,7 +58,7 @@ func TestALongText(t *testing.T) {
 	}
 }
 
-// Memory ends before the machine's does.
+// Matching stops before it uses up the machine's memory.
 func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() || racedetector.On {
 		t.Skip("takes some 300 MB")
@@ -70,7 +70,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Deep brackets are refused as Python does, and do not end the program.
+// Deeply nested brackets are rejected, as Python does, and do not crash the program.
 func TestDeepBrackets(t *testing.T) {
 	for _, open := range []string{"(", "(?:", "(?=", "(?(1)", "(?>", "(?i:"} {
 		if _, err := Compile(strings.Repeat(open, 100_000), names); err == nil {
@@ -82,14 +82,14 @@ func TestDeepBrackets(t *testing.T) {
 	}
 }
 
-// A byte that is no character is one character of its own.
+// An invalid byte counts as one character.
 func TestStrayBytes(t *testing.T) {
 	if ok, err := compiled(t, "^..(?<=a.)$").Match("a\xff", time.Second); !ok || err != nil {
 		t.Errorf("gave %v, %v", ok, err)
 	}
 }
 
-// The usual match leaves nothing to clean up.
+// A usual match allocates nothing.
 func TestAPlainMatchAllocatesNothing(t *testing.T) {
 	if racedetector.On {
 		t.Skip("the race detector lets pools forget")
@@ -110,8 +110,8 @@ func TestAPlainMatchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Nothing panics and nothing is endless, whatever the pattern; and a match does
-// not depend on what the machine did before.
+// No pattern panics or loops forever, and a match does not depend on earlier matches of
+// the same machine.
 func FuzzMatch(f *testing.F) {
 	for _, seed := range [][2]string{{"(a|b)*+c", "abc"}, {`(?P<n>a)(?(n)\1|c){1,2}?`, "aaa"},
 		{`(?i)[^\W\d_ſ-\x{2}]++(?<!é)`, "Kß"}, {"(?!()+?)", ""},

@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/internal/python/pytext"
 )
 
-// characters is what characters.py recorded.
+// characters is the recording of characters.py.
 type characters struct {
 	sets  map[string][]bool
 	same  map[rune][]rune // letters that match a letter without regard to case
@@ -69,8 +69,8 @@ func recordedCharacters(t *testing.T) characters {
 }
 
 // Every character is a word, a digit, a space or a part of a name exactly if
-// CPython says so. When Go's tables move to another version of Unicode this test
-// tells which corrections have become wrong.
+// CPython says so. When Go's tables move to another version of Unicode, this test shows
+// which corrections have become wrong.
 func TestEveryCharacterIsWhatCPythonTakesItFor(t *testing.T) {
 	c := recordedCharacters(t)
 	for name, is := range map[string]func(rune) bool{
@@ -90,13 +90,13 @@ func TestEveryCharacterIsWhatCPythonTakesItFor(t *testing.T) {
 	}
 }
 
-// Without regard to case every letter matches those that it matches in CPython,
-// as itself and in a set.
+// If case is ignored, every letter matches the same letters as in CPython, by itself and in
+// a set.
 func TestEveryLetterMatchesTheSameLetters(t *testing.T) {
 	c := recordedCharacters(t)
 	for i, r := range c.cased {
 		if racedetector.On && i%16 != 0 {
-			continue // takes long then
+			continue // slow with the race detector
 		}
 		one := unitOf(literal(r), ignoreCase|uni)
 		ranged := unitOf(set([]member{{lo: r, hi: r, ranged: true}}, false), ignoreCase|uni)

@@ -33,12 +33,8 @@ func (e *Error) explain(t *exactTables, stack []int16, s *scanner, kind int, tok
 		e.Focus = s.spanOf(b.start, b.end)
 	case opensTop[kind] && len(blocks) > 0:
 		b := blocks[len(blocks)-1]
-		e.Hint = fmt.Sprintf(
-			"`%s` begins a new definition, and the `%s` of line %d has no `end` yet",
-			tok.text,
-			b.text,
-			b.start.Line,
-		)
+		e.Hint = fmt.Sprintf("`%s` begins a new definition, and the `%s` of line %d has no `end` yet", tok.text, b.text,
+			b.start.Line)
 	case kind == tIF && slices.Contains(expected, "tINT"):
 		e.Hint = "`if` is a statement and has no value: write `condition ? this : that`"
 	case kind == tFOR && slices.Contains(expected, "tINT"):
@@ -146,10 +142,8 @@ func inWords(expected []string) string {
 			continue
 		}
 		later = append(later, g.word)
-		left = slices.DeleteFunc(
-			left,
-			func(name string) bool { return slices.Contains(strings.Fields(g.members), name) },
-		)
+		left = slices.DeleteFunc(left,
+			func(name string) bool { return slices.Contains(strings.Fields(g.members), name) })
 	}
 	for _, name := range left {
 		word, known := words[name]

@@ -39,14 +39,8 @@ func TestSyntaxErrorsInWords(t *testing.T) {
 		}
 		focus := fmt.Sprintf("%d:%d", e.Focus.Start.Line, e.Focus.Start.Col)
 		if !strings.HasSuffix(e.Expected, c.expected) || e.Found != c.found || e.Hint != c.hint || focus != c.focus {
-			t.Errorf(
-				"%q\nexpected %s\nfound    %s\nhint     %s\nfocus    %s",
-				c.text,
-				e.Expected,
-				e.Found,
-				e.Hint,
-				focus,
-			)
+			t.Errorf("%q\nexpected %s\nfound    %s\nhint     %s\nfocus    %s", c.text, e.Expected, e.Found, e.Hint,
+				focus)
 		}
 	}
 }

@@ -142,10 +142,8 @@ func (p *parser) fstring(t token) any {
 		if f.spec != "" {
 			inner, problem := splitFormat(f.spec)
 			if problem != "" {
-				return p.refuse(
-					"constant",
-					&Error{Kind: KindParser, Message: "Syntax error: Invalid f-string: " + problem, At: p.span(t)},
-				)
+				return p.refuse("constant",
+					&Error{Kind: KindParser, Message: "Syntax error: Invalid f-string: " + problem, At: p.span(t)})
 			}
 			col++
 			within := resolving

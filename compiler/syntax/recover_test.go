@@ -31,14 +31,8 @@ func TestOneMistakeIsOneError(t *testing.T) {
 			tried++
 			if len(e.Further) > 0 {
 				noisy++
-				t.Logf(
-					"%q in place of %q at byte %d: %v, and then %v",
-					instead,
-					text[l.Start:l.End],
-					l.Start,
-					e,
-					e.Further,
-				)
+				t.Logf("%q in place of %q at byte %d: %v, and then %v", instead, text[l.Start:l.End], l.Start, e,
+					e.Further)
 			}
 		}
 	}

@@ -36,11 +36,8 @@ func newRegex(pattern string, limit time.Duration) (*Regex, error) {
 func (r *Regex) Match(text string) (bool, error) {
 	ok, err := r.compiled.Match(text, r.limit)
 	if err != nil {
-		return false, fmt.Errorf(
-			"it was not known after %v whether a text of %d characters matches",
-			r.limit,
-			utf8.RuneCountInString(text),
-		)
+		return false, fmt.Errorf("it was not known after %v whether a text of %d characters matches", r.limit,
+			utf8.RuneCountInString(text))
 	}
 	return ok, nil
 }

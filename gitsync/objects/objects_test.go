@@ -530,13 +530,8 @@ func craft(t testing.TB, base, delta []byte, lost bool) []byte {
 		t.Fatal(err)
 	}
 	if lost {
-		err = w.copied(
-			plumbing.ZeroHash,
-			referenceDelta,
-			int64(len(delta)),
-			0,
-			io.MultiReader(bytes.NewReader(make([]byte, hashSize)), &packed),
-		)
+		err = w.copied(plumbing.ZeroHash, referenceDelta, int64(len(delta)), 0,
+			io.MultiReader(bytes.NewReader(make([]byte, hashSize)), &packed))
 	} else {
 		err = w.copied(plumbing.ZeroHash, offsetDelta, int64(len(delta)), packHead, &packed)
 	}

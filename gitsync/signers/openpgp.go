@@ -39,12 +39,8 @@ func (s *Set) verifyOpenPGP(payload []byte, text string) (signer Signer, err err
 	}
 	// The key must have been valid when it signed.
 	then := &packet.Config{Time: func() time.Time { return sig.CreationTime }}
-	key, err := openpgp.CheckArmoredDetachedSignature(
-		s.openpgp,
-		strings.NewReader(string(payload)),
-		strings.NewReader(text),
-		then,
-	)
+	key, err := openpgp.CheckArmoredDetachedSignature(s.openpgp, strings.NewReader(string(payload)),
+		strings.NewReader(text), then)
 	switch {
 	case err == nil:
 		return Signer{Name: identity(key), Key: fmt.Sprintf("%X", key.PrimaryKey.Fingerprint)}, nil

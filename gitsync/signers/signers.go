@@ -60,11 +60,8 @@ func Parse(text string) (*Set, error) {
 				return nil, fmt.Errorf("line %d: %w", first+1, err)
 			}
 		case strings.HasPrefix(content, "-----BEGIN"):
-			return nil, fmt.Errorf(
-				"line %d: only public keys belong here, and this is %s",
-				n+1,
-				strings.Trim(content, "- "),
-			)
+			return nil, fmt.Errorf("line %d: only public keys belong here, and this is %s", n+1,
+				strings.Trim(content, "- "))
 		default:
 			l, err := parseLine(content)
 			if err != nil {
@@ -91,10 +88,8 @@ func (s *Set) Verify(payload []byte, signature string, at time.Time) (Signer, er
 		strings.HasPrefix(signature, "-----BEGIN PGP MESSAGE-----"):
 		return s.verifyOpenPGP(payload, signature)
 	case strings.HasPrefix(signature, "-----BEGIN SIGNED MESSAGE-----"):
-		return Signer{}, fmt.Errorf(
-			"%w: it is signed with X.509, which is not supported; sign with SSH or OpenPGP",
-			ErrUnknown,
-		)
+		return Signer{}, fmt.Errorf("%w: it is signed with X.509, which is not supported; sign with SSH or OpenPGP",
+			ErrUnknown)
 	}
 	return Signer{}, fmt.Errorf("%w: it is neither an SSH nor an OpenPGP signature", ErrBroken)
 }

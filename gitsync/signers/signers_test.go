@@ -216,11 +216,8 @@ func TestCommitsSignedWithOpenPGP(t *testing.T) {
 	refused(t, err, signers.ErrBroken)
 	_, err = set.Verify([]byte(payload), signed(other, payload, time.Now()), time.Now())
 	refused(t, err, signers.ErrUnknown)
-	_, err = set.Verify(
-		[]byte(payload),
-		"-----BEGIN PGP SIGNATURE-----\n\nnonsense\n-----END PGP SIGNATURE-----",
-		time.Now(),
-	)
+	_, err = set.Verify([]byte(payload), "-----BEGIN PGP SIGNATURE-----\n\nnonsense\n-----END PGP SIGNATURE-----",
+		time.Now())
 	refused(t, err, signers.ErrBroken)
 
 	var private bytes.Buffer
@@ -248,22 +245,8 @@ func TestGnuPGSigns(t *testing.T) {
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		os.RemoveAll(home)
 	})
-	run(
-		t,
-		ada.dir,
-		"gpg",
-		"--homedir",
-		home,
-		"--batch",
-		"--quiet",
-		"--passphrase",
-		"",
-		"--quick-generate-key",
-		"Ada <ada@example.com>",
-		"ed25519",
-		"sign",
-		"1y",
-	)
+	run(t, ada.dir, "gpg", "--homedir", home, "--batch", "--quiet", "--passphrase", "", "--quick-generate-key",
+		"Ada <ada@example.com>", "ed25519", "sign", "1y")
 	public := run(t, ada.dir, "gpg", "--homedir", home, "--armor", "--export")
 	program := filepath.Join(ada.dir, "gpg.sh")
 	if err := os.WriteFile(

@@ -161,11 +161,8 @@ func (s *Set) verifySSH(payload []byte, text string, at time.Time) (Signer, erro
 		return Signer{}, fmt.Errorf("%w: the SSH signature cannot be read", ErrBroken)
 	}
 	if sig.Namespace != namespace {
-		return Signer{}, fmt.Errorf(
-			"%w: it was signed for the namespace %q, not for git",
-			ErrBroken,
-			shorten(sig.Namespace),
-		)
+		return Signer{}, fmt.Errorf("%w: it was signed for the namespace %q, not for git", ErrBroken,
+			shorten(sig.Namespace))
 	}
 	if f := sig.Signature.Format; f == ssh.KeyAlgoRSA || f == "ssh-dss" {
 		return Signer{}, fmt.Errorf("%w: it was signed with %s, which is no longer secure", ErrBroken, f)

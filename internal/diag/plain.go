@@ -14,11 +14,7 @@ func (d Diagnostic) plain() Diagnostic {
 	d.Chain = each(d.Chain, func(s Step) Step {
 		s.Instance, s.Implementation, s.Source = PlainLine(
 			s.Instance,
-		), PlainLine(
-			s.Implementation,
-		), plainSource(
-			s.Source,
-		)
+		), PlainLine(s.Implementation), plainSource(s.Source)
 		s.Made = s.Made.plain()
 		return s
 	})

@@ -50,9 +50,9 @@ func (s Style) RenderAll(list []Diagnostic) string {
 func (s Style) Closing(list []Diagnostic) string {
 	text := fmt.Sprintf("%d error%s", len(list), plural(len(list)))
 	if code := list[0].Code; code != "" {
-		text += "; `ordain explain " + code + "` tells more of the first"
+		text += "; `ordain explain " + code + "` explains the first"
 		if len(list) == 1 {
-			text = "`ordain explain " + code + "` tells more of this error"
+			text = "`ordain explain " + code + "` explains this error"
 		}
 	}
 	p := painter{Style: s}
@@ -200,14 +200,8 @@ func (p *painter) source(d Diagnostic, indent, gutter string) {
 	}
 	source, shift := shorten(d.Source, l.Column)
 	fmt.Fprintf(p, "%s%s %s\n", indent, gutter, bar)
-	fmt.Fprintf(
-		p,
-		"%s %s %s %s\n",
-		indent,
-		p.paint(blue, fmt.Sprint(l.Line)),
-		bar,
-		strings.ReplaceAll(source, "\t", " "),
-	)
+	fmt.Fprintf(p, "%s %s %s %s\n", indent, p.paint(blue, fmt.Sprint(l.Line)), bar,
+		strings.ReplaceAll(source, "\t", " "))
 	if l.Column > 0 {
 		marks := p.paint(d.colour(), d.caret(shift+len([]rune(source))))
 		fmt.Fprintf(p, "%s%s %s %s%s\n", indent, gutter, bar, strings.Repeat(" ", max(0, l.Column-1-shift)), marks)

@@ -25,6 +25,7 @@ type Environment struct {
 	Source      Source
 	Description string
 	Icon        string
+	Tags        []string // roles can be bound to all environments with a tag; sorted
 	Halted      bool
 	Settings    map[string]any // only those that were set; see Setting for the defaults
 	// Protected names the settings that people cannot change, and what decides them:

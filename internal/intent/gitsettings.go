@@ -18,8 +18,8 @@ var gitSettings = []Setting{
 		Type:    SettingInt,
 		Default: 0,
 		Most:    1_000_000,
-		Doc: "Commits of history to fetch from the Git repository, for very large ones; 0 for all of it. With a " +
-			"depth, authors of lines and force-pushes are only known as far back.",
+		Doc: "How many commits of history to fetch from the Git repository, for very large ones. 0 fetches all of " +
+			"it. With a limit, authors of lines and force-pushes are known only that far back.",
 	},
 	{
 		Name:    "git_single_branch",
@@ -32,7 +32,7 @@ var gitSettings = []Setting{
 		Type:    SettingBool,
 		People:  true,
 		Default: false,
-		Doc: "Check the submodules of the Git repository out too. Credentials go only to the host of the " +
+		Doc: "Check out the submodules of the Git repository too. Credentials go only to the host of the " +
 			"repository itself.",
 	},
 	{
@@ -41,8 +41,8 @@ var gitSettings = []Setting{
 		People:  true,
 		Default: 256,
 		Most:    1_000_000,
-		Doc: "Size in MiB that a file of the Git repository may have; a commit with a larger one is not checked " +
-			"out. 0 for any size.",
+		Doc: "Largest size in MiB of a file in the Git repository. A commit with a larger file is not checked out. " +
+			"0 for any size.",
 	},
 	{
 		Name:    "git_proxy",
@@ -50,8 +50,8 @@ var gitSettings = []Setting{
 		People:  true,
 		Default: "",
 		Check:   proxyCheck,
-		Doc: "Proxy for the Git repository: an http://, https:// or socks5:// URL; empty: as the server's " +
-			"environment variables say. One with a password is the secret git-proxy.",
+		Doc: "Proxy for the Git repository: an http://, https:// or socks5:// URL. Empty: the server's environment " +
+			"variables decide. Store a URL with a password as the secret git-proxy instead.",
 	},
 	{
 		Name:    "git_ca_bundle",
@@ -60,7 +60,7 @@ var gitSettings = []Setting{
 		Lines:   true,
 		Default: "",
 		Check:   bundleCheck,
-		Doc:     "Certificates of authorities to trust for the Git repository, besides the machine's own: PEM text.",
+		Doc:     "Certificate authorities to trust for the Git repository besides those of the machine, as PEM text.",
 	},
 	{
 		Name:    "git_known_hosts",
@@ -69,8 +69,8 @@ var gitSettings = []Setting{
 		Lines:   true,
 		Default: "",
 		Check:   CheckKnownHosts,
-		Doc: "Keys of SSH servers of Git repositories, in lines as OpenSSH's known_hosts has them, besides those " +
-			"of the project.",
+		Doc: "Keys of the SSH servers of Git repositories, besides those of the project, in the format of OpenSSH's " +
+			"known_hosts.",
 	},
 	{
 		Name:    "git_host_keys",
@@ -78,8 +78,8 @@ var gitSettings = []Setting{
 		People:  true,
 		Default: "strict",
 		Choices: []string{"strict", "accept-new"},
-		Doc: "What happens when no key of an SSH server is known: strict refuses it, accept-new takes it and " +
-			"remembers it for the project. A key that changed is always refused.",
+		Doc: "What to do when no key of an SSH server is known: strict refuses the server, accept-new accepts its " +
+			"key and remembers it for the project. A key that changed is always refused.",
 	},
 }
 

@@ -1,8 +1,6 @@
 package intent
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,9 +13,9 @@ var followSettings = []Setting{
 		People:  true,
 		Type:    SettingText,
 		Default: "",
-		Doc: "Name of another environment of this project and repository, such as staging: what is deployed here " +
-			"is the commit that is deployed there, once the gates follow_soak, follow_compliant, follow_no_drift and " +
-			"follow_approval are open. Empty: the tip of the branch.",
+		Doc: "Name of another environment of this project and repository, such as staging. The commit that is " +
+			"deployed there is deployed here too, once the gates follow_soak, follow_compliant, follow_no_drift and " +
+			"follow_approval are open. Empty: deploy the tip of the branch.",
 	},
 	{
 		Name:    "follow_soak",
@@ -25,29 +23,29 @@ var followSettings = []Setting{
 		Type:    SettingInt,
 		Default: 0,
 		Most:    366 * 86400,
-		Doc: "Seconds that a commit must have been deployed in the environment that is followed, without a " +
-			"deployment that failed.",
+		Doc: "How many seconds a commit must have been deployed in the followed environment without a failed " +
+			"deployment.",
 	},
 	{
 		Name:    "follow_compliant",
 		People:  true,
 		Type:    SettingBool,
 		Default: true,
-		Doc:     "Take a commit only when every resource of the environment that is followed is compliant.",
+		Doc:     "Take a commit only if every resource of the followed environment is compliant.",
 	},
 	{
 		Name:    "follow_no_drift",
 		People:  true,
 		Type:    SettingBool,
 		Default: true,
-		Doc:     "Take a commit only when no record of drift is open in the environment that is followed.",
+		Doc:     "Take a commit only if the followed environment has no open record of drift.",
 	},
 	{
 		Name:    "follow_approval",
 		People:  true,
 		Type:    SettingBool,
 		Default: false,
-		Doc:     "Take a commit only when a person approved exactly that one.",
+		Doc:     "Take a commit only if a person approved exactly that commit.",
 	},
 }
 
@@ -163,47 +161,6 @@ func (p Promotion) Held() (out []PromotionGate) {
 		}
 	}
 	return out
-}
-
-// Waits describes what it waits for: "waits: soak until 14:05 UTC; 3 resources are not compliant: …".
-func (p Promotion) Waits() string {
-	var texts []string
-	for _, g := range p.Held() {
-		texts = append(texts, g.Text)
-	}
-	if len(texts) == 0 {
-		return "waits to be looked at"
-	}
-	return "waits: " + strings.Join(texts, "; ")
-}
-
-// Waited describes what it waited for, or that it was ready.
-func (p Promotion) Waited() string {
-	if len(p.Held()) == 0 {
-		return "was ready"
-	}
-	return "waited: " + strings.TrimPrefix(p.Waits(), "waits: ")
-}
-
-// Text describes its state.
-func (p Promotion) Text() string {
-	switch p.State {
-	case PromotionSuperseded:
-		return "superseded: " + p.Reason
-	case PromotionPromoted:
-		text := "promoted"
-		if o := p.Overridden; o != nil {
-			text += fmt.Sprintf(" by %s in spite of its gates: %s", o.By, o.Reason)
-		}
-		switch {
-		case p.Made > 0:
-			return fmt.Sprintf("%s; it is version %d", text, p.Made)
-		case p.Success != nil && !*p.Success:
-			return text + "; its compile failed"
-		}
-		return text
-	}
-	return p.Waits()
 }
 
 // FollowHold says what stops all promotions to an environment.

@@ -86,10 +86,8 @@ func ScopeOf(e Environment, modules ...string) (Scope, error) {
 	}
 	s := Scope{shown: e.Source.Subdir}
 	for _, dir := range append([]string{e.Source.Subdir}, modules...) {
-		s.rules = append(
-			s.rules,
-			scopeRule{re: regexp.MustCompile("^" + regexp.QuoteMeta(strings.Trim(path.Clean("/"+dir), "/")) + "/")},
-		)
+		s.rules = append(s.rules,
+			scopeRule{re: regexp.MustCompile("^" + regexp.QuoteMeta(strings.Trim(path.Clean("/"+dir), "/")) + "/")})
 	}
 	return s, nil
 }

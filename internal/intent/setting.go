@@ -41,7 +41,7 @@ type Setting struct {
 	// Lines means that the text may have several lines.
 	Lines bool
 	// People means that only people may change it, and not environment_settings in the
-	// repository, because it says whom the server trusts.
+	// repository, because it decides whom the server trusts.
 	People bool
 	// Check does further checks of a text; may be nil.
 	Check func(text string) error
@@ -61,43 +61,42 @@ func init() {
 		},
 		{
 			Name: "recompile_backoff", Type: SettingFloat, Default: 0.1,
-			Doc: "Seconds to wait between two compiles, so that a burst of requests becomes one.",
+			Doc: "Seconds to wait between two compiles, so that a burst of requests leads to a single one.",
 		},
 		{
 			Name: "compile_cancel_older", Type: SettingBool, Default: false,
-			Doc: "Cancel a compile that runs when a newer commit comes, where both were asked for by a move of " +
-				"the branch (or of the environment that is followed), not by a person. At most three in a row are " +
-				"cancelled, so that something is deployed however often commits come.",
+			Doc: "Cancel a running compile when a newer commit arrives, if both compiles were started by new commits " +
+				"on the branch (or in the followed environment) and not by a person. At most three compiles in a row " +
+				"are cancelled, so that something is deployed no matter how often commits arrive.",
 		},
 		{
 			Name: "autostart_agent_deploy_interval", Type: SettingText, Default: "600", Interval: true,
-			Doc: "How often resources that are not as intended are tried again: seconds, or a cron expression. 0 " +
-				"for never.",
+			Doc: "How often to retry resources that are not as intended: seconds, or a cron expression. 0 for never.",
 		},
 		{
 			Name: "autostart_agent_repair_interval", Type: SettingText, Default: "86400", Interval: true,
-			Doc: "How often every resource is verified and repaired: seconds, or a cron expression. 0 for never.",
+			Doc: "How often to check and repair every resource: seconds, or a cron expression. 0 for never.",
 		},
 		{
 			Name: "autostart_on_start", Type: SettingBool, Default: true,
-			Doc: "Start the scheduler of this environment with the server.",
+			Doc: "Start the scheduler of this environment when the server starts.",
 		},
 		{
 			Name: "reset_deploy_progress_on_start", Type: SettingBool, Default: false,
-			Doc: "Forget half-done deployments when the server starts.",
+			Doc: "Forget unfinished deployments when the server starts.",
 		},
 		{
 			Name: "resource_action_logs_retention", Type: SettingInt, Default: 7,
-			Doc: "Days to keep the resource action log.",
+			Doc: "How many days to keep the resource action log.",
 		},
 		{
 			Name: "available_versions_to_keep", Type: SettingInt, Default: 100,
-			Doc: "Versions to keep beside the active one.",
+			Doc: "How many versions to keep besides the active one.",
 		},
-		{Name: "notification_retention", Type: SettingInt, Default: 365, Doc: "Days to keep notifications."},
+		{Name: "notification_retention", Type: SettingInt, Default: 365, Doc: "How many days to keep notifications."},
 		{
 			Name: "environment_metrics_retention", Type: SettingInt, Default: 336,
-			Doc: "Hours to keep metrics; 0 keeps them for ever.",
+			Doc: "How many hours to keep metrics. 0 keeps them forever.",
 		},
 		{
 			Name: "protected_environment", Type: SettingBool, Default: false,
@@ -105,14 +104,13 @@ func init() {
 		},
 		{
 			Name: "git_poll_interval", Type: SettingInt, Default: 60,
-			Doc: "Seconds between two looks at the Git repository, when no webhook arrives; 0 for never.",
+			Doc: "Seconds between two polls of the Git repository when no webhook arrives. 0 for never.",
 		},
 		{
 			Name: "git_verify", People: true, Type: SettingText, Default: "off", Choices: []string{"off", "tip", "all",
 				"tags"},
-			Doc: "What must be signed by one of git_allowed_signers before it is compiled: the newest commit " +
-				"(tip), every commit since the one that is deployed (all), or the tag that the environment " +
-				"follows (tags).",
+			Doc: "What must be signed by one of git_allowed_signers before a commit is compiled: the newest commit " +
+				"(tip), every commit since the deployed one (all), or the tag that the environment follows (tags).",
 		},
 		{
 			Name: "git_allowed_signers", People: true, Lines: true, Type: SettingText, Default: "",
@@ -122,105 +120,104 @@ func init() {
 		{
 			Name: "git_rewrites", People: true, Type: SettingText, Default: "refuse", Choices: []string{"refuse",
 				"follow"},
-			Doc: "What to do about a commit that does not descend from the one that is deployed, such as after a " +
+			Doc: "What to do with a commit that does not descend from the deployed one, for example after a " +
 				"force-push: refuse it until a person accepts it, or follow it.",
 		},
 		{
 			Name: "git_protected_refs", People: true, Lines: true, Type: SettingText, Default: "",
-			Doc: "The only branches and tags that may be deployed: names or patterns, one per line or with commas " +
-				"between; * stands for any text. Tags are written as refs/tags/NAME. Empty: any.",
+			Doc: "The only branches and tags that may be deployed: names or patterns, one per line or separated " +
+				"by commas; * matches any text. Tags are written as refs/tags/NAME. Empty: any.",
 		},
 		{
 			Name: "max_attempts", Type: SettingInt, Default: 20,
-			Doc: "Park a resource that failed this many times for one intent: it is left alone until a person or " +
-				"new intent frees it. 0 never parks.",
+			Doc: "Park a resource that failed this many times for one intent: it is left alone until a person or a " +
+				"new intent unparks it. 0 never parks.",
 		},
 		{
 			Name: "drift_policy", Type: SettingText, Default: "heal", Choices: []string{"heal", "report"},
-			Doc: "What the repair interval does about drift: heal it, or only report it.",
+			Doc: "What a repair does about drift: heal it, or only report it.",
 		},
 		{
 			Name: "heal_limit", Type: SettingInt, Default: 3,
-			Doc: "Stop healing a resource and raise an alert when the same drift was healed this many times " +
+			Doc: "Stop healing a resource and raise an alert once the same drift has been healed this many times " +
 				"within heal_window. 0 for no limit.",
 		},
 		{
 			Name: "heal_window", Type: SettingInt, Default: 604800, Most: 366 * 86400,
-			Doc: "Seconds in which heal_limit counts.",
+			Doc: "The period over which heal_limit counts, in seconds.",
 		},
 		{
 			Name: "breaker_failures", Type: SettingInt, Default: 5,
-			Doc: "Hold back the deployments of an agent whose target could not be reached this many times in a " +
+			Doc: "Hold back the deployments of an agent once its target could not be reached this many times in a " +
 				"row. 0 for never.",
 		},
 		{
 			Name: "breaker_pause", Type: SettingInt, Default: 60, Most: 3600,
-			Doc: "Seconds before one deployment tries again whether such a target is back; doubled each time that " +
-				"it is not, up to an hour.",
+			Doc: "Seconds until a single deployment tests whether such a target is back. The pause doubles each time " +
+				"the target is still away, up to an hour.",
 		},
 		{
 			Name: "prune_share", Type: SettingInt, Default: 20, Most: 100,
-			Doc: "Hold a version that takes away more than this percentage of the resources that are deployed, " +
-				"until a person confirms it. 100 holds none but empty ones.",
+			Doc: "Hold a version that removes more than this percentage of the deployed resources until a person " +
+				"confirms it. With 100, only empty versions are held.",
 		},
 		{
 			Name: "prune_minimum", Type: SettingInt, Default: 10,
-			Doc: "A version that takes away fewer resources than this is not held for their share.",
+			Doc: "A version that removes fewer resources than this is not held because of prune_share.",
 		},
 		{
 			Name: "protected_resources", Type: SettingText, Default: "", Check: patternsCheck,
-			Doc: "Resources that are never taken away: patterns of resource ids, one per line or with commas " +
-				"between; * stands for any text, ? for any character.",
+			Doc: "Resources that are never removed: patterns of resource ids, one per line or separated by commas; " +
+				"* matches any text, ? any character.",
 		},
 		{
 			Name: "deploy_concurrency", Type: SettingInt, Default: 0, Most: 100000,
-			Doc: "How many resources are deployed at once in this environment; 0 for as many as the server allows.",
+			Doc: "How many resources to deploy at once in this environment. 0 for as many as the server allows.",
 		},
 		{
 			Name: "agent_limits", Type: SettingDict, Default: map[string]any{}, CheckDict: agentLimitsCheck,
-			Doc: "Limits and timers of agents: a dict by name of agent, or pattern such as web*, of dicts with " +
-				"concurrency (resources at once, 1 when left out), min_gap (seconds between two starts), " +
+			Doc: "Limits and timers of agents: a dict from the name of an agent, or a pattern such as web*, to a " +
+				"dict with concurrency (resources at once; default 1), min_gap (seconds between two starts), " +
 				"deploy_interval and repair_interval (seconds or a cron expression). The most specific entry wins.",
 		},
 		{
 			Name: "maintenance_windows", Type: SettingDict, Default: map[string]any{}, CheckDict: windowsCheck,
-			Doc: "When changes may start: a dict by name of dicts with kind (window: only inside; freeze: not " +
-				"inside), cron, duration (seconds, or a text such as 4h), timezone (such as Europe/Brussels; UTC " +
-				"when left out), agents (a list of names or patterns; all when left out) and resources (a list of " +
-				"patterns of resource ids; all when left out).",
+			Doc: "When changes may start: a dict from the name of a window to a dict with kind (window: changes " +
+				"start only inside it; freeze: none start inside it), cron, duration (seconds, or a text such as " +
+				"4h), timezone (such as Europe/Brussels; default UTC), agents (a list of names or patterns; default " +
+				"all) and resources (a list of patterns of resource ids; default all).",
 		},
 		{
 			Name: "trigger_paths", Type: SettingText, Default: "", Check: scopeCheck,
-			Doc: "Paths of the repository that concern this environment: patterns from its top, one per line or " +
-				"with commas between; * stands for any text of a name, ** for any folders, ! takes paths out " +
-				"again. A push that changes nothing else starts nothing. Empty: the project's folder and the " +
-				"modules that it takes from the repository.",
+			Doc: "Paths of the repository that concern this environment: patterns from its root, one per line or " +
+				"separated by commas; * matches any text within a name, ** any folders, and ! excludes paths. A " +
+				"push that changes no such path starts no compile. Empty: the project's folder and the modules " +
+				"that it uses from the repository.",
 		},
 		{
 			Name: "delivery_retention", Type: SettingInt, Default: 30, Most: 36600,
-			Doc: "Days to keep the webhooks that were received.",
+			Doc: "How many days to keep received webhooks.",
 		},
 		{
 			Name: "forge", People: true, Type: SettingText, Default: "auto", Choices: []string{"auto", "github",
 				"gitlab", "gitea", "none"},
-			Doc: "What the repository lies on, to set statuses and comment on pull requests with the secret " +
-				"forge-token: auto tells it by the name of the host; gitea is for Forgejo too.",
+			Doc: "The forge that hosts the repository. With the secret forge-token, Ordain sets statuses and " +
+				"comments on pull requests there. auto derives it from the name of the host; gitea also means Forgejo.",
 		},
 		{
 			Name: "forge_api", People: true, Type: SettingText, Default: "", Check: forgeAPICheck,
-			Doc: "Address of the forge's API, where it is not that of the repository: such as " +
-				"https://git.example.org.",
+			Doc: "Address of the forge's API, such as https://git.example.org, if it differs from the repository's.",
 		},
 		{
 			Name: "forge_statuses", Type: SettingBool, Default: true,
-			Doc: "Tell the forge how compiles and deployments of a commit fare, when there is a forge-token.",
+			Doc: "Report the progress of compiles and deployments of a commit to the forge, if there is a forge-token.",
 		},
 		{
 			Name: "pull_previews", People: true, Type: SettingText, Default: "off", Choices: []string{"off", "trusted",
 				"all"},
-			Doc: "Preview pull requests towards the branch: of authors who may write to the repository (trusted; " +
-				"forks and others wait for a person's approval), or of everybody (all: the code of strangers runs " +
-				"here).",
+			Doc: "Preview pull requests against the branch: only those of authors who may write to the repository " +
+				"(trusted; those from forks and from others wait for a person's approval), or everybody's (all: " +
+				"the code of strangers runs here).",
 		},
 		{
 			Name: "pull_comment", Type: SettingBool, Default: true,
@@ -228,7 +225,7 @@ func init() {
 		},
 		{
 			Name: "drift_retention", Type: SettingInt, Default: 90, Most: 36600,
-			Doc: "Days to keep records of drift that ended.",
+			Doc: "How many days to keep records of drift that has ended.",
 		},
 	}, append(gitSettings, followSettings...)...) {
 		settings[s.Name] = s
@@ -333,7 +330,7 @@ func (s Setting) convertDict(v any) (any, error) {
 			text = "{}"
 		}
 		if err := json.Unmarshal([]byte(text), &dict); err != nil || dict == nil {
-			return nil, fmt.Errorf("setting %s: it is a dict, written as JSON such as {\"name\": {…}}: %s",
+			return nil, fmt.Errorf("setting %s: it must be a dict, written as JSON such as {\"name\": {…}}: %s",
 				s.Name, jsonTrouble(text, err))
 		}
 		ok = true
@@ -408,7 +405,7 @@ func forgeAPICheck(text string) error {
 	if text != "" &&
 		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 			u.RawQuery != "" || u.Fragment != "") {
-		return fmt.Errorf("it is an address such as https://git.example.org, without user name, query and fragment")
+		return fmt.Errorf("it must be an address such as https://git.example.org, without user name, query or fragment")
 	}
 	return nil
 }

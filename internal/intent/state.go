@@ -46,15 +46,15 @@ type ResourceState struct {
 	// LastEvents is when its deployment last changed something, for dependents that receive events.
 	LastEvents *time.Time
 	Attempts   int // failed runs since the last success or new intent
-	// Parked says why it is not deployed until a person or a new intent frees it; empty:
-	// it is not parked.
+	// Parked says why it is not deployed until a person or a new intent unparks it;
+	// empty: it is not parked.
 	Parked   Parking
 	ParkedAt *time.Time
 	// RetryAt is the earliest time at which it is retried after a failure; nil: at the
 	// next interval.
 	RetryAt *time.Time
 	// FailedCode identifies the handler code with which it failed or was parked; other
-	// code frees it.
+	// code unparks it.
 	FailedCode string
 	// Heals holds the latest corrections of drift, oldest first.
 	Heals []Heal
@@ -79,21 +79,6 @@ const (
 type Heal struct {
 	Of string    `json:"of"` // the attributes, sorted and separated by commas
 	At time.Time `json:"at"`
-}
-
-// Free frees a parked resource and resets the counters that led to it.
-func (s *ResourceState) Free() {
-	s.Parked, s.ParkedAt, s.RetryAt, s.FailedCode, s.Heals, s.Attempts = NotParked, nil, nil, "", nil, 0
-}
-
-// CutOff returns the state of a resource whose run was interrupted, perhaps before it
-// began: the resource may be as before, as intended, or anything in between, until it
-// is deployed again.
-func (s *ResourceState) CutOff() {
-	s.IsDeploying, s.DeployedHash = false, ""
-	if s.Compliance == Compliant {
-		s.Compliance = HasUpdate
-	}
 }
 
 // Status is the state in one word, as the older API shows it.

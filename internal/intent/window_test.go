@@ -208,7 +208,7 @@ func TestInvalidWindowsAreRejected(t *testing.T) {
 		`{"a": {"cron": "0 2 * * *", "duration": 60, "resources": ["std::File"]}}`: "matches no resource",
 		`{"a": 7}`:       "not a dict of fields",
 		`{"": {}}`:       "a name has",
-		`[]`:             "it is a dict",
+		`[]`:             "it must be a dict",
 		`null`:           "null",
 		"{\n\"a\": {,}}": "line 2",
 	} {

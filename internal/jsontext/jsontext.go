@@ -5,12 +5,13 @@ package jsontext
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // AppendString appends a string with its quotes.
 func AppendString[T string | []byte](b []byte, s T) []byte {
 	from := len(b)
-	b = append(b, '"')
+	b = append(slices.Grow(b, len(s)+2), '"')
 	done := 0
 	for i := range len(s) {
 		escape := byte(0)

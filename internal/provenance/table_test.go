@@ -11,13 +11,8 @@ func sample() *Table {
 	top := b.Step(Call{Type: "m::A", Implementation: "m::a"}, "m::A[name=x]", TopLevel, made)
 	below := b.Step(Call{Type: "m::B", Implementation: "m::b"}, "m::B[name=y]", top, made)
 	e.Set(b.Text("f"), b.Statement(Statement{Kind: Function, Plugin: "get_f"}), false, false, TopLevel)
-	e.Set(
-		b.Text("in"),
-		b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}}),
-		true,
-		true,
-		below,
-	)
+	e.Set(b.Text("in"), b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}}), true, true,
+		below)
 	b.Add("m::R[a,n=1]", &e)
 	return b.Table()
 }

@@ -315,15 +315,8 @@ func gone(t *testing.T, pid int) {
 		fd              int32
 		events, revents int16
 	}{fd: int32(fd), events: 1}
-	n, _, errno := syscall.Syscall6(
-		syscall.SYS_PPOLL,
-		uintptr(unsafe.Pointer(&ended)),
-		1,
-		uintptr(unsafe.Pointer(&limit)),
-		0,
-		0,
-		0,
-	)
+	n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&ended)), 1,
+		uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	if n != 1 {
 		t.Errorf("process %d is still there: %v", pid, errno)
 	}

@@ -6,7 +6,7 @@
 //
 // A handler names a call and its arguments, never a path; calls.go lists the calls.
 // No credentials are involved: the desk adds the environment that the executor
-// belongs to, and rejects any other.
+// belongs to, with a principal that may act only there, and rejects any other.
 package callback
 
 import (
@@ -26,6 +26,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // maxAnswer is the size in bytes of the largest answer that a handler gets.
@@ -65,7 +66,7 @@ func (d *Desk) Call(
 	if err != nil {
 		return refused(http.StatusBadRequest, name+": "+err.Error())
 	}
-	r, err := c.request(ctx, args)
+	r, err := c.request(access.With(ctx, access.OfHandlers(d.env)), args)
 	if err != nil {
 		return refused(http.StatusBadRequest, name+": "+err.Error())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -70,6 +71,7 @@ func (c *console) post(do action) http.HandlerFunc {
 			next, err = do(r, e)
 		}
 		if err != nil {
+			audit.Failed(r.Context(), err)
 			c.fail(w, r, err)
 			return
 		}

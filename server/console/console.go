@@ -18,17 +18,21 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
 
-// Config configures a console. Control, Store, Bus and Logger are required.
+// Config configures a console. Control, Store, Bus, Logger and Auth are required.
 type Config struct {
 	Control *control.Control // does what forms ask for
 	Store   *store.Store     // is what pages show
 	Bus     *bus.Bus         // announces to live pages that something moved
 	Version string           // of this program
 	Logger  *slog.Logger
+	Auth    access.Authenticator // proves who sends a request
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -43,6 +47,8 @@ type console struct {
 	control   *control.Control
 	store     *store.Store
 	bus       *bus.Bus
+	auth      access.Authenticator
+	audit     *audit.Recorder
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
@@ -55,8 +61,8 @@ type console struct {
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil {
-		return nil, errors.New("console.New: Control, Store, Bus and Logger are required")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil {
+		return nil, errors.New("console.New: Control, Store, Bus, Logger and Auth are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -71,7 +77,8 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, program: cfg.Version, log: cfg.Logger, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, program: cfg.Version,
+		log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	var err error
@@ -93,72 +100,86 @@ func New(cfg Config) (http.Handler, error) {
 	return headers(protection.Handler(mux)), nil
 }
 
-func (c *console) routes(mux *http.ServeMux) {
-	page := func(pattern string, load loader) { mux.HandleFunc("GET "+pattern, c.page(load)) }
-	page("/{$}", c.home)
-	page("/e/{env}", c.overview)
-	page("/e/{env}/runs", c.runs)
-	page("/e/{env}/runs/{run}", c.run)
-	page("/e/{env}/resources", c.resources)
-	page("/e/{env}/resource", c.resource)
-	page("/e/{env}/git", c.git)
-	page("/e/{env}/drift", c.drift)
-	page("/e/{env}/deliveries", c.deliveries)
-	page("/e/{env}/deliveries/{delivery}", c.delivery)
-	page("/e/{env}/versions", c.versions)
-	page("/e/{env}/versions/{version}", c.version)
-	page("/e/{env}/compare", c.compare)
-	page("/e/{env}/dryruns/{dryrun}", c.dryRun)
-	page("/e/{env}/pulls", c.pulls)
-	page("/e/{env}/pulls/{number}", c.pull)
-	page("/e/{env}/agents", c.agents)
-	page("/e/{env}/executors", c.executors)
-	page("/e/{env}/notifications", c.notifications)
-	page("/e/{env}/settings", c.settings)
-	mux.HandleFunc("GET /e/{env}/runs/{run}/output/{stage}", c.output)
-	mux.HandleFunc("GET /e/{env}/dryruns/{dryrun}/value", c.dryRunValue)
-	mux.HandleFunc("GET /search", c.search)
+// routes registers all routes, and returns the verb of each.
+func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
+	verbs := map[string]access.Verb{}
+	handle := func(pattern string, v access.Verb, do http.HandlerFunc) {
+		verbs[pattern] = v
+		mux.HandleFunc(pattern, c.guarded(v, do))
+	}
+	page := func(pattern string, v access.Verb, load loader) {
+		verbs["GET "+pattern] = v
+		mux.HandleFunc("GET "+pattern, c.page(v, load))
+	}
+	page("/{$}", access.ListEnvironments, c.home)
+	page("/e/{env}", access.SeeEnvironment, c.overview)
+	page("/e/{env}/runs", access.SeeCompiles, c.runs)
+	page("/e/{env}/runs/{run}", access.SeeCompiles, c.run)
+	page("/e/{env}/resources", access.SeeResources, c.resources)
+	page("/e/{env}/resource", access.SeeResources, c.resource)
+	page("/e/{env}/git", access.SeeGit, c.git)
+	page("/e/{env}/drift", access.SeeDrift, c.drift)
+	page("/e/{env}/deliveries", access.SeeDeliveries, c.deliveries)
+	page("/e/{env}/deliveries/{delivery}", access.SeeDeliveries, c.delivery)
+	page("/e/{env}/versions", access.SeeVersions, c.versions)
+	page("/e/{env}/versions/{version}", access.SeeVersions, c.version)
+	page("/e/{env}/compare", access.SeeVersions, c.compare)
+	page("/e/{env}/dryruns/{dryrun}", access.SeeDryRuns, c.dryRun)
+	page("/e/{env}/pulls", access.SeePulls, c.pulls)
+	page("/e/{env}/pulls/{number}", access.SeePulls, c.pull)
+	page("/e/{env}/agents", access.SeeAgents, c.agents)
+	page("/e/{env}/executors", access.SeeAgents, c.executors)
+	page("/e/{env}/notifications", access.SeeNotifications, c.notifications)
+	page("/e/{env}/audit", access.SeeAudit, c.environmentAudit)
+	page("/audit", access.SeeServerAudit, c.serverAudit)
+	page("/e/{env}/settings", access.SeeEnvironment, c.settings)
+	handle("GET /e/{env}/runs/{run}/output/{stage}", access.SeeCompiles, c.output)
+	handle("GET /e/{env}/dryruns/{dryrun}/value", access.SeeDryRuns, c.dryRunValue)
+	handle("GET /e/{env}/audit/export", access.SeeAudit, c.exportAudit)
+	handle("GET /audit/export", access.SeeServerAudit, c.exportAudit)
+	handle("GET /search", access.ListEnvironments, c.search)
 
-	post := func(pattern string, do action) { mux.HandleFunc("POST "+pattern, c.post(do)) }
-	mux.HandleFunc("POST /environments", c.createEnvironment)
-	post("/e/{env}/compile", c.doCompile)
-	post("/e/{env}/deploy", c.doDeploy)
-	post("/e/{env}/halt", c.doHalt)
-	post("/e/{env}/resume", c.doResume)
-	post("/e/{env}/resource/deploy", c.doDeployResource)
-	post("/e/{env}/resource/unpark", c.doUnpark)
-	post("/e/{env}/git/accept", c.doAccept)
-	post("/e/{env}/git/unblock", c.doUnblock)
-	post("/e/{env}/rollback", c.doRollBack)
-	post("/e/{env}/promote", c.doPromote)
-	post("/e/{env}/promote/approve", c.doApprovePromotion)
-	post("/e/{env}/promote/pause", c.doPausePromotions)
-	post("/e/{env}/promote/resume", c.doResumePromotions)
-	post("/e/{env}/override", c.doOverride)
-	post("/e/{env}/override/end", c.doEndOverride)
-	post("/e/{env}/agents/pause", c.doPause)
-	post("/e/{env}/versions/{version}/release", c.doRelease)
-	post("/e/{env}/versions/{version}/confirm", c.doConfirm)
-	post("/e/{env}/versions/{version}/dryrun", c.doDryRun)
-	post("/e/{env}/deliveries/{delivery}/redeliver", c.doRedeliver)
-	post("/e/{env}/notifications", c.doNotification)
-	post("/e/{env}/dryruns", c.doDryRunCommit)
-	post("/e/{env}/dryruns/{dryrun}/cancel", c.doCancelDryRun)
-	post("/e/{env}/pulls/{number}/preview", c.doPreviewPull)
-	post("/e/{env}/pulls/{number}/approve", c.doApprovePull)
-	post("/e/{env}/outbox/retry", c.doRetryOutbox)
-	post("/e/{env}/resource/facts", c.doFacts)
-	post("/e/{env}/settings/set", c.doSetting)
-	post("/e/{env}/settings/source", c.doSource)
-	post("/e/{env}/settings/secret", c.doSecret)
-	post("/e/{env}/settings/known-hosts", c.doKnownHosts)
-	post("/e/{env}/settings/clear", c.doClear)
-	post("/e/{env}/settings/delete", c.doDelete)
+	post := func(pattern string, v access.Verb, do action) { handle("POST "+pattern, v, c.post(do)) }
+	handle("POST /environments", access.ListEnvironments, c.createEnvironment) // checks the project itself
+	post("/e/{env}/compile", access.Compile, c.doCompile)
+	post("/e/{env}/deploy", access.Deploy, c.doDeploy)
+	post("/e/{env}/halt", access.Halt, c.doHalt)
+	post("/e/{env}/resume", access.Resume, c.doResume)
+	post("/e/{env}/resource/deploy", access.Deploy, c.doDeployResource)
+	post("/e/{env}/resource/unpark", access.Unpark, c.doUnpark)
+	post("/e/{env}/git/accept", access.AcceptCommit, c.doAccept)
+	post("/e/{env}/git/unblock", access.UnblockCommit, c.doUnblock)
+	post("/e/{env}/rollback", access.RollBack, c.doRollBack)
+	post("/e/{env}/promote", access.Promote, c.doPromote)
+	post("/e/{env}/promote/approve", access.ApprovePromotion, c.doApprovePromotion)
+	post("/e/{env}/promote/pause", access.PausePromotions, c.doPausePromotions)
+	post("/e/{env}/promote/resume", access.PausePromotions, c.doResumePromotions)
+	post("/e/{env}/override", access.Override, c.doOverride)
+	post("/e/{env}/override/end", access.Override, c.doEndOverride)
+	post("/e/{env}/agents/pause", access.PauseAgents, c.doPause)
+	post("/e/{env}/versions/{version}/release", access.Release, c.doRelease)
+	post("/e/{env}/versions/{version}/confirm", access.Confirm, c.doConfirm)
+	post("/e/{env}/versions/{version}/dryrun", access.StartDryRun, c.doDryRun)
+	post("/e/{env}/deliveries/{delivery}/redeliver", access.Redeliver, c.doRedeliver)
+	post("/e/{env}/notifications", access.MarkNotifications, c.doNotification)
+	post("/e/{env}/dryruns", access.StartDryRun, c.doDryRunCommit)
+	post("/e/{env}/dryruns/{dryrun}/cancel", access.StartDryRun, c.doCancelDryRun)
+	post("/e/{env}/pulls/{number}/preview", access.PreviewPull, c.doPreviewPull)
+	post("/e/{env}/pulls/{number}/approve", access.ApprovePull, c.doApprovePull)
+	post("/e/{env}/outbox/retry", access.RetryOutbox, c.doRetryOutbox)
+	post("/e/{env}/resource/facts", access.RefreshFacts, c.doFacts)
+	post("/e/{env}/settings/set", access.SetSetting, c.doSetting)
+	post("/e/{env}/settings/source", access.ModifyEnvironment, c.doSource)
+	post("/e/{env}/settings/secret", access.SetSecret, c.doSecret)
+	post("/e/{env}/settings/known-hosts", access.SetKnownHosts, c.doKnownHosts)
+	post("/e/{env}/settings/clear", access.ClearEnvironment, c.doClear)
+	post("/e/{env}/settings/delete", access.DeleteEnvironment, c.doDelete)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no such page",
 			"The address may be mistyped, or what it named was deleted.",
 			"Go to the list of environments and start from there.")
 	})
+	return verbs
 }
 
 // headers sets the security headers of every answer.

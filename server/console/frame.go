@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // frame is what a page has around its content.
@@ -24,6 +24,7 @@ type frame struct {
 	Search  string
 	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
+	Audit   string // the address of the audit trail, for those who may read it
 }
 
 // envFrame is the environment that a page is in.
@@ -65,7 +66,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		return f, err
 	}
 	current, _ := uuid.Parse(r.PathValue("env"))
-	for _, e := range all {
+	for _, e := range access.Visible(r.Context(), all) {
 		l := envLink{
 			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
 		}
@@ -80,6 +81,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 			return f, err
 		}
 	}
+	f.Audit = auditURL(r, f.Env, all)
 	f.Crumbs = []crumb{{Text: "Environments", URL: "/"}}
 	if f.Env != nil {
 		f.Crumbs = append(f.Crumbs, crumb{Text: f.Env.Name, URL: f.Env.URL})
@@ -89,17 +91,25 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	return f, nil
 }
 
+// auditURL returns the address of the audit trail that belongs to a page, or nothing when the reader may not see it.
+func auditURL(r *http.Request, env *envFrame, all []intent.Environment) string {
+	p := access.Of(r.Context())
+	if env == nil {
+		if p.Decide(access.SeeServerAudit, access.Target{}).Allowed {
+			return "/audit"
+		}
+		return ""
+	}
+	for _, e := range all {
+		if e.ID == env.ID && p.Decide(access.SeeAudit, access.TargetOf(e)).Allowed {
+			return env.URL + "/audit"
+		}
+	}
+	return ""
+}
+
 // pageBell returns the bell of a page, nil when it shows none.
 func (f frame) pageBell() *bell { return f.Bell }
-
-// environment finds the environment in the path of a request.
-func (c *console) environment(r *http.Request) (intent.Environment, error) {
-	id, err := uuid.Parse(r.PathValue("env"))
-	if err != nil {
-		return intent.Environment{}, fault.New("console", fault.NotFound, "there is no environment "+r.PathValue("env"))
-	}
-	return c.store.Environment(r.Context(), id)
-}
 
 // HaltedState is the look of a halted environment.
 func (f frame) HaltedState() state { return halted }

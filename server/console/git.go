@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // gitPage shows the state of an environment's repository, and what became of the newest commits.
@@ -177,7 +178,7 @@ func (c *console) doRollBack(r *http.Request, e intent.Environment) (string, err
 		to = n
 	}
 	v, err := c.control.RollBack(asPerson(r), e.ID, to)
-	if held := (*intent.HeldError)(nil); errors.As(err, &held) {
+	if held := (*store.HeldError)(nil); errors.As(err, &held) {
 		return versionURL(e.ID, held.Version) + "?done=rollheld", nil
 	}
 	return versionURL(e.ID, v.Number) + "?done=rolledback", err

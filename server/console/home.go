@@ -1,13 +1,16 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
 )
@@ -49,7 +52,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 	if err != nil {
 		return view{}, err
 	}
-	for _, e := range environments {
+	for _, e := range access.Visible(r.Context(), environments) {
 		s, err := c.summary(r, e)
 		if err != nil {
 			return view{}, err
@@ -67,7 +70,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 	if err != nil {
 		return view{}, err
 	}
-	for _, project := range projects {
+	for _, project := range access.VisibleProjects(r.Context(), projects, environments) {
 		p.Projects = append(p.Projects, project.Name)
 	}
 	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
@@ -94,6 +97,23 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 	c.render(w, r, http.StatusUnprocessableEntity, v)
 }
 
+// mayCreateIn checks that the sender may make environments in a project; a zero id is a new project. Whether a project
+// exists that the sender may not see makes no difference.
+func mayCreateIn(ctx context.Context, project intent.Project) error {
+	refused := fault.New("console.createEnvironment", fault.Forbidden, "you may not make environments in this project").
+		Hint("ask an administrator for the role maintainer in it; only administrators of the server make new projects")
+	if project.ID == uuid.Nil {
+		if access.Of(ctx).Decide(access.CreateProject, access.Target{}).Allowed {
+			return nil
+		}
+		return refused
+	}
+	if access.Of(ctx).Decide(access.CreateEnvironment, access.Target{Project: project.ID}).Allowed {
+		return nil
+	}
+	return refused
+}
+
 // makeEnvironment makes an environment, and its project when that is new. If the environment has a repository, it asks
 // for the first compile, too.
 func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UUID, error) {
@@ -107,6 +127,9 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 		if p.Name == form.Project {
 			project = p
 		}
+	}
+	if err := mayCreateIn(ctx, project); err != nil {
+		return uuid.Nil, err
 	}
 	if project.ID == uuid.Nil {
 		if project, err = c.control.CreateProject(ctx, project); err != nil {

@@ -251,10 +251,8 @@ func TestJourneyAPromotion(t *testing.T) {
 	if got := eval[string](b, `document.querySelector('#promote-by').value`); got != "ida" {
 		t.Errorf("what was typed became %q", got)
 	}
-	b.do(
-		chromedp.SendKeys(chromedp.CSS("#promote-reason"), "it looks well"),
-		chromedp.Click(chromedp.CSS(`button[formaction$="/promote/approve"]`)),
-	)
+	b.do(chromedp.SendKeys(chromedp.CSS("#promote-reason"), "it looks well"),
+		chromedp.Click(chromedp.CSS(`button[formaction$="/promote/approve"]`)))
 	b.until(`document.querySelector('.banner.done') !== null && document.readyState === 'complete'`)
 	following, err := r.Control.Following(ctx, r.Production.ID)
 	must(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/jba/templatecheck"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -21,7 +22,8 @@ import (
 func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) http.Handler {
 	t.Helper()
 	cfg := Config{
-		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log, Now: s.Now,
+		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
+		Auth: access.Off{}, Now: s.Now,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -60,7 +62,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"settings": settingsPage{}, "failure": failurePage{},
+		"settings": settingsPage{}, "audit": auditPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {

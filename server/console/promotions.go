@@ -7,6 +7,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/promote"
 )
 
 // followView is the part of the Git page about the environment that is followed.
@@ -95,7 +96,7 @@ func followViewOf(f frame, env intent.Environment, g control.Following) *followV
 func promotionRowOf(p intent.Promotion) promotionRow {
 	row := promotionRow{
 		State: state{"none", "superseded"}, Commit: p.Short(), Full: p.Commit, Subject: p.Subject, Source: p.SourceName,
-		SourceURL: versionURL(p.Source, p.Version), From: p.Version, Version: p.Made, Text: p.Text(),
+		SourceURL: versionURL(p.Source, p.Version), From: p.Version, Version: p.Made, Text: promote.Text(p),
 	}
 	if p.Ended != nil {
 		row.At = *p.Ended

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/access"
 )
 
 //go:embed templates static
@@ -65,18 +66,23 @@ func parseTemplates(now func() time.Time) (templates, error) {
 }
 
 // page serves a page, or its stream.
-func (c *console) page(load loader) http.HandlerFunc {
+func (c *console) page(v access.Verb, load loader) http.HandlerFunc {
+	load = c.guardedLoad(v, load)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("live") {
-			c.stream(w, r, load)
+			if admitted, err := c.admit(r, v); err != nil {
+				c.fail(w, admitted, err)
+				return
+			}
+			c.stream(w, r, load) // it admits r again before each update
 			return
 		}
-		v, err := load(r)
+		page, err := load(r)
 		if err != nil {
 			c.fail(w, r, err)
 			return
 		}
-		c.render(w, r, http.StatusOK, v)
+		c.render(w, r, http.StatusOK, page)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 )
 
 // commitText matches a commit, or its first seven characters or more.
@@ -37,7 +38,7 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for _, e := range all {
+		for _, e := range access.Visible(ctx, all) {
 			named := strings.Contains(strings.ToLower(e.Name), strings.ToLower(text))
 			if text != "" && (named || e.ID.String() == text) {
 				return envURL(e.ID), nil
@@ -45,6 +46,16 @@ func (c *console) find(r *http.Request, text string) (string, error) {
 		}
 		return "", fault.New("console.search", fault.NotFound, "no environment has this in its name: "+text).
 			Hint("choose one on the left")
+	}
+	e, err := c.store.Environment(ctx, env)
+	if fault.Is(err, fault.NotFound) || err == nil && !access.Of(ctx).Sees(access.TargetOf(e)) {
+		return "", noEnvironment(env.String())
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := access.Check(ctx, access.SeeResources, access.TargetOf(e), noEnvironment(env.String())); err != nil {
+		return "", err
 	}
 	if text == "" {
 		return envURL(env) + "/resources", nil

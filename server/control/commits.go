@@ -7,11 +7,12 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/keeper"
 )
 
-// AcceptCommit lets the commit through that was refused because it does not
-// descend from what is deployed, and compiles it. commit may be shortened.
+// AcceptCommit accepts a commit that was refused because it does not descend from
+// the deployed one, and compiles it. commit may be abbreviated.
 func (c *Control) AcceptCommit(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -20,15 +21,16 @@ func (c *Control) AcceptCommit(
 	const op = "control.AcceptCommit"
 	by := c.actor(ctx)
 	if by.Reason == "" {
-		return intent.Acceptance{}, fault.New(op, fault.Invalid, "say why this commit is accepted; it is kept")
+		return intent.Acceptance{}, fault.New(op, fault.Invalid, "give a reason for accepting this commit; it is kept")
 	}
+	audit.Subject(ctx, "commit "+commit)
 	state, err := c.cfg.Store.GitState(ctx, env)
 	if err != nil {
 		return intent.Acceptance{}, err
 	}
 	if state == nil || state.Kind != intent.GitRewritten || !abbreviates(commit, state.Commit) {
-		return intent.Acceptance{}, fault.New(op, fault.Conflict, "no such commit waits to be accepted").
-			Hint("only the newest commit of the environment, refused because it rewrites history, can be")
+		return intent.Acceptance{}, fault.New(op, fault.Conflict, "no such commit is waiting to be accepted").
+			Hint("only the newest commit of the environment can be, if it was refused for rewriting history")
 	}
 	a := intent.Acceptance{Commit: state.Commit, By: by.By, Reason: by.Reason, At: by.At}
 	if err := c.cfg.Store.AcceptCommit(ctx, env, a); err != nil {
@@ -40,8 +42,8 @@ func (c *Control) AcceptCommit(
 	return a, err
 }
 
-// UnblockCommit frees a commit that was taken back, and compiles what the branch
-// points to. commit may be shortened.
+// UnblockCommit unblocks a commit and compiles the tip of the branch. commit may be
+// abbreviated.
 func (c *Control) UnblockCommit(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Block, error) {
 	const op = "control.UnblockCommit"
 	by, err := c.reasoned(ctx, op)
@@ -59,24 +61,25 @@ func (c *Control) UnblockCommit(ctx context.Context, env intent.EnvironmentID, c
 		}
 	}
 	if len(found) != 1 {
-		return intent.Block{}, fault.New(op, fault.Conflict, strconv.Itoa(len(found))+" blocked commits begin so").
+		return intent.Block{}, fault.New(op, fault.Conflict, strconv.Itoa(len(found))+" blocked commits begin with it").
 			Hint("give at least seven characters of one; `ordain git blocks` lists them")
 	}
 	b := found[0]
+	audit.Subject(ctx, "commit "+b.Commit)
 	if err := c.cfg.Store.UnblockCommit(ctx, env, b.Commit, by); err != nil {
 		return b, err
 	}
 	_, _, err = c.RequestCompile(ctx, env, CompileRequest{Update: true, Trigger: intent.Trigger{
-		Type: "unblock", Message: by.By + " freed " + short(b.Commit) + ": " + by.Reason,
+		Type: "unblock", Message: by.By + " unblocked " + short(b.Commit) + ": " + by.Reason,
 	}})
-	if fault.Is(err, fault.Invalid) { // bound to no repository any more: it is free all the same
+	if fault.Is(err, fault.Invalid) { // bound to no repository any more: it is unblocked all the same
 		err = nil
 	}
 	return b, err
 }
 
-// showBlocked records that the newest commit of the branch is blocked, where the
-// version that was released is a rollback from it.
+// showBlocked records that the newest commit of the branch is blocked, if the
+// released version is a rollback from that commit.
 func (c *Control) showBlocked(ctx context.Context, env intent.EnvironmentID, number int) {
 	v, err := c.cfg.Store.Version(ctx, env, number)
 	if err != nil || v.Provenance.RolledBack == nil {

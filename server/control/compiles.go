@@ -9,12 +9,12 @@ import (
 	"ordain.dev/ordain/server/keeper"
 )
 
-// CompileRequest is what a client asks for.
+// CompileRequest is a client's request to compile.
 type CompileRequest = keeper.CompileRequest
 
-// RequestCompile records a request to compile and returns at once. When the
-// environment may not compile on the server, nothing is recorded and the
-// warning says so.
+// RequestCompile records a request to compile and returns at once. If the
+// environment is not compiled on the server, it records nothing and returns a
+// warning.
 func (c *Control) RequestCompile(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -27,7 +27,7 @@ func (c *Control) RequestCompile(
 	return c.cfg.Keepers.Enqueue(ctx, e, r)
 }
 
-// IsCompiling reports whether a compile of the environment runs or is about to.
+// IsCompiling reports whether a compile of the environment runs or waits in the queue.
 func (c *Control) IsCompiling(ctx context.Context, env intent.EnvironmentID) (bool, error) {
 	open, err := c.cfg.Store.OpenCompiles(ctx, env)
 	if err != nil || len(open) == 0 {

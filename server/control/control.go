@@ -16,14 +16,14 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// Git is what control asks of repositories; *gitsync.Syncer does it.
+// Git reads repositories; *gitsync.Syncer implements it.
 type Git interface {
-	// Blame returns who wrote each line of a file, as it was at a commit that was
-	// fetched. NotFound when the commit has no such file.
+	// Blame returns the author of each line of a file at a commit that was fetched,
+	// or NotFound if the commit has no such file.
 	Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error)
 }
 
-// Config is what a Control is made of. All fields are needed.
+// Config holds the parts that a Control needs. All fields but Now are required.
 type Config struct {
 	Store   *store.Store
 	Bus     *bus.Bus
@@ -32,17 +32,17 @@ type Config struct {
 	Sources *source.Opener
 	Keepers *keeper.Registry
 	Forge   *forge.Service
-	// Now is the clock; time.Now outside tests.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Control is the server's verbs. It is safe for concurrent use.
+// Control implements the server's verbs. It is safe for concurrent use.
 type Control struct {
 	cfg    Config
 	blames blames
 }
 
-// New checks the configuration.
+// New returns a Control, or a fault if a required part is missing.
 func New(cfg Config) (*Control, error) {
 	switch {
 	case cfg.Store == nil, cfg.Bus == nil, cfg.Logger == nil, cfg.Git == nil,
@@ -55,12 +55,9 @@ func New(cfg Config) (*Control, error) {
 	return &Control{cfg: cfg}, nil
 }
 
-// Bus returns the events of this server.
-func (c *Control) Bus() *bus.Bus { return c.cfg.Bus }
-
 func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
 	c.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
 }
 
-// now is the time as the database keeps it.
+// now returns the time with the precision of the database.
 func (c *Control) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Microsecond) }

@@ -356,6 +356,7 @@ type stage struct {
 	t       *testing.T
 	parts   *parts
 	store   *store.Store
+	events  *bus.Bus
 	key     *secret.Key
 	layout  *layout.Layout
 	keepers *keeper.Registry
@@ -437,6 +438,7 @@ func (s *stage) build() {
 		now = time.Now
 	}
 	var err error
+	s.events = events
 	s.keepers, err = keeper.New(keeper.Config{
 		Store: s.store, Bus: events, Logger: log, Layout: s.layout, Git: s.parts, Builder: s.parts,
 		Sources: sources, Forges: forges, NewDeployer: s.parts.newDeployer, Version: "test",
@@ -487,11 +489,8 @@ func (s *stage) SourceMoved(ctx context.Context, env intent.EnvironmentID, commi
 
 func (s *stage) request(kind string) intent.CompileID {
 	s.t.Helper()
-	id, warning, err := s.RequestCompile(
-		s.t.Context(),
-		s.env,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}},
-	)
+	id, warning, err := s.RequestCompile(s.t.Context(), s.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: kind}})
 	if err != nil || warning != "" {
 		s.t.Fatal(err, warning)
 	}
@@ -501,7 +500,7 @@ func (s *stage) request(kind string) intent.CompileID {
 // done waits for the end of a compile.
 func (s *stage) done(id intent.CompileID) (intent.Compile, []string) {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		c, stages, err := s.store.Compile(s.t.Context(), id)

@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Redeliver records a webhook anew for one environment, as if the forge had sent it again
-// and it had not come before. A refused one stays refused.
+// Redeliver records a webhook again for one environment, as if the forge had sent it for
+// the first time. A webhook that was refused stays refused.
 func (c *Control) Redeliver(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) (intent.Delivery, error) {
 	const op = "control.Redeliver"
 	d, err := c.cfg.Store.Delivery(ctx, env, id)
@@ -18,7 +18,7 @@ func (c *Control) Redeliver(ctx context.Context, env intent.EnvironmentID, id uu
 		return d, err
 	}
 	if !d.Verified {
-		return d, fault.New(op, fault.Conflict, "this webhook was refused: nothing proves who sent it").
+		return d, fault.New(op, fault.Conflict, "this webhook was refused: nothing proves that the forge sent it").
 			Hint("set the same secret in the forge and in the environment, and let the forge send it again")
 	}
 	replay := d

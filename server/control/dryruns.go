@@ -13,16 +13,16 @@ import (
 	"ordain.dev/ordain/server/keeper"
 )
 
-// DryRunRequest is what to find out about: a version, or a commit.
+// DryRunRequest names what to dry-run: a version or a commit.
 type DryRunRequest struct {
 	Version int
-	// Commit is a hash, a branch or a tag of the environment's repository. It is
-	// compiled beside the environment's own compiles, and its version is never released.
+	// Commit is a hash, a branch or a tag of the environment's repository. It is compiled
+	// in parallel to the environment's own compiles, and its version is never released.
 	Commit string
 	Filter intent.DryRunFilter
 }
 
-// StartDryRun begins a dry run; what it finds arrives one by one.
+// StartDryRun begins a dry run. Its results are recorded one by one.
 func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q DryRunRequest) (intent.ActionID, error) {
 	const op = "control.StartDryRun"
 	e, err := c.cfg.Store.Environment(ctx, env)
@@ -34,7 +34,7 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 	case e.Halted:
 		return uuid.Nil, fault.New(op, fault.Conflict, "the environment "+e.Name+" is halted").Hint("resume it first")
 	case (q.Version > 0) == (q.Commit != ""):
-		return uuid.Nil, fault.New(op, fault.Invalid, "a dry run is of one version or of one commit")
+		return uuid.Nil, fault.New(op, fault.Invalid, "a dry run needs either a version or a commit")
 	}
 	run := intent.DryRun{
 		ID:          uuid.New(),
@@ -70,13 +70,13 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 	return run.ID, nil
 }
 
-// startPreview records a dry run of a commit and lets its compile begin.
+// startPreview records a dry run of a commit and starts its compile.
 func (c *Control) startPreview(ctx context.Context, e intent.Environment, run intent.DryRun) (intent.ActionID, error) {
 	const op = "control.StartDryRun"
 	switch {
 	case !e.Bool("server_compile"):
 		return uuid.Nil, fault.New(op, fault.Conflict, "the environment "+e.Name+" is not compiled on the server").
-			Hint("set server_compile, or store a version and dry-run that")
+			Hint("set server_compile, or store a version and dry-run it")
 	case e.Source.URL == "":
 		return uuid.Nil, fault.New(op, fault.Invalid, "the environment "+e.Name+" is not bound to a repository")
 	case len(run.Commit) > 250 || strings.ContainsFunc(run.Commit, func(r rune) bool { return r <= ' ' || r == 0x7f }):
@@ -92,15 +92,15 @@ func (c *Control) startPreview(ctx context.Context, e intent.Environment, run in
 	return run.ID, nil
 }
 
-// CancelDryRun ends a dry run. What a handler is doing for it ends by itself,
-// and is not recorded. Conflict when it has ended.
+// CancelDryRun ends a dry run. A handler that is running for it finishes, but its
+// result is not recorded. CancelDryRun returns Conflict if the dry run has ended.
 func (c *Control) CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error {
 	return c.cfg.Keepers.CancelDryRun(ctx, env, id)
 }
 
-// NoLongerManaged lists the resources that the version which was active when a
-// dry run was asked for has, and the version of the dry run has not: releasing
-// that one would leave them alone, as they are.
+// NoLongerManaged lists the resources that were in the active version when a dry
+// run was requested and are missing from the version of the dry run. Releasing that
+// version would leave them as they are.
 func (c *Control) NoLongerManaged(ctx context.Context, run intent.DryRun) ([]intent.ResourceID, error) {
 	return forge.NoLongerManaged(ctx, c.cfg.Store, run)
 }

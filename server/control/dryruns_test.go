@@ -14,7 +14,7 @@ import (
 // looked waits until a dry run is as wanted.
 func (s *stage) looked(id intent.ActionID, as func(intent.DryRun) bool) intent.DryRun {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		run, _, err := s.store.DryRun(s.t.Context(), s.env, id)
@@ -129,7 +129,7 @@ func TestACommitThatCannotBeLookedAt(t *testing.T) {
 	s.parts.mu.Unlock()
 	if run := start(control.DryRunRequest{Commit: "feature",
 		Filter: intent.DryRunFilter{Agents: []string{"zz"}}}); run.Ending != intent.DryRunFailed ||
-		!strings.Contains(run.Reason, "no resource that this chooses") {
+		!strings.Contains(run.Reason, "no resource that matches") {
 		t.Errorf("%+v", run)
 	}
 	// That its compile failed is told once, as the end of the dry run.
@@ -244,10 +244,7 @@ func TestAFactThatTheModelWaitsForCompiles(t *testing.T) {
 		t.Fatalf("%v, %v, told %q", asked, err, s.parts.toldOf())
 	}
 	if _, err := s.RefreshFacts(t.Context(), s.env, []intent.ResourceID{{Type: "x::Y", Agent: "a", Attribute: "b",
-		Value: "c"}}); !fault.Is(
-		err,
-		fault.NotFound,
-	) {
+		Value: "c"}}); !fault.Is(err, fault.NotFound) {
 		t.Fatal(err)
 	}
 }

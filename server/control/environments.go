@@ -2,7 +2,10 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,18 +14,20 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/source"
 )
 
-// NewEnvironment describes an environment that is to be created.
+// NewEnvironment describes an environment to create.
 type NewEnvironment struct {
-	Environment intent.Environment // a zero ID gets a fresh one
+	Environment intent.Environment // a zero ID is replaced by a new one
 	// Secrets by name; the names are those of package source.
 	Secrets map[string]string
 }
 
-// CreateEnvironment makes an environment and starts to keep it. Credentials
-// in the source's URL are taken out of it and sealed.
+// CreateEnvironment creates an environment and starts its keeper. Credentials in
+// the source's URL are removed from it and sealed.
 func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (intent.Environment, error) {
 	e := n.Environment
 	e.Name = strings.TrimSpace(e.Name)
@@ -43,6 +48,9 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
+	if err := mayUse(ctx, e.Source.URL); err != nil {
+		return e, err
+	}
 	if err := c.cfg.Store.CreateEnvironment(ctx, e); err != nil {
 		return e, err
 	}
@@ -51,21 +59,45 @@ func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (inte
 			return e, err
 		}
 	}
+	audit.Subject(ctx, "environment "+e.Name)
+	audit.Change(ctx, nil, described(e))
 	c.publish(e.ID, bus.Environment, "")
 	c.cfg.Keepers.Keep(e.ID)
 	return e, nil
 }
 
+// mayUse lets only administrators of the server use a repository on its disk, which may be anybody's.
+func mayUse(ctx context.Context, url string) error {
+	p := access.Of(ctx)
+	local := path.IsAbs(url) || strings.HasPrefix(url, "file:")
+	if !local || !p.Known() || p.Decide(access.CreateProject, access.Target{}).Allowed {
+		return nil
+	}
+	return fault.New("control.mayUse", fault.Forbidden,
+		"only an administrator of the server may bind an environment to a repository on the server's disk").
+		Hint("use the repository's https:// or ssh:// URL, or ask an administrator")
+}
+
 // UpdateEnvironment writes name, project, source, description and icon. A
-// changed source is synced anew at the next compile.
+// changed source is fetched from scratch by the next compile.
 func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error) {
 	secrets := map[string]string{}
 	if err := splitSource(&e.Source, secrets); err != nil {
 		return e, err
 	}
+	before, err := c.cfg.Store.Environment(ctx, e.ID)
+	if err != nil {
+		return e, err
+	}
+	if e.Source.URL != before.Source.URL {
+		if err := mayUse(ctx, e.Source.URL); err != nil {
+			return e, err
+		}
+	}
 	if err := c.staysFollowed(ctx, e); err != nil {
 		return e, err
 	}
+	audit.Change(ctx, described(before), described(e))
 	if err := c.cfg.Store.UpdateEnvironment(ctx, e); err != nil {
 		return e, err
 	}
@@ -78,7 +110,45 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 	return c.cfg.Store.Environment(ctx, e.ID)
 }
 
-// DeleteEnvironment stops, deletes and removes it from disk. Forbidden when protected.
+// Bounds of the tags of an environment.
+const maxTags = 32
+
+var tagForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
+
+// SetTags replaces the tags of an environment, which roles can be bound to.
+func (c *Control) SetTags(ctx context.Context, id intent.EnvironmentID, tags []string) error {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	if len(tags) > maxTags {
+		return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("an environment has at most %d tags", maxTags))
+	}
+	for _, tag := range tags {
+		if !tagForm.MatchString(tag) {
+			return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("%.80q is not a tag", tag)).
+				Hint("a tag has up to 63 lower-case letters, digits, dots, dashes and underscores")
+		}
+	}
+	e, err := c.cfg.Store.Environment(ctx, id)
+	if err != nil {
+		return err
+	}
+	audit.Change(ctx, e.Tags, tags)
+	if err := c.cfg.Store.SetTags(ctx, id, tags); err != nil {
+		return err
+	}
+	c.publish(id, bus.Environment, "")
+	return nil
+}
+
+// described is what the audit trail keeps of an environment: the source has no credentials in its URL any more.
+func described(e intent.Environment) map[string]any {
+	return map[string]any{
+		"name": e.Name, "project": e.ProjectID, "repository": e.Source.URL, "branch": e.Source.Branch,
+		"subdir": e.Source.Subdir, "description": e.Description,
+	}
+}
+
+// DeleteEnvironment stops an environment, deletes it and removes its files. It
+// returns Forbidden if the environment is protected.
 func (c *Control) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID) error {
 	e, err := c.cfg.Store.Environment(ctx, id)
 	if err != nil {
@@ -95,8 +165,8 @@ func (c *Control) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID
 	return c.cfg.Keepers.Folders.Remove(id)
 }
 
-// ClearEnvironment drops versions, resources, compiles and files but keeps
-// the environment with its settings. Forbidden when protected.
+// ClearEnvironment deletes versions, resources, compiles and files, but keeps the
+// environment with its settings. It returns Forbidden if the environment is protected.
 func (c *Control) ClearEnvironment(ctx context.Context, id intent.EnvironmentID) error {
 	e, err := c.cfg.Store.Environment(ctx, id)
 	if err != nil {
@@ -117,13 +187,13 @@ func (c *Control) ClearEnvironment(ctx context.Context, id intent.EnvironmentID)
 	return nil
 }
 
-// Halt stops compiles and deployments of an environment; what runs is finished.
+// Halt stops compiles and deployments of an environment; those that run finish.
 func (c *Control) Halt(ctx context.Context, id intent.EnvironmentID) error {
 	return c.setHalted(ctx, id, true)
 }
 
-// Resume undoes Halt. What was removed from the environment's folder meanwhile
-// is there again first.
+// Resume undoes Halt. It first restores what was removed from the environment's
+// folder in the meantime.
 func (c *Control) Resume(ctx context.Context, id intent.EnvironmentID) error {
 	e, err := c.cfg.Store.Environment(ctx, id)
 	if err != nil {
@@ -143,8 +213,10 @@ func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted
 	return nil
 }
 
-// SetSecret seals and stores a secret of an environment; empty deletes it.
+// SetSecret seals and stores a secret of an environment. An empty value deletes it.
 func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, value string) error {
+	audit.Subject(ctx, "secret "+name)
+	audit.Change(ctx, nil, setOrRemoved(value))
 	if err := source.CheckSecret(name, value); err != nil {
 		return err
 	}
@@ -164,9 +236,9 @@ func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, 
 	return nil
 }
 
-// keepPrevious lets the webhook's secret that was valid so far be valid still,
-// until the next change, so that forges can be changed one after another. When
-// the secret is removed so is that one.
+// keepPrevious keeps the present webhook secret valid until the next change, so that
+// forges can switch to the new one at different times. If the secret is removed, the
+// previous one is removed too.
 func (c *Control) keepPrevious(ctx context.Context, id intent.EnvironmentID, value string) error {
 	if value == "" {
 		return c.cfg.Store.SetSecret(ctx, id, source.SecretWebhookPrevious, nil)
@@ -178,7 +250,7 @@ func (c *Control) keepPrevious(ctx context.Context, id intent.EnvironmentID, val
 	all, err := c.cfg.Sources.Secrets(ctx, e)
 	now := all[source.SecretWebhook]
 	if err != nil || now == "" || now == value {
-		return nil // what cannot be opened verifies nothing either
+		return nil // a secret that cannot be opened verifies nothing
 	}
 	sealed, err := c.cfg.Sources.Seal(id, source.SecretWebhookPrevious, now)
 	if err != nil {
@@ -187,13 +259,21 @@ func (c *Control) keepPrevious(ctx context.Context, id intent.EnvironmentID, val
 	return c.cfg.Store.SetSecret(ctx, id, source.SecretWebhookPrevious, sealed)
 }
 
+// setOrRemoved is all that the audit trail says of a secret.
+func setOrRemoved(value string) string {
+	if value == "" {
+		return "removed"
+	}
+	return "set"
+}
+
 func protected(e intent.Environment) error {
 	return fault.New("control.protected", fault.Forbidden, "the environment "+e.Name+" is protected").
 		Hint("switch its setting protected_environment off first")
 }
 
-// splitSource takes credentials out of a source's URL, into secrets, and checks
-// what can be checked without asking the remote.
+// splitSource moves credentials from a source's URL into secrets, and checks what it
+// can without contacting the remote.
 func splitSource(s *intent.Source, secrets map[string]string) error {
 	s.URL, s.Branch = strings.TrimSpace(s.URL), strings.TrimSpace(s.Branch)
 	if s.URL == "" {

@@ -13,11 +13,11 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// blameTime is how long one explanation may look through histories; what is
-// not known by then is left out.
+// blameTime is how long one explanation may search Git history. It leaves out what
+// it has not found by then.
 const blameTime = 5 * time.Second
 
-// maxBlames bounds how many files' histories are remembered.
+// maxBlames is how many blamed files are cached.
 const maxBlames = 200
 
 // blames caches the authors of lines of files at commits, which never change.
@@ -28,8 +28,8 @@ type blames struct {
 
 type blameKey struct{ url, commit, path string }
 
-// Explain reports where the attributes of a resource were set, and by whose
-// commits. NotFound when the version has no such resource, or does not say.
+// Explain reports where the attributes of a resource were set, and in which commits.
+// It returns NotFound if the version has no such resource or no provenance of it.
 func (c *Control) Explain(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -60,9 +60,9 @@ func (c *Control) Explain(
 	return out, nil
 }
 
-// origins finds what is known of a resource, and the commit that it was compiled
-// from. A version from a partial compile knows the resources of that compile;
-// the others are as in the version before it.
+// origins returns the provenance of a resource and the commit that it was compiled
+// from. A version from a partial compile has the provenance of the resources of that
+// compile; origins looks for the others in the version before it.
 func (c *Control) origins(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -90,11 +90,11 @@ func (c *Control) origins(
 		}
 		number = min(version.Provenance.PartialBase, number-1)
 	}
-	return nil, "", fault.New(op, fault.NotFound, "no version says where the values of "+id.String()+" were set").
-		Hint("compile again: versions are stored with it now")
+	return nil, "", fault.New(op, fault.NotFound, "no version records where the values of "+id.String()+" were set").
+		Hint("compile again: new versions record it")
 }
 
-// blame adds the commits of the lines, as far as the repository has the files.
+// blame adds the commits of the lines of those files that the repository has.
 func (c *Control) blame(ctx context.Context, e intent.Environment, commit string, fields []provenance.Field) {
 	ctx, cancel := context.WithTimeout(ctx, blameTime)
 	defer cancel()
@@ -110,7 +110,7 @@ func (c *Control) blame(ctx context.Context, e intent.Environment, commit string
 		}
 		lines, err := c.cfg.Git.Blame(ctx, src, commit, inside)
 		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil // it took too long, or cannot be read now: the next one asks again
+			return nil // too slow, or unreadable at present: the next explanation tries again
 		}
 		c.blames.put(key, lines)
 		return lines

@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// RefreshFacts asks resources for their facts: those named, or all that have
-// facts which expire or that the model waits for. It returns those resources; NotFound when
-// one is not in the version that is deployed.
+// RefreshFacts asks resources for their facts: the named ones, or all resources that
+// have facts which expire or that the model is waiting for. It returns the resources that
+// it asked, or NotFound if one is not in the active version.
 func (c *Control) RefreshFacts(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -30,11 +30,8 @@ func (c *Control) RefreshFacts(
 	for _, id := range ids {
 		r, err := c.cfg.Store.Resource(ctx, env, id)
 		if fault.Is(err, fault.NotFound) || err == nil && r.State.Orphaned > 0 {
-			return nil, fault.New(
-				"control.RefreshFacts",
-				fault.NotFound,
-				"the version that is deployed has no resource "+id.String(),
-			)
+			return nil, fault.New("control.RefreshFacts", fault.NotFound,
+				"the deployed version has no resource "+id.String())
 		}
 		if err != nil {
 			return nil, err

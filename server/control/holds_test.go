@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // notes exports n notes on n agents, in two sets.
@@ -56,14 +57,11 @@ func (s *stage) export(tip string, r control.CompileRequest, exported []export.R
 // unread waits until so many notifications are unread and gives their titles, newest first.
 func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
-		page, err := s.store.Notifications(
-			s.t.Context(),
-			s.env,
-			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}},
-		)
+		page, err := s.store.Notifications(s.t.Context(), s.env,
+			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -105,7 +103,7 @@ func TestACommitThatTakesAwayMuchIsHeld(t *testing.T) {
 		t.Fatalf("the report says %q", said)
 	}
 	heard(1)
-	if err := s.Release(t.Context(), s.env, 2); !errors.As(err, new(*intent.HeldError)) {
+	if err := s.Release(t.Context(), s.env, 2); !errors.As(err, new(*store.HeldError)) {
 		t.Fatal(err)
 	}
 	heard(1)

@@ -45,7 +45,7 @@ func (s *stage) receive(key string, e intent.HookEvent) uuid.UUID {
 // outcome waits until a webhook was acted on.
 func (s *stage) outcome(id uuid.UUID) intent.DeliveryOutcome {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		d, err := s.store.Delivery(s.t.Context(), s.env, id)

@@ -9,7 +9,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// MarkNotification sets whether one was read and cleared; nil leaves it as it is.
+// MarkNotification sets whether a notification was read and cleared; nil leaves a mark as it is.
 func (c *Control) MarkNotification(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -23,7 +23,7 @@ func (c *Control) MarkNotification(
 	return n, err
 }
 
-// MarkNotificationsRead marks all of an environment as read.
+// MarkNotificationsRead marks all notifications of an environment as read.
 func (c *Control) MarkNotificationsRead(ctx context.Context, env intent.EnvironmentID) error {
 	err := c.cfg.Store.MarkNotificationsRead(ctx, env)
 	if err == nil {

@@ -10,10 +10,12 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/source"
 )
 
-// CreateProject makes a project; a zero id gets a fresh one. Conflict when the name is taken.
+// CreateProject creates a project; a zero id is replaced by a new one. It returns
+// Conflict if the name is taken.
 func (c *Control) CreateProject(ctx context.Context, p intent.Project) (intent.Project, error) {
 	p.Name = strings.TrimSpace(p.Name)
 	if p.Name == "" {
@@ -22,10 +24,12 @@ func (c *Control) CreateProject(ctx context.Context, p intent.Project) (intent.P
 	if p.ID == uuid.Nil {
 		p.ID = uuid.New()
 	}
+	audit.OnProject(ctx, p)
 	return p, c.cfg.Store.CreateProject(ctx, p)
 }
 
-// DeleteProject deletes it with its environments; Forbidden when one of them is protected.
+// DeleteProject deletes a project with its environments. It returns Forbidden if one
+// of them is protected.
 func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error {
 	envs, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -46,9 +50,11 @@ func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error 
 	return c.cfg.Store.DeleteProject(ctx, id)
 }
 
-// SetProjectSecret seals and stores a secret that all environments of a
-// project use which have none of that name; empty deletes it.
+// SetProjectSecret seals and stores a secret of a project. Environments use it if they
+// have none of that name. An empty value deletes it.
 func (c *Control) SetProjectSecret(ctx context.Context, id intent.ProjectID, name, value string) error {
+	audit.Subject(ctx, "secret "+name)
+	audit.Change(ctx, nil, setOrRemoved(value))
 	if err := source.CheckProjectSecret(name, value); err != nil {
 		return err
 	}
@@ -70,8 +76,8 @@ func (c *Control) SetProjectSecret(ctx context.Context, id intent.ProjectID, nam
 	return c.projectChanged(ctx, id)
 }
 
-// keepProjectPrevious lets the webhook's secret that was valid so far be valid
-// still, as keepPrevious does for an environment.
+// keepProjectPrevious keeps the present webhook secret valid, as keepPrevious does for
+// an environment.
 func (c *Control) keepProjectPrevious(ctx context.Context, id intent.ProjectID, value string) error {
 	if value == "" {
 		return c.cfg.Store.SetProjectSecret(ctx, id, source.SecretWebhookPrevious, nil)
@@ -79,7 +85,7 @@ func (c *Control) keepProjectPrevious(ctx context.Context, id intent.ProjectID, 
 	all, err := c.cfg.Sources.ProjectSecrets(ctx, id)
 	now := all[source.SecretWebhook]
 	if err != nil || now == "" || now == value {
-		return nil // what cannot be opened verifies nothing either
+		return nil // a secret that cannot be opened verifies nothing
 	}
 	sealed, err := c.cfg.Sources.SealForProject(id, source.SecretWebhookPrevious, now)
 	if err != nil {
@@ -88,7 +94,7 @@ func (c *Control) keepProjectPrevious(ctx context.Context, id intent.ProjectID, 
 	return c.cfg.Store.SetProjectSecret(ctx, id, source.SecretWebhookPrevious, sealed)
 }
 
-// ProjectSecretNames lists which secrets a project has. Their values are never given.
+// ProjectSecretNames lists the names of a project's secrets. Their values are never returned.
 func (c *Control) ProjectSecretNames(ctx context.Context, id intent.ProjectID) ([]string, error) {
 	if _, err := c.cfg.Store.Project(ctx, id); err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func (c *Control) ProjectSecretNames(ctx context.Context, id intent.ProjectID) (
 	return slices.Sorted(maps.Keys(sealed)), err
 }
 
-// projectChanged lets the environments of a project look at their sources again.
+// projectChanged makes the environments of a project read their sources again.
 func (c *Control) projectChanged(ctx context.Context, id intent.ProjectID) error {
 	envs, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -111,11 +117,11 @@ func (c *Control) projectChanged(ctx context.Context, id intent.ProjectID) error
 	return nil
 }
 
-// SetKnownHosts replaces them.
+// SetKnownHosts replaces the known SSH host keys of a project.
 func (c *Control) SetKnownHosts(ctx context.Context, id intent.ProjectID, lines string) error {
 	lines = strings.ReplaceAll(lines, "\r\n", "\n")
 	if err := intent.CheckKnownHosts(lines); err != nil {
-		return fault.Wrap("control.SetKnownHosts", fault.Invalid, err).Hint("give lines as ssh-keyscan prints them")
+		return fault.Wrap("control.SetKnownHosts", fault.Invalid, err).Hint("paste lines as ssh-keyscan prints them")
 	}
 	if lines != "" && !strings.HasSuffix(lines, "\n") {
 		lines += "\n"
@@ -126,17 +132,17 @@ func (c *Control) SetKnownHosts(ctx context.Context, id intent.ProjectID, lines 
 	return c.projectChanged(ctx, id)
 }
 
-// LearnHostKey remembers the key of an SSH server for a project whose
-// environment accepts new ones.
+// LearnHostKey remembers the key of an SSH server for a project, for an environment
+// that accepts new keys.
 func (c *Control) LearnHostKey(ctx context.Context, id intent.ProjectID, line string) error {
 	if err := intent.CheckKnownHosts(line); err != nil {
 		return err
 	}
-	c.cfg.Logger.Info("the key of an SSH server was accepted and is known from now on", "project", id, "line", line)
+	c.cfg.Logger.Info("accepted and remembered the key of an SSH server", "project", id, "line", line)
 	return c.cfg.Store.AddKnownHost(ctx, id, line)
 }
 
-// SecretNames lists which secrets an environment has. Their values are never given.
+// SecretNames lists the names of an environment's secrets. Their values are never returned.
 func (c *Control) SecretNames(ctx context.Context, id intent.EnvironmentID) ([]string, error) {
 	sealed, err := c.cfg.Store.Secrets(ctx, id)
 	if err != nil {

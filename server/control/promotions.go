@@ -8,11 +8,12 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/promote"
 )
 
-// mayFollow refuses a value of the setting follow that could promote nothing.
+// mayFollow rejects a value of the setting follow with which nothing could ever be promoted.
 func (c *Control) mayFollow(ctx context.Context, e intent.Environment, value any) error {
 	name, _ := value.(string)
 	if name == "" {
@@ -36,8 +37,8 @@ func (c *Control) mayFollow(ctx context.Context, e intent.Environment, value any
 	return nil
 }
 
-// staysFollowed refuses a change of an environment after which it, or one that
-// follows it, could not go on following. What did not work before may stay so.
+// staysFollowed rejects a change to an environment after which it, or one of its
+// followers, could no longer follow. Following that was broken before may stay broken.
 func (c *Control) staysFollowed(ctx context.Context, now intent.Environment) error {
 	all, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *Control) staysFollowed(ctx context.Context, now intent.Environment) err
 	after := slices.Clone(all)
 	i := slices.IndexFunc(all, func(e intent.Environment) bool { return e.ID == now.ID })
 	if i < 0 {
-		return nil // it is not there to be changed
+		return nil // no such environment: the change itself fails
 	}
 	old := all[i]
 	now.Settings = old.Settings
@@ -54,7 +55,7 @@ func (c *Control) staysFollowed(ctx context.Context, now intent.Environment) err
 	var concerned []int
 	for n, e := range all {
 		follows := e.ProjectID == old.ProjectID && e.Follows() == old.Name
-		if follows { // it goes on under the new name
+		if follows { // follows it under its new name
 			after[n].Settings = map[string]any{"follow": now.Name}
 		}
 		if _, err := promote.Source(all, e); err == nil && e.Follows() != "" && (follows || n == i) {
@@ -71,20 +72,20 @@ func (c *Control) staysFollowed(ctx context.Context, now intent.Environment) err
 	return nil
 }
 
-// Following is how an environment follows another one.
+// Following describes how an environment follows another one.
 type Following struct {
-	Follows string // its name; empty: the environment follows its branch
+	Follows string // name of the followed environment; empty: this one follows its branch
 	Source  *intent.Environment
-	Problem string // why that cannot be followed
+	Problem string // why it cannot be followed
 	Policy  intent.FollowPolicy
 	Paused  *intent.Actor
-	// Idle is why no promotion waits; empty when one does.
+	// Idle says why no promotion is waiting; empty if one is.
 	Idle       string
 	Promotions []intent.Promotion // newest first
-	Followers  []string           // names of those that follow this one
+	Followers  []string           // names of the environments that follow this one
 }
 
-// Waiting is the promotion that waits; nil when none does.
+// Waiting returns the promotion that is waiting, or nil.
 func (f Following) Waiting() *intent.Promotion {
 	if len(f.Promotions) > 0 && f.Promotions[0].State == intent.PromotionWaiting {
 		return &f.Promotions[0]
@@ -92,10 +93,10 @@ func (f Following) Waiting() *intent.Promotion {
 	return nil
 }
 
-// shownPromotions is how many of the newest are listed.
+// shownPromotions is how many promotions are listed.
 const shownPromotions = 100
 
-// Following reports what an environment follows, what waits to be promoted to it, and what was promoted.
+// Following reports which environment is followed, and the promotions from it.
 func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Following, err error) {
 	all, err := c.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -131,25 +132,19 @@ func (c *Control) Following(ctx context.Context, env intent.EnvironmentID) (f Fo
 		return f, err
 	}
 	if f.Idle = promote.Unfit(d, source.Name); f.Idle == "" {
-		f.Idle = fmt.Sprintf(
-			"%s, which is deployed in %s, is what was promoted last",
-			short(d.Provenance.Commit),
-			source.Name,
-		)
+		f.Idle = fmt.Sprintf("%s, which is deployed in %s, was promoted already", short(d.Provenance.Commit),
+			source.Name)
 		if w, err := c.cfg.Keepers.PromotedCommit(ctx, e); err != nil || w.Commit != d.Provenance.Commit {
-			f.Idle = fmt.Sprintf(
-				"%s, which is deployed in %s, is about to be looked at",
-				short(d.Provenance.Commit),
-				source.Name,
-			)
+			f.Idle = fmt.Sprintf("%s, which is deployed in %s, is about to be checked", short(d.Provenance.Commit),
+				source.Name)
 		}
 	}
 	return f, nil
 }
 
-// Promote promotes the commit that waits at once, in spite of its gates; commit
-// may be shortened. What is blocked stays so, and nothing is promoted to an
-// environment that is halted.
+// Promote promotes the waiting commit at once, in spite of its gates. commit may be
+// abbreviated. Promote does not promote blocked commits, and nothing to an environment
+// that is halted.
 func (c *Control) Promote(ctx context.Context, env intent.EnvironmentID, commit string) (intent.Promotion, error) {
 	const op = "control.Promote"
 	by, err := c.reasoned(ctx, op)
@@ -167,25 +162,14 @@ func (c *Control) Promote(ctx context.Context, env intent.EnvironmentID, commit 
 	if err != nil {
 		return p, err
 	}
-	c.cfg.Logger.Info(
-		"promoted by a person",
-		"environment",
-		env,
-		"commit",
-		p.Commit,
-		"from",
-		p.SourceName,
-		"by",
-		by.By,
-		"reason",
-		by.Reason,
-	)
+	c.cfg.Logger.Info("promoted by a person", "environment", env, "commit", p.Commit, "from", p.SourceName, "by", by.By,
+		"reason", by.Reason)
 	c.cfg.Keepers.Promoted(env, p)
 	return p, nil
 }
 
-// ApprovePromotion approves the commit that waits, and no other; commit may be
-// shortened. It is promoted once the other gates are open.
+// ApprovePromotion approves the waiting commit, and no other. commit may be
+// abbreviated. The commit is promoted once the other gates are open.
 func (c *Control) ApprovePromotion(ctx context.Context, env intent.EnvironmentID, commit string) error {
 	const op = "control.ApprovePromotion"
 	by, err := c.reasoned(ctx, op)
@@ -222,7 +206,7 @@ func (c *Control) PausePromotions(ctx context.Context, env intent.EnvironmentID,
 	return c.cfg.Keepers.JudgePromotion(ctx, env)
 }
 
-// follower returns an environment and the one that it follows; Conflict when it follows none.
+// follower returns an environment and the one that it follows, or Conflict if it follows none.
 func (c *Control) follower(
 	ctx context.Context,
 	op string,
@@ -235,14 +219,15 @@ func (c *Control) follower(
 	case problem != nil:
 		return e, source, fault.Wrap(op, fault.Conflict, problem)
 	case from == nil:
-		return e, source, fault.New(op, fault.Conflict, "the environment "+e.Name+" follows no other one").
+		return e, source, fault.New(op, fault.Conflict, "the environment "+e.Name+" follows no other environment").
 			Hint("ordain settings set " + forge.ShellWord(e.Name) + " follow ENVIRONMENT")
 	}
 	return e, *from, nil
 }
 
-// wholeCommit completes a shortened commit to the one that waits, if it means that one.
+// wholeCommit expands an abbreviated hash of the waiting commit.
 func (c *Control) wholeCommit(ctx context.Context, op string, env intent.EnvironmentID, commit string) (string, error) {
+	audit.Subject(ctx, "commit "+commit)
 	newest, err := c.cfg.Store.Promotions(ctx, env, 1)
 	if err != nil {
 		return "", err
@@ -251,7 +236,7 @@ func (c *Control) wholeCommit(ctx context.Context, op string, env intent.Environ
 		return newest[0].Commit, nil
 	}
 	if len(commit) < 7 {
-		return "", fault.New(op, fault.Invalid, "name the commit by seven or more of its digits")
+		return "", fault.New(op, fault.Invalid, "name the commit by at least seven characters of its hash")
 	}
-	return commit, nil // refused with what waits instead
+	return commit, nil // the store refuses it, and names the commit that is waiting
 }

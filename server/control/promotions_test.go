@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/promote"
 )
 
 // hand is a clock that a test puts forward.
@@ -102,13 +103,13 @@ func (f *follower) ends(v intent.Version, how intent.Compliance) {
 			f.t.Fatal(err)
 		}
 	}
-	f.Bus().Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
+	f.events.Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
 }
 
 // until waits for a state of what follows.
 func (f *follower) until(what string, is func(control.Following) bool) control.Following {
 	f.t.Helper()
-	moves := f.Bus().Subscribe(nil)
+	moves := f.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		got, err := f.Following(f.t.Context(), f.env)
@@ -131,7 +132,7 @@ func (f *follower) waitsFor(commit, why string) {
 	f.t.Helper()
 	f.until(commit+" waits for "+why, func(g control.Following) bool {
 		p := g.Waiting()
-		return p != nil && p.Commit == commit && strings.Contains(p.Waits(), why)
+		return p != nil && p.Commit == commit && strings.Contains(promote.Waits(*p), why)
 	})
 }
 
@@ -158,11 +159,8 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 	f := newFollower(t, map[string]any{"follow_compliant": false, "follow_approval": true})
 	ctx := control.As(t.Context(), "ida", "it is Monday")
 	// Nothing was promoted yet, so nothing can be compiled.
-	id, _, err := f.RequestCompile(
-		ctx,
-		f.env,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "console"}},
-	)
+	id, _, err := f.RequestCompile(ctx, f.env,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "console"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,11 +200,8 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 	}
 	// Every later compile is of that commit, whoever asks for it.
 	for _, kind := range []string{"console", "schedule", "webhook"} {
-		id, _, err := f.RequestCompile(
-			ctx,
-			f.env,
-			control.CompileRequest{Update: kind != "schedule", Trigger: intent.Trigger{Type: kind}},
-		)
+		id, _, err := f.RequestCompile(ctx, f.env,
+			control.CompileRequest{Update: kind != "schedule", Trigger: intent.Trigger{Type: kind}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +264,7 @@ func TestASoakSurvivesAStart(t *testing.T) {
 
 // wakeUp says that something of what is followed moved.
 func (f *follower) wakeUp() {
-	f.Bus().Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
+	f.events.Publish(bus.Event{Environment: f.stage.env, Topic: bus.Resource})
 }
 
 // At the moment that the soak ends the commit is promoted, with nothing else happening.
@@ -301,7 +296,7 @@ func TestAPromotedCommitIsVerified(t *testing.T) {
 	g := f.until("the refusal", func(g control.Following) bool {
 		return g.Promotions[0].Commit == "rewritten-1" && g.Promotions[0].Success != nil
 	})
-	if got := g.Promotions[0].Text(); got != "promoted; its compile failed" {
+	if got := promote.Text(g.Promotions[0]); got != "promoted; its compile failed" {
 		t.Errorf("it is %q", got)
 	}
 	state, err := f.store.GitState(t.Context(), f.env)
@@ -343,7 +338,7 @@ func TestHaltedAndPaused(t *testing.T) {
 	}
 	f.until("the pause alone", func(g control.Following) bool {
 		p := g.Waiting()
-		return p != nil && p.Waits() == "waits: ida paused promotions: the week of the fair"
+		return p != nil && promote.Waits(*p) == "waits: ida paused promotions: the week of the fair"
 	})
 	if _, err := f.Promote(ctx, f.env, "commit-1"); err != nil {
 		t.Fatal(err)
@@ -372,10 +367,8 @@ func TestABranchNamedLikeTheCommit(t *testing.T) {
 	f.parts.pushed = nil // the hash gives something else
 	f.parts.mu.Unlock()
 	f.ends(f.deployed(), intent.Compliant)
-	f.until(
-		"the failure",
-		func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil },
-	)
+	f.until("the failure",
+		func(g control.Following) bool { return len(g.Promotions) > 0 && g.Promotions[0].Success != nil })
 	if v, err := f.store.ActiveVersion(t.Context(), f.env); err != nil || v != nil {
 		t.Errorf("deployed is %+v, %v", v, err)
 	}
@@ -396,10 +389,8 @@ func TestAPromotedCommitIsFetchedLater(t *testing.T) {
 	if err := f.ApprovePromotion(control.As(t.Context(), "ida", "well"), f.env, "commit-1"); err != nil {
 		t.Fatal(err)
 	}
-	f.until(
-		"the failure",
-		func(g control.Following) bool { return g.Promotions[0].Text() == "promoted; its compile failed" },
-	)
+	f.until("the failure",
+		func(g control.Following) bool { return promote.Text(g.Promotions[0]) == "promoted; its compile failed" })
 	away(nil)
 	f.clock.forward(2 * time.Minute)
 	f.wakeUp()

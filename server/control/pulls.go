@@ -7,11 +7,12 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/forge"
 )
 
-// PullMoved records that a pull request is to be looked up. It returns once
-// that is stored; Conflict when the environment shows no previews.
+// PullMoved records that a pull request has to be looked up at the forge. It returns
+// Conflict if the environment shows no previews.
 func (c *Control) PullMoved(ctx context.Context, env intent.EnvironmentID, number int) error {
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
@@ -21,20 +22,22 @@ func (c *Control) PullMoved(ctx context.Context, env intent.EnvironmentID, numbe
 }
 
 // ApprovePull lets the code of exactly one commit of a pull request run for a
-// preview; it records who did.
+// preview, and records the person who approved it.
 func (c *Control) ApprovePull(ctx context.Context, env intent.EnvironmentID, number int, commit, by string) error {
 	const op = "control.ApprovePull"
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
 		return err
 	}
-	by, commit = strings.TrimSpace(by), strings.TrimSpace(commit)
+	by, commit = strings.TrimSpace(who(ctx, by)), strings.TrimSpace(commit)
+	audit.Because(ctx, by, "")
+	audit.Subject(ctx, fmt.Sprintf("pull request %d at %.40s", number, commit))
 	switch {
 	case by == "" || len(by) > 200:
-		return fault.New(op, fault.Invalid, "say who approves, in at most 200 bytes")
+		return fault.New(op, fault.Invalid, "name the person who approves, in at most 200 bytes")
 	case commit == "":
-		return fault.New(op, fault.Invalid, "say which commit is approved").
-			Hint("the whole hash, as `ordain pull show` and the console have it")
+		return fault.New(op, fault.Invalid, "name the commit to approve").
+			Hint("use the whole hash, as `ordain pull show` and the console show it")
 	}
 	if err := forge.PreviewsWanted(op, e); err != nil {
 		return err
@@ -52,8 +55,8 @@ func (c *Control) ApprovePull(ctx context.Context, env intent.EnvironmentID, num
 	return c.cfg.Forge.StartPreview(ctx, e, p)
 }
 
-// PreviewPull computes the preview of a pull request again. One that is not
-// known yet is looked up first.
+// PreviewPull computes the preview of a pull request again. A pull request that is
+// not known yet is looked up first.
 func (c *Control) PreviewPull(ctx context.Context, env intent.EnvironmentID, number int) error {
 	const op = "control.PreviewPull"
 	e, err := c.cfg.Store.Environment(ctx, env)
@@ -81,12 +84,12 @@ func (c *Control) PreviewPull(ctx context.Context, env intent.EnvironmentID, num
 	return c.cfg.Forge.StartPreview(ctx, e, p)
 }
 
-// PullReport gathers what is known of the preview of a pull request.
+// PullReport returns the report on the preview of a pull request.
 func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent.PullRequest) (forge.Report, error) {
 	return c.cfg.Forge.Report(ctx, e, p)
 }
 
-// PullText is what the comment on a pull request says, or would say.
+// PullText returns the text of the comment on a pull request, whether or not it is posted.
 func (c *Control) PullText(ctx context.Context, env intent.EnvironmentID, number int) (string, error) {
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
@@ -100,10 +103,10 @@ func (c *Control) PullText(ctx context.Context, env intent.EnvironmentID, number
 	return report.Text(), err
 }
 
-// OpenRevert opens a pull request at the forge that takes a commit of the
-// environment's branch back, and returns its page. Asked again it returns the one
-// that is open. Conflict when the commit cannot be taken back by itself, or
-// there is no forge.
+// OpenRevert opens a pull request at the forge that reverts a commit of the
+// environment's branch, and returns the URL of its page; if one is open already, it
+// returns that one. It returns Conflict if the commit cannot be reverted by itself, or
+// if there is no forge.
 func (c *Control) OpenRevert(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -116,7 +119,7 @@ func (c *Control) OpenRevert(
 	return c.cfg.Forge.OpenRevert(ctx, e, commit, why)
 }
 
-// RetryOutbox tries work for a forge again that was given up.
+// RetryOutbox retries work for a forge that was given up.
 func (c *Control) RetryOutbox(ctx context.Context, env intent.EnvironmentID, id int64) error {
 	return c.cfg.Forge.Retry(ctx, env, id)
 }

@@ -19,11 +19,8 @@ func TestAPreviewTellsOfAMissingSignature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.PullReport(
-			t.Context(),
-			e,
-			intent.PullRequest{Environment: s.env, Number: 7, Head: head, State: state},
-		)
+		r, err := s.PullReport(t.Context(), e,
+			intent.PullRequest{Environment: s.env, Number: 7, Head: head, State: state})
 		if err != nil {
 			t.Fatal(err)
 		}

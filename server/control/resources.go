@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -8,17 +9,19 @@ import (
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
-// Deploy runs resources again: those that are not as intended or, when full
-// is set, all of them (repair). No agents means all. It returns the agents that
-// have work. NotFound when nothing was released yet or no such agent exists.
+// Deploy runs resources again: those that are not as intended or, if full is set, all
+// of them (repair). No agents means all. It returns the agents that have work, or
+// NotFound if nothing was released yet or an agent does not exist.
 func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full bool, agents []string) ([]string, error) {
 	if v, err := c.cfg.Store.ActiveVersion(ctx, env); err != nil {
 		return nil, err
 	} else if v == nil {
 		return nil, fault.New("control.Deploy", fault.NotFound, "no version is released yet")
 	}
+	audit.Change(ctx, nil, map[string]any{"repair": full, "agents": agents})
 	page, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{})
 	if err != nil {
 		return nil, err
@@ -56,17 +59,14 @@ func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, 
 	}
 	d := c.cfg.Keepers.Deployer(env)
 	if d == nil {
-		return fault.New(
-			"control.DeployResource",
-			fault.Unavailable,
-			"the scheduler of this environment is not running",
-		)
+		return fault.New("control.DeployResource", fault.Unavailable,
+			"the scheduler of this environment is not running")
 	}
 	d.Deploy(true, nil, []intent.ResourceID{id})
 	return nil
 }
 
-// noAgent says that there is no agent of a name, and which one may be meant.
+// noAgent returns the fault for an unknown agent, with a suggestion.
 func noAgent(op, name string, known []intent.Agent) error {
 	names := make([]string, len(known))
 	for i, a := range known {
@@ -76,10 +76,10 @@ func noAgent(op, name string, known []intent.Agent) error {
 	if near := diag.Nearest(name, names); near != "" {
 		return err.Hint("did you mean " + near + "?")
 	}
-	return err.Hint("agents come with the first released version that has resources of theirs")
+	return err.Hint("an agent exists once a version with resources of it was released")
 }
 
-// knownAgent refuses the name of an agent that no released version had.
+// knownAgent returns NotFound for an agent that no released version had.
 func (c *Control) knownAgent(ctx context.Context, env intent.EnvironmentID, name string) error {
 	page, err := c.cfg.Store.Agents(ctx, env, intent.ListQuery{Limit: 1000, Sort: "name"})
 	if err != nil {
@@ -91,11 +91,8 @@ func (c *Control) knownAgent(ctx context.Context, env intent.EnvironmentID, name
 		}
 	}
 	// Beyond the first thousand.
-	exact, err := c.cfg.Store.Agents(
-		ctx,
-		env,
-		intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}},
-	)
+	exact, err := c.cfg.Store.Agents(ctx, env,
+		intent.ListQuery{Limit: 1000, Filters: map[string][]string{"name": {name}}})
 	if err != nil {
 		return err
 	}
@@ -105,14 +102,16 @@ func (c *Control) knownAgent(ctx context.Context, env intent.EnvironmentID, name
 	return noAgent("control.Agent", name, page.Items)
 }
 
-// PauseAgent pauses or unpauses one agent, or all when name is empty. NotFound
-// for an agent that no released version had.
+// PauseAgent pauses or unpauses one agent, or all if name is empty. It returns
+// NotFound for an agent that no released version had.
 func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name string, paused bool) error {
 	if name != "" {
 		if err := c.knownAgent(ctx, env, name); err != nil {
 			return err
 		}
 	}
+	audit.Subject(ctx, "agent "+cmp.Or(name, "(all)"))
+	audit.Change(ctx, nil, map[string]bool{"paused": paused})
 	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused, c.actor(ctx)); err != nil {
 		return err
 	}
@@ -123,8 +122,9 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 	return nil
 }
 
-// SetParameter stores a parameter or fact. Where the model waited for it, it is compiled again.
+// SetParameter stores a parameter or fact. If the model was waiting for it, the environment is compiled again.
 func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error {
+	audit.Subject(ctx, "parameter "+p.Name+" "+p.Resource.String())
 	if err := c.cfg.Store.SetParameter(ctx, env, p); err != nil {
 		return err
 	}

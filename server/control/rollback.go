@@ -6,12 +6,13 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
-// RollBack deploys the content of an earlier version again, as a version of its
-// own, and blocks the commit that is left; to is 0 for the last one before that
-// was deployed and is of another, unblocked commit. What takes away much is held
-// like any version; once confirmed it is a rollback like any other.
+// RollBack deploys the content of an earlier version again, as a new version, and
+// blocks the commit that it leaves. If to is 0, it goes back to the last deployed
+// version of another commit that is not blocked. If the new version removes too much,
+// it is held like any other version.
 func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int) (intent.Version, error) {
 	const op = "control.RollBack"
 	by, err := c.reasoned(ctx, op)
@@ -21,6 +22,7 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 	if to < 0 {
 		return intent.Version{}, fault.New(op, fault.Invalid, fmt.Sprintf("there is no version %d", to))
 	}
+	audit.Subject(ctx, fmt.Sprintf("to version %d", to))
 	number, err := c.cfg.Store.RollBack(ctx, env, to, by)
 	if err != nil {
 		c.cfg.Keepers.Held(env, number, err)
@@ -30,19 +32,8 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 	if err != nil {
 		return v, err
 	}
-	c.cfg.Logger.Info(
-		"rolled back",
-		"environment",
-		env,
-		"version",
-		number,
-		"to",
-		v.Provenance.RolledBack.To,
-		"by",
-		by.By,
-		"reason",
-		by.Reason,
-	)
+	c.cfg.Logger.Info("rolled back", "environment", env, "version", number, "to", v.Provenance.RolledBack.To, "by",
+		by.By, "reason", by.Reason)
 	c.showBlocked(ctx, env, number)
 	c.cfg.Keepers.Released(env, number)
 	return v, nil

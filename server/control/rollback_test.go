@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/store"
 )
 
 // compiled asks for a compile and tells whether it succeeded.
@@ -144,7 +145,7 @@ func newBadCommit(t *testing.T) *stage {
 	return s
 }
 
-// A commit is free again when somebody says so, and is deployed then.
+// A commit that somebody unblocks is deployed.
 func TestUnblock(t *testing.T) {
 	t.Parallel()
 	s := newBadCommit(t)
@@ -228,7 +229,7 @@ func TestRollbackThatTakesAwayMuchIsHeld(t *testing.T) {
 	s.export("bad-commit", control.CompileRequest{}, notes(30))
 	person := control.As(ctx, "ida", "because")
 	for range 2 {
-		held := (*intent.HeldError)(nil)
+		held := (*store.HeldError)(nil)
 		if _, err := s.RollBack(person, s.env, 0); !errors.As(err, &held) || held.Version != 3 {
 			t.Fatalf("%v", err)
 		}

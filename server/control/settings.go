@@ -5,11 +5,12 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/keeper"
 )
 
-// SetSetting checks and stores a setting; NotFound when there is no such one,
-// Forbidden when project.yml decides it.
+// SetSetting checks and stores a setting. It returns NotFound if there is no such
+// setting, and Forbidden if project.yml decides it.
 func (c *Control) SetSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
 	converted, err := keeper.ConvertSetting(name, value)
 	if err != nil {
@@ -18,7 +19,7 @@ func (c *Control) SetSetting(ctx context.Context, id intent.EnvironmentID, name 
 	return c.storeSetting(ctx, id, name, converted)
 }
 
-// DeleteSetting goes back to the default.
+// DeleteSetting resets a setting to its default.
 func (c *Control) DeleteSetting(ctx context.Context, id intent.EnvironmentID, name string) error {
 	if _, ok := intent.SettingNamed(name); !ok {
 		return fault.New("control.DeleteSetting", fault.NotFound, "there is no setting "+name)
@@ -44,12 +45,14 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 	if err := c.cfg.Store.SetSetting(ctx, id, name, value); err != nil {
 		return err
 	}
+	audit.Subject(ctx, "setting "+name)
+	audit.Change(ctx, e.Settings[name], value)
 	c.cfg.Keepers.EnvironmentChanged(ctx, id)
 	return nil
 }
 
-// ProtectSettings sets settings that by decides from now on; nobody else can
-// change them before by leaves them out again. All are set, or none.
+// ProtectSettings sets settings that only by may change from now on, until by leaves
+// them out again. Either all are set, or none.
 func (c *Control) ProtectSettings(
 	ctx context.Context,
 	id intent.EnvironmentID,
@@ -60,6 +63,7 @@ func (c *Control) ProtectSettings(
 	if err != nil {
 		return err
 	}
+	audit.Change(ctx, nil, settings)
 	_, err = c.cfg.Keepers.ProtectSettings(ctx, e, settings, by)
 	return err
 }

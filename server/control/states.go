@@ -8,9 +8,9 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// Unpark frees resources that are parked, all of them when none is named, and
-// tries those that are not as intended at once. It returns those that were parked;
-// NotFound when one that was named does not exist.
+// Unpark unparks the named resources, or all if none is named, and retries those that
+// are not as intended at once. It returns the resources that were parked, or NotFound
+// if a named one does not exist.
 func (c *Control) Unpark(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -34,8 +34,8 @@ func (c *Control) Unpark(
 	return freed, nil
 }
 
-// Executors reports what runs the handlers of an environment; not Here when
-// another server does, or nobody yet. NotFound for an unknown environment.
+// Executors reports on the executors of an environment. Here is false if another
+// server runs them, or none does yet. It returns NotFound for an unknown environment.
 func (c *Control) Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error) {
 	if _, err := c.cfg.Store.Environment(ctx, env); err != nil {
 		return intent.Executors{}, err

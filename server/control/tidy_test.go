@@ -59,13 +59,8 @@ func TestRecordsGoByTheirSettings(t *testing.T) {
 		for i := range n - 10 {
 			left[i] = 0
 		}
-		want := fmt.Sprintf(
-			"%d actions, %d drift, %d notice, %d delivery, 3 versions",
-			left[0],
-			left[1],
-			left[2],
-			left[3],
-		)
+		want := fmt.Sprintf("%d actions, %d drift, %d notice, %d delivery, 3 versions", left[0], left[1], left[2],
+			left[3])
 		if got := s.records(); got != want {
 			t.Errorf("after %d days there are %s; want %s", n, got, want)
 		}

@@ -20,10 +20,8 @@ func (s *stage) another(name string) intent.EnvironmentID {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made, err := s.CreateEnvironment(
-		s.t.Context(),
-		control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: e.Source}},
-	)
+	made, err := s.CreateEnvironment(s.t.Context(),
+		control.NewEnvironment{Environment: intent.Environment{ProjectID: e.ProjectID, Name: name, Source: e.Source}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -139,14 +137,8 @@ func TestWhatRemainsAfterAStorm(t *testing.T) {
 	s.parts.mu.Lock()
 	defer s.parts.mu.Unlock()
 	if most := environments + width; compiled > most || s.parts.most > width {
-		t.Errorf(
-			"%d compiles for %d pushes to %d environments, want %d at most; %d at a time",
-			compiled,
-			pushes,
-			environments,
-			most,
-			s.parts.most,
-		)
+		t.Errorf("%d compiles for %d pushes to %d environments, want %d at most; %d at a time", compiled, pushes,
+			environments, most, s.parts.most)
 	}
 }
 
@@ -192,7 +184,7 @@ func TestPreviewsAndCompilesDoNotWaitForEachOther(t *testing.T) {
 // versionOfDryRun waits until the commit of a dry run is compiled.
 func (s *stage) versionOfDryRun(id intent.ActionID) int {
 	s.t.Helper()
-	moves := s.Bus().Subscribe(nil)
+	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		d, _, err := s.store.DryRun(s.t.Context(), s.env, id)
@@ -342,11 +334,8 @@ func TestHaltedWhileItWaitsForItsTurn(t *testing.T) {
 	hold, holding := s.holdCompiles()
 	first := s.request("api")
 	<-holding
-	waits, _, err := s.RequestCompile(
-		t.Context(),
-		b,
-		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api"}},
-	)
+	waits, _, err := s.RequestCompile(t.Context(), b,
+		control.CompileRequest{Update: true, Trigger: intent.Trigger{Type: "api"}})
 	if err != nil {
 		t.Fatal(err)
 	}

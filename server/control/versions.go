@@ -9,17 +9,22 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
-// Release makes a version the intent and starts to deploy it. Conflict when
-// it is released already or older than the active one, and when it takes away
+// Release makes a version the intent and starts to deploy it. It returns Conflict if
+// the version was released already or is older than the active one, and if it removes
 // so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
+	audit.Subject(ctx, "version "+strconv.Itoa(number))
 	return c.cfg.Keepers.ReleaseVersion(ctx, env, number)
 }
 
-// Confirm releases a version that is held, and records the person and the reason.
+// Confirm releases a held version, and records the person and the reason.
 func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number int, by, reason string) error {
+	by = who(ctx, by)
+	audit.Because(ctx, by, reason)
+	audit.Subject(ctx, "version "+strconv.Itoa(number))
 	confirmation := intent.Confirmation{By: strings.TrimSpace(by), Reason: strings.TrimSpace(reason), At: c.cfg.Now()}
 	if by, reason := len(confirmation.By), len(confirmation.Reason); by == 0 || reason == 0 || by > maxWords ||
 		reason > maxWords {
@@ -32,23 +37,15 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 		return err
 	}
 	c.showBlocked(ctx, env, number)
-	c.cfg.Logger.Info(
-		"a held version was confirmed",
-		"environment",
-		env,
-		"version",
-		number,
-		"by",
-		confirmation.By,
-		"reason",
-		confirmation.Reason,
-	)
+	c.cfg.Logger.Info("a held version was confirmed", "environment", env, "version", number, "by", confirmation.By,
+		"reason", confirmation.Reason)
 	c.cfg.Keepers.Released(env, number)
 	return nil
 }
 
 // DeleteVersion deletes a version that is not active.
 func (c *Control) DeleteVersion(ctx context.Context, env intent.EnvironmentID, number int) error {
+	audit.Subject(ctx, "version "+strconv.Itoa(number))
 	if err := c.cfg.Store.DeleteVersion(ctx, env, number); err != nil {
 		return err
 	}

@@ -7,10 +7,10 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// mostNeeds bounds how many of the resources that one needs are looked at.
+// mostNeeds is how many of a resource's requirements are examined.
 const mostNeeds = 50
 
-// Why answers from the record why a resource is not deployed.
+// Why explains, from the record, why a resource is not deployed.
 func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) (intent.Why, error) {
 	f := WhyFacts{Now: c.cfg.Now()}
 	var err error
@@ -20,11 +20,8 @@ func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.R
 	if f.Detail, err = c.cfg.Store.Resource(ctx, env, id); err != nil {
 		return intent.Why{}, err
 	}
-	page, err := c.cfg.Store.Agents(
-		ctx,
-		env,
-		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}},
-	)
+	page, err := c.cfg.Store.Agents(ctx, env,
+		intent.ListQuery{Limit: 1000, Sort: "name", Filters: map[string][]string{"name": {id.Agent}}})
 	if err != nil {
 		return intent.Why{}, err
 	}
@@ -42,8 +39,8 @@ func (c *Control) Why(ctx context.Context, env intent.EnvironmentID, id intent.R
 	return f.Answer(), nil
 }
 
-// needs reads what the resource of f waits for: what it requires and is not
-// deployed well and, when it is blocked, the undefined thing that it is behind.
+// needs reads what the resource of f is waiting for: the requirements that are not
+// deployed successfully and, if it is blocked, the undefined resource that blocks it.
 func (c *Control) needs(ctx context.Context, env intent.EnvironmentID, f *WhyFacts) error {
 	blocked := f.Detail.State.Blocked == intent.IsBlocked
 	seen := map[intent.ResourceID]bool{f.Detail.State.ID: true}

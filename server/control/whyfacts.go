@@ -9,16 +9,16 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// WhyFacts is what the answer is made of.
+// WhyFacts holds the facts from which Answer derives its answer.
 type WhyFacts struct {
 	Environment intent.Environment
 	Agent       intent.Agent
 	Detail      intent.ResourceDetail
-	// Needs are the states of what it requires and that is not deployed well.
+	// Needs are the states of its requirements that are not deployed successfully.
 	Needs []intent.ResourceState
-	// Behind is something undefined that it needs, directly or not; zero: nothing is.
+	// Behind is an undefined resource that it needs, directly or indirectly; zero: none.
 	Behind intent.ResourceID
-	Held   []intent.Version // that wait for a confirmation
+	Held   []intent.Version // versions that wait for a confirmation
 	Now    time.Time
 }
 
@@ -35,7 +35,7 @@ func (f WhyFacts) Answer() intent.Why {
 	return w
 }
 
-// reasons are what it waits for; with a sentence where that is not all there is to say.
+// reasons adds what the resource is waiting for, and sets the sentence where the reasons do not say it all.
 func (f WhyFacts) reasons() intent.Why {
 	st := f.Detail.State
 	w := intent.Why{Resource: st.ID, Status: st.Status()}
@@ -50,12 +50,8 @@ func (f WhyFacts) reasons() intent.Why {
 	switch {
 	case st.Orphaned > 0:
 		w.Reasons = nil
-		add(
-			"orphan",
-			fmt.Sprintf("the model has no such resource since version %d", st.Orphaned+1),
-			nil,
-			intent.ResourceID{},
-		)
+		add("orphan", fmt.Sprintf("the model has no such resource since version %d", st.Orphaned+1), nil,
+			intent.ResourceID{})
 		return w
 	case st.IsDeploying:
 		w.Sentence = "It is being deployed now."
@@ -71,46 +67,30 @@ func (f WhyFacts) reasons() intent.Why {
 	f.gates(add)
 	f.itself(add)
 	if len(w.Reasons) == 0 {
-		add(
-			"queue",
-			"it is its agent's turn next, or something that it requires is being deployed first",
-			nil,
-			intent.ResourceID{},
-		)
+		add("queue", "it is its agent's turn next, or something that it requires is being deployed first", nil,
+			intent.ResourceID{})
 	}
 	return w
 }
 
 type addReason func(kind, text string, until *time.Time, id intent.ResourceID)
 
-// gates are reasons that hold everything on its agent.
+// gates adds the reasons that hold everything on its agent.
 func (f WhyFacts) gates(add addReason) {
 	e, a, id := f.Environment, f.Agent, f.Detail.State.ID
 	if e.Halted {
-		add(
-			"halted",
-			"the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it",
-			nil,
-			intent.ResourceID{},
-		)
+		add("halted", "the environment is halted"+doneBy(e.HaltedBy, e.HaltedAt)+"; resume it", nil,
+			intent.ResourceID{})
 	}
 	if a.Paused {
-		add(
-			"paused",
-			"its agent "+id.Agent+" is paused"+doneBy(a.PausedBy, a.PausedAt)+"; unpause it",
-			nil,
-			intent.ResourceID{},
-		)
+		add("paused", "its agent "+id.Agent+" is paused"+doneBy(a.PausedBy, a.PausedAt)+"; unpause it", nil,
+			intent.ResourceID{})
 	}
 	if ws, err := e.Windows(); err == nil && intent.Overridden(e.Overrides, id.Agent, f.Now) == nil {
 		if g := ws.Gate(id, f.Now); g.Held() {
 			until := g.Until
-			add(
-				map[intent.WindowKind]string{intent.WindowOpen: "window", intent.WindowFreeze: "freeze"}[g.Kind],
-				"it "+isGate(g),
-				&until,
-				intent.ResourceID{},
-			)
+			add(map[intent.WindowKind]string{intent.WindowOpen: "window", intent.WindowFreeze: "freeze"}[g.Kind],
+				"it "+isGate(g), &until, intent.ResourceID{})
 		}
 	}
 	if a.Breaker.Open() {
@@ -137,36 +117,29 @@ func isGate(g intent.Gate) string {
 	return g.String()
 }
 
-// itself are reasons that concern it alone.
+// itself adds the reasons that concern the resource alone.
 func (f WhyFacts) itself(add addReason) {
 	st := f.Detail.State
 	if names := f.Detail.Resource.Undefined; len(names) > 0 {
 		add("undefined", "the model does not know a value yet: "+strings.Join(names, ", "), nil, intent.ResourceID{})
 	} else if st.Blocked == intent.IsBlocked {
-		text := "it is behind something that is undefined"
+		text := "it needs something that is undefined"
 		if !f.Behind.IsZero() {
 			text = "it needs " + f.Behind.String() + ", of which the model does not know a value yet"
 		}
 		add("undefined", text, nil, f.Behind)
 	}
 	if st.Parked == intent.ParkedAttempts {
-		add(
-			"parked",
-			fmt.Sprintf("it is parked: it failed %d times for the same intent; free it or deploy it", st.Attempts),
-			nil,
-			intent.ResourceID{},
-		)
+		add("parked",
+			fmt.Sprintf("it is parked: it failed %d times for the same intent; unpark it or deploy it", st.Attempts),
+			nil, intent.ResourceID{})
 	} else if st.Parked == intent.ParkedContested {
-		add("parked", "it is parked: something else keeps changing it back; free it or deploy it", nil,
+		add("parked", "it is parked: something else keeps changing it back; unpark it or deploy it", nil,
 			intent.ResourceID{})
 	}
 	if f.Detail.Resource.Purged && intent.GuardOf(f.Environment).Protected.Match(st.ID) {
-		add(
-			"protected",
-			"it is to be purged, and the setting protected_resources protects it",
-			nil,
-			intent.ResourceID{},
-		)
+		add("protected", "it is to be purged, and the setting protected_resources protects it", nil,
+			intent.ResourceID{})
 	}
 	for _, need := range slices.SortedFunc(slices.Values(f.Needs), func(a,
 		b intent.ResourceState) int {
@@ -192,22 +165,18 @@ func (f WhyFacts) itself(add addReason) {
 	}
 }
 
-// heldVersion: newer intent waits for somebody.
+// heldVersion adds a newer version that waits for a confirmation.
 func (f WhyFacts) heldVersion(add addReason) {
 	for _, v := range f.Held {
 		if v.Hold != nil && v.Number > f.Detail.Resource.Version {
-			add(
-				"held_version",
-				fmt.Sprintf("version %d waits for a confirmation (%s)", v.Number, v.Hold.Text),
-				nil,
-				intent.ResourceID{},
-			)
+			add("held_version", fmt.Sprintf("version %d waits for a confirmation (%s)", v.Number, v.Hold.Text), nil,
+				intent.ResourceID{})
 			return
 		}
 	}
 }
 
-// inWords says what is wrong with a resource that another one needs.
+// inWords describes what is wrong with a resource that another one needs.
 func inWords(st intent.ResourceState) string {
 	switch {
 	case st.IsDeploying:
@@ -215,7 +184,7 @@ func inWords(st intent.ResourceState) string {
 	case st.Compliance == intent.Undefined:
 		return "is undefined"
 	case st.Blocked == intent.IsBlocked:
-		return "is behind something undefined"
+		return "needs something undefined"
 	case st.Parked != intent.NotParked:
 		return "is parked"
 	case st.LastRun == intent.RunFailed && st.RetryAt != nil:

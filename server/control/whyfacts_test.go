@@ -127,7 +127,7 @@ func TestWhyNotDeployed(t *testing.T) {
 		},
 		"behind something undefined far away": {
 			state: with(func(st *intent.ResourceState) { st.Blocked = intent.IsBlocked }), kinds: "undefined",
-			says: []string{"behind something that is undefined"},
+			says: []string{"needs something that is undefined"},
 		},
 		"parked": {
 			state: with(func(st *intent.ResourceState) {

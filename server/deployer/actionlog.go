@@ -18,10 +18,15 @@ func (d *Deployer) logAction(a intent.Action, messages []intent.LogLine) {
 	if d.cfg.ActionLog == nil || len(messages) == 0 {
 		return
 	}
+	resource := inOneLine(a.Resource.AtVersion(a.Version))
+	id := a.ID.String() // whole: ids made within a minute begin with the same digits
+	b := &d.actionLines
 	for _, m := range messages {
-		// The id is written whole: ids made within a minute begin with the same digits.
-		fmt.Fprintf(&d.actionLines, "%s %-8s %s %s %s: %s\n", m.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
-			m.Level, inOneLine(a.Resource.AtVersion(a.Version)), a.Kind, a.ID, inOneLine(m.Message))
+		b.Write(m.Time.UTC().AppendFormat(b.AvailableBuffer(), "2006-01-02T15:04:05.000Z"))
+		fmt.Fprintf(b, " %-8s ", m.Level)
+		for _, text := range []string{resource, " ", string(a.Kind), " ", id, ": ", inOneLine(m.Message), "\n"} {
+			b.WriteString(text)
+		}
 	}
 }
 

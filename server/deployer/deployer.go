@@ -139,7 +139,7 @@ func (d *Deployer) Deploy(full bool, agents []string, resources []intent.Resourc
 	})
 }
 
-// Unpark frees parked resources, all of them when none is named.
+// Unpark unparks resources, all of them when none is named.
 func (d *Deployer) Unpark(resources []intent.ResourceID) {
 	d.whenLoaded(func() { d.carryOut(d.sched.Unpark(resources, now())) })
 }

@@ -1,7 +1,6 @@
 package deployer
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/jsontext"
 	"ordain.dev/ordain/scheduler"
 )
 
@@ -162,11 +162,12 @@ func facts(id intent.ResourceID, found []executor.Fact, at time.Time) []intent.P
 func line(at time.Time, level, message string, values ...string) intent.LogLine {
 	l := intent.LogLine{Level: level, Message: message, Time: at}
 	if len(values) > 0 {
-		arguments := make(map[string]string, len(values)/2)
-		for i := 0; i+1 < len(values); i += 2 {
-			arguments[values[i]] = values[i+1]
+		out := []byte{'{'}
+		for i, text := range values {
+			out = append(jsontext.AppendString(out, text), ":,"[i%2])
 		}
-		l.Arguments, _ = json.Marshal(arguments) // texts can always be encoded
+		out[len(out)-1] = '}' // instead of the last comma
+		l.Arguments = out
 	}
 	return l
 }

@@ -111,10 +111,7 @@ func (d *Deployer) askDue(wanted []intent.ResourceID, due []intent.FactsDue) {
 func (d *Deployer) askOne(j scheduler.Job) {
 	r, ok := d.sched.Resource(j.Resource)
 	if !ok || len(r.Undefined) > 0 || d.version == nil {
-		d.factsRefused(
-			j.Resource,
-			"the deployed version does not have it, or has it with unknown values",
-		)
+		d.factsRefused(j.Resource, "the deployed version does not have it, or has it with unknown values")
 		d.endJob(j, executor.Result{})
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/scheduler"
 )
 
 // recorder is what the tests need beside Store: what control does to the record.
@@ -107,7 +108,7 @@ func (m *memory) ReleaseVersion(_ context.Context, _ intent.EnvironmentID, numbe
 		}
 		if st.IntentHash != r.AttributeHash || st.Orphaned > 0 {
 			st.IntentHash, st.Compliance, st.Orphaned, st.Drifted = r.AttributeHash, intent.HasUpdate, 0, false
-			st.Free()
+			st = scheduler.Unparked(st)
 		}
 		m.states[r.ID] = st
 	}
@@ -334,7 +335,7 @@ func (m *memory) Unpark(
 	defer m.mu.Unlock()
 	for _, id := range ids {
 		st := m.states[id]
-		st.Free()
+		st = scheduler.Unparked(st)
 		m.states[id] = st
 	}
 	return ids, nil
@@ -358,7 +359,7 @@ func (m *memory) ResetDeploying(_ context.Context, _ intent.EnvironmentID, at ti
 	}
 	for id, st := range m.states {
 		if st.IsDeploying = m.deploys(st); st.IsDeploying && !forget {
-			st.CutOff()
+			st = scheduler.Interrupted(st)
 		}
 		st.IsDeploying = false
 		m.states[id] = st

@@ -226,7 +226,7 @@ func (d *Deployer) commit(b batch, w batchWrites) {
 // unpark records that resources are no longer parked.
 func (d *Deployer) unpark(ids []intent.ResourceID) {
 	orPermanent := permanentFailures()
-	err := d.persist(d.records, "record what is free again", func(ctx context.Context) error {
+	err := d.persist(d.records, "record unparked resources", func(ctx context.Context) error {
 		_, err := d.cfg.Store.Unpark(ctx, d.env, ids)
 		return orPermanent(err)
 	})

@@ -76,7 +76,7 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 	seen := map[intent.Parking]int{}
 	code := map[string]string{
 		"t::R": "code",
-	} // stays: that other code frees is the scheduler's business, which records it by itself
+	} // stays: that other code unparks it is the scheduler's business, which records it by itself
 	for range 20 {
 		// Every resource of the version comes into some state that the scheduler may leave it in.
 		var done []intent.FinishedAction
@@ -129,7 +129,7 @@ func TestReleaseIsAlikeInTheRecordAndInTheScheduler(t *testing.T) {
 // someState is a state that a resource may be in at rest.
 func someState(random *rand.Rand, st intent.ResourceState) intent.ResourceState {
 	at := now().Add(-time.Hour)
-	st.Free()
+	st = scheduler.Unparked(st)
 	st.LastRunAt, st.LastDeployed, st.Drifted, st.Blocked = &at, 1, false, intent.NotBlocked
 	switch random.IntN(6) {
 	case 0, 1:

@@ -56,14 +56,14 @@ func parkedNotice(st intent.ResourceState) intent.Notice {
 		n.Title = "Somebody else changes " + st.ID.String()
 		n.Message = fmt.Sprintf(
 			"The same drift was healed again and again, last of %s. Healing stopped: the resource is left alone "+
-				"until a person or new intent frees it.",
+				"until a person or new intent unparks it.",
 			st.Heals[len(st.Heals)-1].Of,
 		)
 		return n
 	}
 	n.Title = st.ID.String() + " is parked"
 	n.Message = fmt.Sprintf(
-		"It failed %d times for the same intent. It is left alone until a person or new intent frees it.",
+		"It failed %d times for the same intent. It is left alone until a person or new intent unparks it.",
 		st.Attempts,
 	)
 	return n

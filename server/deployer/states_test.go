@@ -92,7 +92,7 @@ func (s *stage) drift() string {
 }
 
 // A resource that fails too often is parked in the record and people are notified; it stays parked after the server
-// was killed, until somebody frees it.
+// was killed, until somebody unparks it.
 func TestParkedInTheRecord(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		s.env.Settings["max_attempts"] = 2
@@ -209,10 +209,8 @@ func TestDriftIsReported(t *testing.T) {
 		!strings.Contains(looks[0].Messages[0].Message, "only reported") {
 		t.Fatalf("%v, %+v", err, looks)
 	}
-	s.exec.misbehave(
-		"x/a",
-		func(context.Context, executor.Task) executor.Result { return executor.Result{Status: intent.StatusDry} },
-	)
+	s.exec.misbehave("x/a",
+		func(context.Context, executor.Task) executor.Result { return executor.Result{Status: intent.StatusDry} })
 	s.timer()
 	if got := s.drift(); got != `hash "other" gone` {
 		t.Fatal(got)

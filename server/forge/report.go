@@ -284,10 +284,8 @@ func (r Report) end(w *writer) {
 	p := r.Pull
 	var parts []string
 	if p.Head != "" {
-		parts = append(
-			parts,
-			fmt.Sprintf("computed for `%s` merged into `%s`", client.Code(p.Short()), client.Code(p.Base)),
-		)
+		parts = append(parts,
+			fmt.Sprintf("computed for `%s` merged into `%s`", client.Code(p.Short()), client.Code(p.Base)))
 	}
 	if p.PreviewState() == intent.PreviewDone && r.Version > 0 {
 		parts = append(parts, fmt.Sprintf("compared with the live system, where version %d is deployed", r.Version))

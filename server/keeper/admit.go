@@ -10,12 +10,12 @@ import (
 	"ordain.dev/ordain/server/build"
 )
 
-// A commit is admitted before anything of it is checked out or run: it is checked
-// against what the environment asks (signatures, the history that is deployed,
-// the refs that may be). One that is refused ends its compile; the state of the
-// environment's Git says why, and what is deployed stays.
+// Before anything of a commit is checked out or run, the commit is checked against the
+// environment's policy: signatures, descent from the deployed commit, allowed refs. If
+// it is refused, its compile ends and the environment's Git state says why; the deployed
+// version stays.
 
-// admit is the stage of a compile that does so.
+// admit is the stage of a compile that checks the commit.
 func (c *compilation) admit(ctx context.Context) error {
 	rev := *c.compile.Revision
 	policy := c.e.GitPolicy()
@@ -42,13 +42,13 @@ func (c *compilation) admit(ctx context.Context) error {
 	who, err := c.cfg.Git.Verify(ctx, c.source, rev, policy)
 	if refusal := (*intent.Refusal)(nil); deployed != "" && errors.As(err, &refusal) &&
 		refusal.Kind == intent.GitRewritten {
-		// What was rolled back is history all the same: a fix may go on from it.
+		// A commit that was rolled back is still history: a fix may descend from it.
 		policy.Base = deployed
 		who, err = c.cfg.Git.Verify(ctx, c.source, rev, policy)
 	}
 	if err == nil && policy.Verify == "off" && len(policy.Refs) == 0 {
 		c.recordGitState(ctx, intent.GitState{Kind: intent.GitOK, Commit: rev.Commit})
-		return nil // that history goes on is not worth a stage of the report
+		return nil // a check of descent alone is not worth a stage in the report
 	}
 	return c.stage(ctx, intent.StageVerify, func(out build.Output) (string, error) {
 		if refusal := (*intent.Refusal)(nil); errors.As(err, &refusal) {
@@ -77,8 +77,8 @@ func (c *compilation) refuse(ctx context.Context, rev intent.Revision, refusal *
 	return refusal
 }
 
-// addBase adds the commit that is deployed to the policy, and whether a person
-// accepted this commit. After a rollback it returns how far the branch had been deployed.
+// addBase adds the deployed commit to the policy, and whether a person accepted this
+// commit. After a rollback it returns the commit up to which the branch had been deployed.
 func (c *compilation) addBase(
 	ctx context.Context,
 	policy *intent.GitPolicy,
@@ -90,7 +90,7 @@ func (c *compilation) addBase(
 	}
 	policy.Base = active.Provenance.Commit
 	if strings.HasPrefix(c.e.Source.Branch, "semver:") && c.compile.Revision.Branch != active.Provenance.Branch {
-		policy.Rewrites = true // releases need not descend from each other; one that moved is a rewrite
+		policy.Rewrites = true // tags need not descend from each other; a tag that moved is a rewrite
 	}
 	if b := active.Provenance.RolledBack; b != nil {
 		deployed = b.Branch

@@ -19,8 +19,8 @@ import (
 )
 
 // compilation is one compile on its way through the stages. Each stage is
-// recorded when it begins, while it prints and when it ends; the first that fails
-// ends the compilation, and what is deployed stays as it was.
+// recorded when it begins, while it prints and when it ends. The first stage that
+// fails ends the compilation, and the deployed version stays.
 type compilation struct {
 	*keeper
 	log     *slog.Logger
@@ -29,18 +29,18 @@ type compilation struct {
 	job     build.Job
 	source  gitsync.Source
 	doc     *export.Document // what the compiler exported
-	version *int             // that was stored
+	version *int             // the stored version
 	diags   json.RawMessage
-	// fetching is set while the source is fetched and a commit chosen.
+	// fetching is true while the source is fetched and a commit is chosen.
 	fetching bool
-	// refused is set when the commit may not be deployed.
+	// refused is set if the commit may not be deployed.
 	refused bool
-	// promoted is the commit that was promoted, where the environment follows another one.
+	// promoted is the promoted commit, if the environment follows another one.
 	promoted *PromotedCommit
 	turn     *turn         // its place among the compiles that run
 	ending   *cancellation // nil for previews
 	open     *intent.Stage // the stage that runs
-	// preview is set for a commit that is only looked at: its version is never released.
+	// preview is set for a preview, whose version is never released.
 	preview bool
 }
 
@@ -60,8 +60,8 @@ func (k *keeper) newCompilation(e intent.Environment, compile intent.Compile, di
 	}
 }
 
-// compile runs one compile to its end. When ctx ends the compile is left open:
-// it starts over when the environment is owned again.
+// compile runs one compile to its end. If ctx ends, the compile stays open and starts
+// over when the environment has an owner again.
 func (k *keeper) compile(ctx context.Context, e intent.Environment, compile intent.Compile, turn *turn) {
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,13 +123,13 @@ func (c *compilation) finish(ctx context.Context, err error) {
 	case success:
 		c.log.Info("compile succeeded")
 	default:
-		c.log.Warn("compile failed; what is deployed stays as it is", "error", err)
+		c.log.Warn("compile failed; the deployed version stays", "error", err)
 	}
 }
 
-// failure is the notice of a compile that failed, as people look for it: what
-// they pushed is not what is deployed. A compile that exports nothing concerns
-// only the caller who asked for it, and makes no notice.
+// failure returns the notice of a failed compile. People need it because the commit
+// that they pushed is not deployed. A compile that exports nothing concerns only its
+// caller, and has no notice.
 func (c *compilation) failure(err error, success bool) *intent.Notice {
 	if success || !c.compile.Export || c.preview {
 		return nil
@@ -158,8 +158,8 @@ func (k *keeper) publishCompile(compile intent.CompileID) {
 	k.publish(k.env, bus.Compile, compile.String())
 }
 
-// stage records one stage around what it does. The error of do is shown as the
-// last lines of the stage's error output.
+// stage runs do as one stage and records it. An error of do becomes the last lines of
+// the stage's error output.
 func (c *compilation) stage(
 	ctx context.Context,
 	name string,

@@ -1,5 +1,5 @@
-// Package keeper looks after environments: it follows their repositories,
-// compiles what comes, releases it and holds the scheduler that deploys it.
+// Package keeper looks after environments: it follows their repositories, compiles
+// new commits, releases the versions and runs the deployer.
 //
 // The Registry has one keeper for each environment. Where several processes
 // share a database, one of them owns an environment at a time. While a keeper
@@ -12,7 +12,7 @@
 //	deployer    a version that was released ▸ its resources are deployed                      package deployer
 //
 // The watcher (package gitsync), the inbox of webhooks and the clean-up are
-// shared by all environments of the process. Loops tell each other that there is
-// something to do through channels that hold one wake; what there is to do stands
-// in the database, so that a wake may be lost with its process and nothing else is.
+// shared by all environments of the process. Loops wake each other through channels
+// that hold one wake. The work itself is in the database, so a killed process loses
+// wakes but no work.
 package keeper

@@ -15,6 +15,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/build"
+	"ordain.dev/ordain/server/store"
 )
 
 func (c *compilation) makeVenv(ctx context.Context) error {
@@ -33,11 +34,11 @@ func (c *compilation) install(ctx context.Context) error {
 	})
 }
 
-// recordModules records the repositories of a project's modules: pushes to them
-// concern the environment from now on.
+// recordModules records the repositories of a project's modules, so that pushes to
+// them start a compile of the environment.
 func (c *compilation) recordModules(ctx context.Context, urls map[string]string) {
 	if err := c.cfg.Store.SetModules(ctx, c.env, urls); err != nil {
-		c.log.Warn("the repositories of modules could not be recorded; webhooks about them start nothing", "error", err)
+		c.log.Warn("cannot record the repositories of modules; pushes to them will not start a compile", "error", err)
 	}
 }
 
@@ -62,7 +63,7 @@ func (c *compilation) compileModel(ctx context.Context) error {
 	})
 }
 
-// parameters reads what plug-ins may ask for: all parameters and facts.
+// parameters reads all parameters and facts, for plug-ins that ask for them.
 func (c *compilation) parameters(ctx context.Context) ([]intent.Parameter, error) {
 	var all []intent.Parameter
 	for _, facts := range []bool{false, true} {
@@ -83,8 +84,8 @@ func (c *compilation) parameters(ctx context.Context) ([]intent.Parameter, error
 	return all, nil
 }
 
-// storeVersion records the version, and the files that it refers to. From here
-// on the compilation is not cancelled any more.
+// storeVersion records the version and the files that it refers to. From here on the
+// compilation can no longer be cancelled.
 func (c *compilation) storeVersion(ctx context.Context) error {
 	if err := c.ending.finalize(); err != nil || !c.compile.Export {
 		return err
@@ -120,8 +121,8 @@ func (c *compilation) storeVersion(ctx context.Context) error {
 	})
 }
 
-// applyProjectSettings applies the environment_settings of project.yml, before
-// the version is stored: they decide whether it is released.
+// applyProjectSettings applies the environment_settings of project.yml. It runs before
+// the version is stored, because they decide whether the version is released.
 func (c *compilation) applyProjectSettings(ctx context.Context, settings map[string]any) error {
 	changed := false
 	err := c.patiently(ctx, "set the settings of project.yml", func() (err error) {
@@ -135,7 +136,7 @@ func (c *compilation) applyProjectSettings(ctx context.Context, settings map[str
 	if !changed {
 		return nil
 	}
-	// The only second read of the environment: its settings are others now, and
+	// This is the only second read of the environment: its settings changed, and they
 	// decide whether the version is released.
 	return c.patiently(ctx, "read the settings", func() error {
 		e, err := c.cfg.Store.Environment(ctx, c.env)
@@ -146,15 +147,21 @@ func (c *compilation) applyProjectSettings(ctx context.Context, settings map[str
 	})
 }
 
-// storeFiles stores the files that a document refers to, those that are not there yet.
+// storeFiles stores those files of a document that the store does not have yet.
 func (c *compilation) storeFiles(ctx context.Context, doc *export.Document) error {
 	hashes := slices.Sorted(maps.Keys(doc.Files))
 	missing, err := c.cfg.Store.MissingFiles(ctx, hashes)
 	if err != nil {
 		return err
 	}
+	if len(missing) < len(hashes) { // others may have stored them
+		present := slices.DeleteFunc(hashes, func(hash string) bool { return slices.Contains(missing, hash) })
+		if err := c.cfg.Store.ShareFiles(ctx, present, c.e.ProjectID); err != nil {
+			return err
+		}
+	}
 	for _, hash := range missing {
-		stored, err := c.cfg.Store.PutFile(ctx, doc.Files[hash])
+		stored, err := c.cfg.Store.PutFile(ctx, doc.Files[hash], c.e.ProjectID)
 		if err != nil {
 			return err
 		}
@@ -166,7 +173,7 @@ func (c *compilation) storeFiles(ctx context.Context, doc *export.Document) erro
 	return nil
 }
 
-// newVersion makes what is stored from what the compiler exported.
+// newVersion converts an exported document to the version to store.
 func (c *compilation) newVersion(doc *export.Document) (intent.NewVersion, error) {
 	const op = "keeper.newVersion"
 	v := intent.NewVersion{
@@ -198,7 +205,7 @@ func (c *compilation) newVersion(doc *export.Document) (intent.NewVersion, error
 	return v, nil
 }
 
-// provenance says where the version comes from.
+// provenance returns the origin of the version.
 func (c *compilation) provenance(doc *export.Document) intent.Provenance {
 	rev := c.compile.Revision
 	return intent.Provenance{
@@ -209,7 +216,7 @@ func (c *compilation) provenance(doc *export.Document) intent.Provenance {
 	}
 }
 
-// release makes the new version the intent, where the environment wants that.
+// release makes the new version the intent, if the environment deploys automatically.
 func (c *compilation) release(ctx context.Context) error {
 	if !c.compile.Export || !c.e.Bool("auto_deploy") {
 		return nil
@@ -222,12 +229,12 @@ func (c *compilation) release(ctx context.Context) error {
 				return err
 			}
 			if active != nil && active.Number == number {
-				c.Released(c.env, number) // by an attempt that was cut off
+				c.Released(c.env, number) // by an attempt that was interrupted
 				return nil
 			}
 			return c.ReleaseVersion(ctx, c.env, number)
 		})
-		var held *intent.HeldError
+		var held *store.HeldError
 		switch {
 		case errors.As(err, &held):
 			out(fmt.Sprintf("held: version %d is not released: %s\n%s\n",

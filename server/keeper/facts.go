@@ -8,9 +8,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// FactsChanged compiles again where the newest version did without a fact or
-// parameter that is known by now. It does so in the background, as it must not
-// hold up the caller.
+// FactsChanged requests a compile if the newest version lacked a fact or parameter that
+// is known by now. It works in the background, so that the caller does not wait.
 func (r *Registry) FactsChanged(env intent.EnvironmentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -19,7 +18,7 @@ func (r *Registry) FactsChanged(env intent.EnvironmentID) {
 	}
 }
 
-// CompileForFacts is FactsChanged for a caller that may wait; an error is logged.
+// CompileForFacts is FactsChanged for a caller that can wait. It logs errors.
 func (r *Registry) CompileForFacts(ctx context.Context, env intent.EnvironmentID) {
 	known, err := r.cfg.Store.UnknownsKnown(ctx, env)
 	if err == nil && len(known) > 0 {

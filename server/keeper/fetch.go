@@ -12,7 +12,7 @@ import (
 	"ordain.dev/ordain/server/build"
 )
 
-// prepare is the first stage: the folders are there, and empty if that was asked for.
+// prepare is the first stage: it makes the folders, and empties them on request.
 func (c *compilation) prepare(ctx context.Context) error {
 	return c.stage(ctx, intent.StageInit, func(out build.Output) (string, error) {
 		asked := c.compile.Trigger.Type
@@ -31,8 +31,8 @@ func (c *compilation) prepare(ctx context.Context) error {
 	})
 }
 
-// fetch fetches the source and chooses the commit. A compile that starts over
-// after the server was killed keeps the commit that it had chosen.
+// fetch fetches the source and chooses the commit. A compile that starts over after the
+// server was killed keeps the commit that it chose before.
 func (c *compilation) fetch(ctx context.Context) error {
 	c.fetching = true
 	if err := c.findSource(ctx); err != nil {
@@ -56,8 +56,8 @@ func (c *compilation) fetch(ctx context.Context) error {
 	return c.stage(ctx, intent.StageFetch, c.fetchSource(ctx))
 }
 
-// findSource finds out what to fetch: the environment's branch, or the commit
-// that was promoted to it.
+// findSource decides what to fetch: the environment's branch, or the commit that was
+// promoted to it.
 func (c *compilation) findSource(ctx context.Context) error {
 	return c.patiently(ctx, "find out what to fetch", func() (err error) {
 		if c.promoted, err = c.PromotedCommit(ctx, c.e); err != nil {
@@ -100,7 +100,7 @@ func (c *compilation) fetchSource(ctx context.Context) func(build.Output) (strin
 		if p := c.promoted; p != nil {
 			if rev.Commit != p.Commit { // such as a branch that is named like the commit
 				return report.Command, fault.New("keeper.fetch", fault.Conflict,
-					fmt.Sprintf("the repository gives %s for the commit %s", rev.Commit, p.Commit)).
+					fmt.Sprintf("the repository resolves the commit %s to %s", p.Commit, rev.Commit)).
 					Hint("remove the branch or tag of that name from the repository")
 			}
 			rev.Branch = p.Branch
@@ -116,7 +116,7 @@ func (c *compilation) fetchSource(ctx context.Context) func(build.Output) (strin
 	}
 }
 
-// choose records which commit is compiled.
+// choose records the commit that will be compiled.
 func (c *compilation) choose(ctx context.Context, rev intent.Revision) error {
 	c.compile.Revision = &rev
 	c.job.Compile = c.compile

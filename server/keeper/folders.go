@@ -18,12 +18,11 @@ import (
 // Folders are the environments' folders on disk.
 type Folders struct {
 	layout  *layout.Layout
-	builder Builder // of which processes may run in the compilers' folders
+	builder Builder // may run processes in the compilers' folders
 }
 
-// Prepare makes an environment's folders, its logs and scheduler.cfg. That file
-// says what the scheduler works with, for people and for tools that look there;
-// the server itself reads the database.
+// Prepare makes an environment's folders, its logs and scheduler.cfg. That file shows
+// the scheduler's settings to people and tools; the server itself reads the database.
 func (f Folders) Prepare(e intent.Environment) error {
 	env := f.layout.Environment(e.ID)
 	if err := env.Prepare(); err != nil {
@@ -61,8 +60,8 @@ func (f Folders) previewDir(env intent.EnvironmentID) string {
 	return f.layout.Environment(env).Preview().Compiler()
 }
 
-// removePreview removes the folder of previews, unless one used it since a time.
-// No preview runs meanwhile.
+// removePreview removes the folder of previews if no preview has used it since the
+// given time. No preview may be running.
 func (f Folders) removePreview(env intent.EnvironmentID, since time.Time) error {
 	preview := f.layout.Environment(env).Preview()
 	used, err := os.Stat(filepath.Join(preview.Compiler(), ".git")) // each checkout writes in there
@@ -92,9 +91,9 @@ func (f Folders) resetCompiler(env intent.EnvironmentID) error {
 	return f.layout.Environment(env).Prepare()
 }
 
-// shown makes the paths in a command short, for reports: those below the
-// environment's folder become relative to it. A virtual environment in the
-// making is shown by the name that it gets.
+// shown shortens the paths in a command for reports: paths below the environment's
+// folder become relative to it, and a virtual environment that is being made gets its
+// final name.
 func (f Folders) shown(env intent.EnvironmentID, command string) string {
 	dir := f.layout.Environment(env).Dir()
 	short := strings.NewReplacer(
@@ -108,14 +107,13 @@ func (f Folders) shown(env intent.EnvironmentID, command string) string {
 
 var inTheMaking = regexp.MustCompile(`(\.env-py[0-9.]+[0-9])\.new-[0-9]+/venv`)
 
-// Remove deletes all files of an environment but its logs.
+// Remove deletes all files of an environment except its logs.
 func (f Folders) Remove(env intent.EnvironmentID) error {
 	f.builder.Forget(env)
 	return f.layout.RemoveEnvironment(env)
 }
 
-// replaceFile writes a file so that a reader sees the old or the new one, and
-// only when it differs.
+// replaceFile replaces a file atomically, if its content differs.
 func replaceFile(path, content string) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == content {
 		return nil

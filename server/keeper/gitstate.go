@@ -10,8 +10,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// recordGitState records how it goes between the environment and its repository;
-// a state that cannot be recorded is logged.
+// recordGitState records the state of an environment's repository, and logs an error if
+// it cannot.
 func (k *keeper) recordGitState(ctx context.Context, s intent.GitState) {
 	s.Checked = k.cfg.Now()
 	k.persist(ctx, "record the state of Git", func() error { return k.cfg.Store.SetGitState(ctx, k.env, s) })
@@ -29,8 +29,7 @@ func (k *keeper) recordGitFailure(ctx context.Context, err error) {
 	k.recordGitState(ctx, s)
 }
 
-// looked is called by the watcher when a look at the source of an environment
-// went otherwise than the one before.
+// looked is called by the watcher when polling a source begins to fail or works again.
 func (r *Registry) looked(ctx context.Context, env intent.EnvironmentID, failed error) {
 	k := r.keeper(env)
 	if k == nil {
@@ -47,11 +46,11 @@ func (r *Registry) looked(ctx context.Context, env intent.EnvironmentID, failed 
 	k.recordGitState(ctx, intent.GitState{Kind: intent.GitOK})
 }
 
-// Blocked is why a commit that a person took back is not compiled.
+// Blocked is the refusal of a commit that a person rolled back.
 func Blocked(b intent.Block) *intent.Refusal {
 	return &intent.Refusal{
 		Kind: intent.GitBlocked, Commit: b.Commit,
 		Message: fmt.Sprintf("%s is blocked: %s took it back: %s", short(b.Commit), b.By, b.Reason),
-		Advice:  "push a fix: a newer commit is deployed as usual; or free this one with `ordain git unblock`",
+		Advice:  "push a fix: a newer commit is deployed as usual; or unblock this one with `ordain git unblock`",
 	}
 }

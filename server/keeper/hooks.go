@@ -13,22 +13,22 @@ import (
 
 const (
 	deliveryBatch = 1000
-	// deliveryPatience is how long a webhook waits for a repository that cannot be asked.
+	// deliveryPatience is how long a webhook waits for a repository that cannot be reached.
 	deliveryPatience = 15 * time.Minute
-	// burstQuiet without a webhook ends a burst.
+	// burstQuiet is how long no webhook must arrive for a burst to end.
 	burstQuiet = 50 * time.Millisecond
-	// burstMost is how long a burst may hold up what its webhooks ask for.
+	// burstMost is how long a burst may delay the compile that its webhooks ask for.
 	burstMost        = 2 * time.Second
 	deliveryRetryMin = time.Second
 	deliveryRetryMax = time.Minute
 )
 
-// keepDeliveries acts on webhooks until ctx ends. They wait in the database, so
-// what a killed server left is found by the next owner.
+// keepDeliveries handles webhooks until ctx ends. They wait in the database, so the
+// next owner finds those that a killed server left.
 //
-// This is the only place that holds webhooks back. The first one is acted on at
-// once. Those that follow wait until the burst is over, and are then answered
-// together by one look at the repository: a burst costs one or two compiles.
+// This is the only place that delays webhooks. The first one is handled at once. Those
+// that follow wait until the burst is over, and then one look at the repository answers
+// them all: a burst leads to one or two compiles.
 func (k *keeper) keepDeliveries(ctx context.Context) {
 	for ctx.Err() == nil {
 		found, err := k.handleDeliveries(ctx)
@@ -68,8 +68,8 @@ func (k *keeper) awaitQuiet(ctx context.Context) {
 	}
 }
 
-// handleDeliveries acts on all webhooks that wait, and reports whether there were
-// any. After an error those that could not be acted on wait still.
+// handleDeliveries handles all waiting webhooks, and reports whether there were any.
+// Webhooks that fail with an error go on waiting.
 func (k *keeper) handleDeliveries(ctx context.Context) (found bool, err error) {
 	waiting, err := k.cfg.Store.WaitingDeliveries(ctx, k.env, deliveryBatch)
 	if err != nil || len(waiting) == 0 {
@@ -103,6 +103,6 @@ func (k *keeper) deliveryTrouble(ctx context.Context, err error) time.Duration {
 	}
 	wait := min(deliveryRetryMin<<min(k.failedLooks, 10), deliveryRetryMax)
 	k.failedLooks++
-	k.log.Warn("webhooks wait", "error", err, "next", wait)
+	k.log.Warn("cannot handle webhooks yet", "error", err, "next", wait)
 	return wait
 }

@@ -35,8 +35,8 @@ const (
 	recordTimeout = 20 * time.Second
 )
 
-// RecordDelivery makes a webhook durable, and returns once it is. It returns the
-// environments that did not have it before; their keepers look at it next.
+// RecordDelivery records a webhook durably before it returns. It returns the
+// environments that did not have the webhook before; their keepers handle it next.
 func (r *Registry) RecordDelivery(ctx context.Context, d intent.Delivery) ([]intent.EnvironmentID, error) {
 	a := &arrival{delivery: d, done: make(chan struct{})}
 	r.inbox.add(context.WithoutCancel(ctx), a)
@@ -44,11 +44,12 @@ func (r *Registry) RecordDelivery(ctx context.Context, d intent.Delivery) ([]int
 	case <-a.done:
 		return a.took, a.err
 	case <-ctx.Done():
-		return nil, fault.Wrap("keeper.RecordDelivery", fault.Unavailable, ctx.Err()).Say("the sender did not wait")
+		return nil, fault.Wrap("keeper.RecordDelivery", fault.Unavailable, ctx.Err()).
+			Say("the sender closed the connection")
 	}
 }
 
-// add queues an arrival, and begins to write if nobody does.
+// add queues an arrival, and starts a writer if none is running.
 func (i *inbox) add(ctx context.Context, a *arrival) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -59,7 +60,7 @@ func (i *inbox) add(ctx context.Context, a *arrival) {
 	}
 }
 
-// write records what waits until nothing does.
+// write records batches until the queue is empty.
 func (i *inbox) write(ctx context.Context) {
 	for {
 		batch := i.take()
@@ -70,8 +71,8 @@ func (i *inbox) write(ctx context.Context) {
 	}
 }
 
-// take removes and returns the next batch. When nothing waits, the next arrival
-// begins to write anew.
+// take removes and returns the next batch. If the queue is empty, the next arrival
+// starts a new writer.
 func (i *inbox) take() []*arrival {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -83,8 +84,8 @@ func (i *inbox) take() []*arrival {
 	return batch
 }
 
-// recordBatch writes arrivals in one transaction, answers them, and wakes the
-// keepers that they concern.
+// recordBatch writes arrivals in one transaction, completes them, and wakes the keepers
+// of their environments.
 func (r *Registry) recordBatch(ctx context.Context, batch []*arrival) {
 	deliveries := make([]intent.Delivery, len(batch))
 	for i, a := range batch {
@@ -94,7 +95,7 @@ func (r *Registry) recordBatch(ctx context.Context, batch []*arrival) {
 	took, err := r.cfg.Store.RecordDeliveries(writing, deliveries)
 	cancel()
 	if err != nil && len(batch) > 1 && !fault.Is(err, fault.Unavailable) {
-		for i := range batch { // one of them is at fault; the others must not suffer
+		for i := range batch { // one of them is at fault; record the others
 			r.recordBatch(ctx, batch[i:i+1])
 		}
 		return

@@ -37,8 +37,8 @@ func (j *judgement) end(
 	}
 }
 
-// judge judges each webhook by what it says. Those that may have moved the source
-// are answered together, by one look at the repository; an error says why they wait.
+// judge decides on each webhook by its content. It answers those that may have moved the
+// source together, with one look at the repository. If it returns an error, they wait.
 func (j *judgement) judge(ctx context.Context, waiting []intent.Delivery) (trouble error) {
 	var moved, modules []intent.Delivery
 	for _, d := range waiting {
@@ -76,7 +76,7 @@ func (j *judgement) judge(ctx context.Context, waiting []intent.Delivery) (troub
 	return trouble
 }
 
-// concerns says why a webhook does not concern the environment; empty when it may.
+// concerns returns why a webhook does not concern the environment; empty if it may.
 func (j *judgement) concerns(d intent.Delivery) string {
 	e, module := d.Event, d.Outcomes[0].Module
 	switch e.Kind {
@@ -107,7 +107,7 @@ func (j *judgement) concerns(d intent.Delivery) string {
 	return last
 }
 
-// moved answers pushes to what the environment follows, by one look at the repository.
+// moved answers pushes to the branch or tag that the environment follows, with one look at the repository.
 func (j *judgement) moved(ctx context.Context, pushes []intent.Delivery) error {
 	src, err := j.cfg.Sources.Of(ctx, j.e)
 	if err != nil {
@@ -142,8 +142,8 @@ func (j *judgement) moved(ctx context.Context, pushes []intent.Delivery) error {
 	return nil
 }
 
-// heard tells the watcher of webhooks that the forge sent. One that a person sent
-// again does not prove that webhooks arrive.
+// heard reports webhooks of the forge to the watcher. It leaves out those that a person
+// redelivered: they do not prove that the forge's webhooks arrive.
 func (j *judgement) heard(pushes []intent.Delivery, tip string) {
 	var commits []string
 	for _, d := range pushes {
@@ -156,7 +156,7 @@ func (j *judgement) heard(pushes []intent.Delivery, tip string) {
 	}
 }
 
-// wait leaves webhooks for later, except those that waited for too long.
+// wait leaves webhooks for later, and gives up those that waited too long.
 func (j *judgement) wait(pushes []intent.Delivery, err error) error {
 	late := 0
 	for _, d := range pushes {
@@ -171,8 +171,8 @@ func (j *judgement) wait(pushes []intent.Delivery, err error) error {
 	return err
 }
 
-// modules answers pushes to repositories of modules: the project is compiled
-// again, with what its constraints allow of them.
+// modules answers pushes to repositories of modules: it asks for a compile, which uses
+// the newest versions of the modules that the project's constraints allow.
 func (j *judgement) modules(ctx context.Context, pushes []intent.Delivery) error {
 	names := []string{}
 	for _, d := range pushes {
@@ -195,8 +195,8 @@ func (j *judgement) modules(ctx context.Context, pushes []intent.Delivery) error
 	return nil
 }
 
-// pull acts on a webhook about a pull or merge request: the forge is asked
-// about it. What the webhook says of author, fork and commits is not believed.
+// pull handles a webhook about a pull or merge request. It asks the forge about the
+// request, and does not trust the webhook's author, fork and commits.
 func (j *judgement) pull(ctx context.Context, d intent.Delivery) {
 	p := d.Event.Pull
 	if p == nil || p.Action == intent.PullOther {

@@ -17,14 +17,14 @@ type keeper struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	compileWakes   chan struct{} // something to compile, or the environment changed
+	compileWakes   chan struct{} // a compile is requested, or the environment changed
 	deliveryWakes  chan struct{} // webhooks wait
 	previewWakes   chan struct{} // a commit waits for its preview
 	promotionWakes chan struct{} // what is followed, or how, changed
 
-	// cancelled counts the compiles in a row that ended for a newer commit.
+	// cancelled counts compiles in a row that were cancelled for a newer commit.
 	cancelled int
-	// failedLooks counts how often in a row the repository could not be asked for webhooks.
+	// failedLooks counts looks at the repository in a row that failed while webhooks waited.
 	failedLooks int
 
 	applying sync.Mutex // one change of the environment at a time
@@ -63,7 +63,7 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// own keeps the environment until ctx ends or the ownership is lost.
+// own runs the loops of the environment until ctx ends or the ownership is lost.
 func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,7 +80,7 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 		return
 	}
 	defer k.stopDeployer(deployer)
-	// A setting that changed while the deployer was made reached nobody.
+	// A setting may have changed while the deployer was being made.
 	if !k.persist(ctx, "read the environment again", func() error { return k.apply(ctx) }) {
 		return
 	}
@@ -94,7 +94,7 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 	loops.Wait()
 }
 
-// startDeployer starts the deployer of the environment; nil when it cannot, which is logged.
+// startDeployer starts the deployer of the environment. If it cannot, it logs the error and returns nil.
 func (k *keeper) startDeployer(ctx context.Context) Deployer {
 	var e intent.Environment
 	if !k.persist(ctx, "read the environment", func() (err error) {
@@ -157,9 +157,9 @@ func (k *keeper) apply(ctx context.Context) error {
 	return nil
 }
 
-// watch watches the environment's source, or stops to when there is nothing to
-// watch. The watcher is not told what is compiled: it reports where the branch
-// is, and known.go decides whether that is news.
+// watch makes the watcher follow the environment's source, or stop if there is none.
+// The watcher does not know which commits are compiled: it reports where the branch is,
+// and known.go decides whether a compile is needed.
 func (k *keeper) watch(ctx context.Context, e intent.Environment) {
 	if e.Source.URL == "" || e.Halted || !e.Bool("server_compile") || e.Follows() != "" {
 		k.watcher.Forget(e.ID)
@@ -173,7 +173,7 @@ func (k *keeper) watch(ctx context.Context, e intent.Environment) {
 	k.watcher.Watch(e.ID, src, time.Duration(e.Int("git_poll_interval"))*time.Second, "")
 }
 
-// remember keeps the environment as it was read last, for the compile loop.
+// remember stores the environment for the compile loop.
 func (k *keeper) remember(e intent.Environment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,21 +9,20 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// This file decides whether a commit is compiled already, and nothing else does.
-// The watcher and webhooks only say where a branch is. It is asked twice: when a
-// branch was seen to have moved, so that nothing is asked for in vain, and when a
-// compile that was asked for so has fetched, because the branch may have come back
-// while it waited.
+// This file alone decides whether a commit is compiled already. The watcher and webhooks
+// only report where a branch is. The decision is made twice: when a branch has moved, to
+// avoid a needless request, and when the requested compile has fetched, because the
+// branch may have moved back while the request waited.
 
-// isCompiled reports whether last, the newest compile that had a commit, is a
-// compile of everything of this one. That it failed does not matter: the same
-// commit is not compiled again before somebody asks for it.
+// isCompiled reports whether last, the newest compile that had a commit, compiled this
+// commit in full. It does not matter whether that compile failed: the same commit is
+// compiled again only on request.
 func isCompiled(last *intent.Compile, commit string) bool {
 	return last != nil && last.Revision != nil && last.Revision.Commit == commit && !last.Partial
 }
 
-// repeats reports whether a compilation that only a moved branch asked for would
-// repeat the last one, which succeeded.
+// repeats reports whether a compilation that was requested only because a branch moved
+// would repeat the last one, which succeeded.
 func (c *compilation) repeats(ctx context.Context, commit string) bool {
 	if !c.compile.Moved() || c.compile.Trigger.Type == intent.TriggerPromotion {
 		return false
@@ -32,17 +31,17 @@ func (c *compilation) repeats(ctx context.Context, commit string) bool {
 	return err == nil && isCompiled(last, commit) && last.Success != nil && *last.Success
 }
 
-// moveOutcome is what came of a source that moved.
+// moveOutcome says what a moved source led to.
 type moveOutcome struct {
-	started bool              // a compile was asked for
+	started bool              // a compile was requested
 	compile *intent.CompileID // that one, or the one that has the commit already
 	reason  string            // for people
 }
 
-// whoCompiles finds the compile that has a commit of an environment, or will have
-// it: one in the queue, one that runs, or the last one. It returns false when a
-// compile has to be asked for. A commit that changed nothing that the environment
-// is made of is taken for compiled, too.
+// whoCompiles finds the compile that has a commit of an environment, or will have it:
+// one in the queue, the running one, or the last one. It returns false if a compile has
+// to be requested. A commit that changes nothing relevant to the environment counts as
+// compiled.
 func (r *Registry) whoCompiles(ctx context.Context, e intent.Environment, commit string) (moveOutcome, bool, error) {
 	if m, found, err := r.openCompile(ctx, e.ID, commit); found || err != nil {
 		return m, found, err
@@ -65,8 +64,8 @@ func (r *Registry) whoCompiles(ctx context.Context, e intent.Environment, commit
 // choosing is how long a move waits for a compile to choose its commit.
 const choosing = 30 * time.Second
 
-// openCompile finds the open request that has a commit, or will have it. A
-// compile that is still fetching is waited for: which commit it chooses decides.
+// openCompile finds the open request that has a commit, or will have it. It waits for a
+// compile that is still fetching, to see which commit that chooses.
 func (r *Registry) openCompile(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -99,12 +98,12 @@ func (r *Registry) openCompile(
 		select {
 		case <-moves.Events():
 		case <-ctx.Done():
-			return moveOutcome{}, false, nil // it takes its time: a request of its own loses nothing
+			return moveOutcome{}, false, nil // it takes long: an additional request does no harm
 		}
 	}
 }
 
-// untouched says why a move concerns nothing of the environment; empty when it may.
+// untouched returns why a move does not concern the environment; empty if it may.
 func (r *Registry) untouched(ctx context.Context, e intent.Environment, from, to string) string {
 	scope, err := intent.ScopeOf(e)
 	if err != nil || scope.Everything() {
@@ -115,7 +114,7 @@ func (r *Registry) untouched(ctx context.Context, e intent.Environment, from, to
 		return ""
 	}
 	if _, _, err := r.cfg.Git.Fetch(ctx, src); err != nil {
-		return "" // the compile says what is wrong
+		return "" // the compile will report what is wrong
 	}
 	others, touched := 0, false
 	err = r.cfg.Git.Changed(ctx, src, from, to, func(path string) bool {
@@ -125,7 +124,7 @@ func (r *Registry) untouched(ctx context.Context, e intent.Environment, from, to
 		return !touched
 	})
 	if err != nil || touched {
-		return "" // commits that cannot be compared, for history was rewritten, are compiled
+		return "" // history was rewritten: the commits cannot be compared, so compile
 	}
 	files := "files"
 	if others == 1 {

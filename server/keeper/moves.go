@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// noticed is called by the watcher when the branch of an environment points to
-// another commit than it saw before.
+// noticed is called by the watcher when the branch of an environment points to a
+// different commit than before.
 func (r *Registry) noticed(ctx context.Context, m gitsync.Move) error {
 	e, err := r.cfg.Store.Environment(ctx, m.Environment)
 	if err != nil || e.Follows() != "" { // since the source was looked at
@@ -20,9 +20,9 @@ func (r *Registry) noticed(ctx context.Context, m gitsync.Move) error {
 	return err
 }
 
-// sourceMoved asks for a compile of a commit that the branch of an environment
-// points to, unless one has it or will have it. Moves of an environment that are
-// noticed at one time are judged one after another.
+// sourceMoved requests a compile of the commit that the branch of an environment points
+// to, unless a compile has it or will have it. Simultaneous moves of an environment are
+// handled one after another.
 func (r *Registry) sourceMoved(
 	ctx context.Context,
 	e intent.Environment,
@@ -36,8 +36,8 @@ func (r *Registry) sourceMoved(
 	return r.request(ctx, e, why, "of "+short(commit))
 }
 
-// moduleMoved asks for a compile because a module's repository was pushed to,
-// unless one waits.
+// moduleMoved requests a compile because of a push to a module's repository, unless a
+// request is waiting.
 func (r *Registry) moduleMoved(ctx context.Context, e intent.Environment, message string) (moveOutcome, error) {
 	defer r.lockMoves(e.ID)()
 	open, err := r.cfg.Store.OpenCompiles(ctx, e.ID)
@@ -58,7 +58,7 @@ func (r *Registry) lockMoves(env intent.EnvironmentID) (unlock func()) {
 	return lock.(*sync.Mutex).Unlock
 }
 
-// request asks for a compile and says what came of it.
+// request requests a compile and returns the outcome.
 func (r *Registry) request(
 	ctx context.Context,
 	e intent.Environment,

@@ -10,14 +10,14 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// With compile_cancel_older a compile ends early when a newer commit waits. It
-// can as long as nothing of it is stored; from then on it goes on to its end.
+// With compile_cancel_older, a compile is cancelled when a newer commit waits, as long as
+// nothing of it has been stored.
 
-// errSuperseded ends a compilation for which a newer commit waits.
+// errSuperseded ends a compilation because a newer commit waits.
 var errSuperseded = errors.New("cancelled: a newer commit is there")
 
-// mostCancelled bounds how many compiles of an environment are cancelled in a row:
-// where commits come faster than one compiles, something has to be deployed all the same.
+// mostCancelled is how many compiles of an environment are cancelled in a row. Even if
+// commits arrive faster than they compile, some have to be deployed.
 const mostCancelled = 3
 
 // cancellation lets another goroutine end a compilation, until it is too late.
@@ -38,8 +38,8 @@ func (c *cancellation) supersede(by intent.Compile) {
 	}
 }
 
-// finalize makes the compilation go on to its end, or returns errSuperseded when
-// it was ended before.
+// finalize rules out a later cancellation, or returns errSuperseded if the compilation
+// was cancelled already.
 func (c *cancellation) finalize() error {
 	if c == nil { // of a preview, which nothing supersedes
 		return nil
@@ -81,10 +81,10 @@ func (k *keeper) watchNewer(ctx context.Context, run intent.CompileID, ending *c
 	}
 }
 
-// newer finds the request for which a compile that runs is cancelled: one that
-// waits because another commit came, where the one that runs, and all requests that
-// it answers, were asked for because commits came. A compile that has no commit
-// yet takes the newest anyway.
+// newer finds the request for which the running compile is cancelled. The request must
+// wait because of another commit, and the running compile and all requests that it
+// answers must have been caused by commits too. A compile that has not chosen a commit
+// yet will choose the newest anyway.
 func newer(open []intent.Compile, run intent.CompileID) (by *intent.Compile) {
 	for i, o := range open {
 		switch {
@@ -99,7 +99,7 @@ func newer(open []intent.Compile, run intent.CompileID) (by *intent.Compile) {
 	return by
 }
 
-// endSuperseded records the end of the stage that was cut off.
+// endSuperseded records the end of the interrupted stage.
 func (c *compilation) endSuperseded(ctx context.Context, by intent.Compile) {
 	if c.open == nil {
 		return

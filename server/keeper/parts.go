@@ -11,7 +11,7 @@ import (
 	"ordain.dev/ordain/server/build"
 )
 
-// Git mirrors repositories and checks commits out; *gitsync.Syncer does it.
+// Git mirrors repositories and checks out commits; *gitsync.Syncer implements it.
 type Git interface {
 	Mirrored(src gitsync.Source) bool
 	Fetch(ctx context.Context, src gitsync.Source) (intent.Revision, gitsync.Report, error)
@@ -34,28 +34,28 @@ type Git interface {
 	Tidy(ctx context.Context, used []gitsync.Use, since time.Time) error
 }
 
-// Watcher notices that sources move; *gitsync.Watcher does it.
+// Watcher notices that sources move; *gitsync.Watcher implements it.
 type Watcher interface {
 	Start(ctx context.Context) error
 	Stop()
 	Watch(env intent.EnvironmentID, src gitsync.Source, interval time.Duration, seen string)
 	Forget(env intent.EnvironmentID)
-	// Heard says that webhooks arrived which named these commits: while they do,
-	// the repository is polled more rarely.
+	// Heard reports that webhooks arrived which named these commits. While webhooks
+	// arrive, the repository is polled less often.
 	Heard(env intent.EnvironmentID, commits []string)
 }
 
 // Builder makes the compiler's virtual environment and runs the compiler, as a
-// process without the server's credentials; *build.Builder does it. An error is
-// the reason in words; details went to the output.
+// process without the server's credentials; *build.Builder implements it. Errors are
+// short; the details are in the output.
 type Builder interface {
-	// Venv makes the virtual environment of the environment's compiler, if needed.
+	// Venv makes the virtual environment of the compiler, if needed.
 	Venv(ctx context.Context, job build.Job, out build.Output) (command string, err error)
-	// Install puts the project's requirements into it, if they changed or an update is due.
+	// Install installs the project's requirements there, if they changed or an update is due.
 	Install(ctx context.Context, job build.Job, out build.Output) (command string, err error)
-	// Compile runs the compiler. A model with errors gives a Document whose Success is false, and no error.
+	// Compile runs the compiler. For a model with errors it returns a Document whose Success is false, and no error.
 	Compile(ctx context.Context, job build.Job, out build.Output) (doc *export.Document, command string, err error)
-	// Forget ends what runs in the folders of an environment's compiler: they are about to go.
+	// Forget ends processes in the folders of an environment's compiler, before the folders are removed.
 	Forget(env intent.EnvironmentID)
 }
 
@@ -63,22 +63,22 @@ type Builder interface {
 type Deployer interface {
 	Start(ctx context.Context) error
 	Stop()
-	// VersionReleased says that a version is the intent now.
+	// VersionReleased reports that a version has become the intent.
 	VersionReleased(number int)
-	// Deploy tries again what is not as intended, or with full everything. No
-	// agents and no resources means all.
+	// Deploy deploys resources that are not as intended or, if full is set, all
+	// resources. No agents and no resources means all.
 	Deploy(full bool, agents []string, resources []intent.ResourceID)
 	// SetPaused pauses or resumes an agent; an empty name means every agent.
 	SetPaused(agent string, paused bool)
-	// Unpark says that a person freed resources; those that are not as intended are tried at once.
+	// Unpark reports that a person unparked resources; those that are not as intended are retried at once.
 	Unpark(resources []intent.ResourceID)
-	// Changed says that settings, secrets or the halted mark changed.
+	// Changed reports that settings, secrets or the halted mark changed.
 	Changed(e intent.Environment)
-	// DryRun takes up a dry run that the record has; CancelDryRun drops what it still has to do.
+	// DryRun starts or continues a recorded dry run; CancelDryRun drops its remaining work.
 	DryRun(id intent.ActionID)
 	CancelDryRun(id intent.ActionID)
 	// RefreshFacts asks resources for their facts.
 	RefreshFacts(ids []intent.ResourceID)
-	// Executors reports what runs and what lies on disk; looking takes tens of milliseconds.
+	// Executors reports on processes and files of executors; it takes tens of milliseconds.
 	Executors() intent.Executors
 }

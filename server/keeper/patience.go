@@ -7,8 +7,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// persist repeats what needs the database until it is done; see patiently. It
-// logs an error, for work whose result nobody waits for.
+// persist is patiently for work whose result no caller waits for: it logs the error.
 func (k *keeper) persist(ctx context.Context, what string, do func() error) bool {
 	err := k.patiently(ctx, what, do)
 	if err != nil && ctx.Err() == nil {
@@ -17,8 +16,8 @@ func (k *keeper) persist(ctx context.Context, what string, do func() error) bool
 	return err == nil
 }
 
-// patiently repeats what needs the database while it is away, until it is
-// done, ctx ends, or there is an error that does not pass by itself.
+// patiently calls do again while the database is unavailable, until it succeeds, ctx
+// ends, or it fails with another error.
 func (k *keeper) patiently(ctx context.Context, what string, do func() error) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := do()
@@ -33,7 +32,7 @@ func (k *keeper) patiently(ctx context.Context, what string, do func() error) er
 	}
 }
 
-// pause waits for a time, or until ctx ends.
+// pause waits for the given time or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
@@ -46,7 +45,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wake fills a channel that holds one wake.
+// wake sends to a channel that holds one wake, unless it is full.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

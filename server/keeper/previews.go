@@ -17,24 +17,23 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// A dry run of a commit has a compile of its own, beside the environment's:
+// A dry run of a commit has a compile of its own, in parallel to the environment's:
 //
 //	asked for ──▶ compile in <env>/preview ──▶ a version marked as preview ──▶ dry run of that version
 //
-// One runs at a time in an environment. The record says which are open, so one
-// that a killed server left is compiled again, at the commit that it had chosen.
+// An environment runs one at a time. Open dry runs are on record, so one that a killed
+// server left is compiled again, at the commit that it chose before.
 
-// WakePreviews tells the keeper of an environment that there is a commit to
-// compile for a dry run. Another process that owns the environment finds it in
-// the record.
+// WakePreviews makes the keeper of an environment look for a commit to compile for a
+// dry run. If another process owns the environment, that finds it in the record.
 func (r *Registry) WakePreviews(env intent.EnvironmentID) {
 	if k := r.keeper(env); k != nil {
 		wake(k.previewWakes)
 	}
 }
 
-// CancelDryRun ends a dry run. What a handler is doing for it ends by itself,
-// and is not recorded. Conflict when it has ended.
+// CancelDryRun ends a dry run. A handler that is running for it finishes, but its
+// result is not recorded. CancelDryRun returns Conflict if the dry run has ended.
 func (r *Registry) CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error {
 	if err := r.cfg.Store.EndDryRun(ctx, env, id, intent.DryRunCancelled, "", nil, r.cfg.Now()); err != nil {
 		return err
@@ -53,8 +52,8 @@ func (r *Registry) CancelDryRun(ctx context.Context, env intent.EnvironmentID, i
 	return nil
 }
 
-// previewInterval is how often the record is read for dry runs of commits: other
-// processes record them too.
+// previewInterval is how often the record is read for dry runs of commits that other
+// processes recorded.
 const previewInterval = 30 * time.Second
 
 // previewRetention is how long the checkout and the virtual environment of
@@ -66,7 +65,7 @@ func (k *keeper) keepPreviews(ctx context.Context) {
 	for ctx.Err() == nil {
 		open, err := k.cfg.Store.OpenDryRuns(ctx, k.env)
 		if err != nil && ctx.Err() == nil {
-			k.log.Warn("the dry runs that are open cannot be read yet", "error", err)
+			k.log.Warn("cannot read the open dry runs yet", "error", err)
 		}
 		worked := false
 		for _, run := range open {
@@ -79,7 +78,7 @@ func (k *keeper) keepPreviews(ctx context.Context) {
 			continue
 		}
 		if err := k.Folders.removePreview(k.env, k.cfg.Now().Add(-previewRetention)); err != nil {
-			k.log.Warn("the folder of previews cannot be removed", "error", err)
+			k.log.Warn("cannot remove the folder of previews", "error", err)
 		}
 		timer := time.NewTimer(previewInterval)
 		select {
@@ -91,11 +90,11 @@ func (k *keeper) keepPreviews(ctx context.Context) {
 	}
 }
 
-// preview compiles the commit of one dry run and hands its version on.
+// preview compiles the commit of one dry run and passes its version to the deployer.
 func (k *keeper) preview(ctx context.Context, d intent.DryRun) {
 	version, err := k.cancellablePreview(ctx, d)
 	if ctx.Err() != nil {
-		return // another server goes on
+		return // another server continues
 	}
 	total := 0
 	if err == nil {
@@ -109,7 +108,7 @@ func (k *keeper) preview(ctx context.Context, d intent.DryRun) {
 			stored = k.cfg.Store.SetDryRunVersion(ctx, k.env, d.ID, version, total)
 		}
 		if fault.Is(stored, fault.Conflict) || fault.Is(stored, fault.NotFound) {
-			return nil // it was cancelled, or cleared away
+			return nil // it was cancelled or deleted
 		}
 		return stored
 	})
@@ -125,7 +124,7 @@ func (k *keeper) preview(ctx context.Context, d intent.DryRun) {
 	k.publish(k.env, bus.DryRun, d.ID.String())
 }
 
-// cancellablePreview compiles the commit of a dry run so that CancelDryRun can end that.
+// cancellablePreview compiles the commit of a dry run; CancelDryRun can end the compile.
 func (k *keeper) cancellablePreview(ctx context.Context, d intent.DryRun) (int, error) {
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,9 +138,9 @@ func (k *keeper) cancellablePreview(ctx context.Context, d intent.DryRun) (int, 
 	return k.compilePreview(ctx, own, d)
 }
 
-// compilePreview returns the version of a commit. ctx ends when the dry run is
-// cancelled or with owned, the ownership of the environment; what the latter cuts
-// off stays open, for the next owner.
+// compilePreview returns the version of a commit. ctx ends when the dry run is cancelled
+// or when owned ends, which means that the ownership of the environment was lost; then
+// the dry run stays open for the next owner.
 func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (int, error) {
 	turn, err := k.previewing.take(ctx, k.env)
 	if err != nil {
@@ -198,8 +197,8 @@ func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (in
 	return *c.version, nil
 }
 
-// runPreview goes through the stages of a compile for one commit, or for what
-// merging a pull request would make.
+// runPreview goes through the stages of a compile for one commit, or for the merge
+// result of a pull request.
 func (c *compilation) runPreview(ctx context.Context, commit string, pull *intent.PullRequest) error {
 	fetch := func(ctx context.Context) error { return c.fetchPreview(ctx, commit, pull) }
 	stages := []func(context.Context) error{
@@ -213,8 +212,8 @@ func (c *compilation) runPreview(ctx context.Context, commit string, pull *inten
 	return nil
 }
 
-// fetchPreview finds the commit that was asked for; a compilation that starts over
-// keeps the one that it had found.
+// fetchPreview finds the requested commit. A compilation that starts over keeps the
+// commit that it found before.
 func (c *compilation) fetchPreview(ctx context.Context, commit string, pull *intent.PullRequest) error {
 	err := c.patiently(ctx, "read the credentials", func() (err error) {
 		c.source, err = c.cfg.Sources.Of(ctx, c.e)
@@ -252,7 +251,7 @@ func (c *compilation) mergePull(ctx context.Context, p intent.PullRequest, out b
 	}
 	f, err := c.cfg.Forges.Open(ctx, c.e)
 	if errors.Is(err, forge.ErrNoForge) {
-		return "", fault.New(op, fault.Invalid, "the environment has no token for its forge any more")
+		return "", fault.New(op, fault.Invalid, "the environment no longer has a token for its forge")
 	}
 	if err != nil {
 		return "", err
@@ -269,9 +268,9 @@ func (c *compilation) mergePull(ctx context.Context, p intent.PullRequest, out b
 	return report.Command, c.choose(ctx, rev)
 }
 
-// CountMatches counts the resources of a version that the filter of a dry run
-// chooses. A filter that chooses none, or names a resource that is not there, is
-// an error.
+// CountMatches counts the resources of a version that match the filter of a dry run. It
+// returns an error if none matches, or if the filter names a resource that the version
+// does not have.
 func CountMatches(
 	ctx context.Context,
 	records *store.Store,
@@ -301,8 +300,8 @@ func CountMatches(
 		}
 	}
 	if n == 0 {
-		return 0, fault.New(op, fault.NotFound, fmt.Sprintf("version %d has no resource that this chooses", version)).
-			Hint("look at the agents and types; * stands for any text")
+		return 0, fault.New(op, fault.NotFound, fmt.Sprintf("version %d has no resource that matches", version)).
+			Hint("check the agents and types; * matches any text")
 	}
 	return n, nil
 }

@@ -19,19 +19,19 @@ import (
 //	                            ▲ looked at when something of staging moves, when
 //	                            └ its soak ends, and after a start
 //
-// The keeper of the environment that follows looks. What it found, and the
-// promotion with its compile, is on record before anything else happens.
+// The keeper of the following environment does this. It records what it found, and the
+// promotion with its compile, before anything else happens.
 
-// promotionInterval is how often the keeper looks without a reason: other processes
-// change what is followed too, and cannot say so here.
+// promotionInterval is how often the keeper looks without a reason, because other
+// processes may change the followed environment without an event in this process.
 const promotionInterval = 30 * time.Second
 
-// promotionGap is the least time between two looks; where one takes long, because
-// the environment is large, it is ten times as long as the look.
+// promotionGap is the shortest time between two looks. If a look takes long because the
+// environment is large, the gap is ten times as long as the look.
 const promotionGap = 250 * time.Millisecond
 
-// keepPromotions looks after what waits to be promoted until ctx ends. It costs
-// nothing while the environment follows none.
+// keepPromotions handles promotions to the environment until ctx ends. It does nothing
+// while the environment follows no other one.
 func (k *keeper) keepPromotions(ctx context.Context) {
 	var moves *bus.Subscription
 	var of intent.EnvironmentID
@@ -66,7 +66,7 @@ func (k *keeper) keepPromotions(ctx context.Context) {
 		}
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.NotFound) {
-				k.log.Warn("cannot look at what is followed yet", "error", err)
+				k.log.Warn("cannot read the followed environment yet", "error", err)
 			}
 			next = ownRetry
 		}
@@ -76,8 +76,9 @@ func (k *keeper) keepPromotions(ctx context.Context) {
 	}
 }
 
-// mayOpenGates accepts what may open or close a gate: everything about an
-// environment but its dry runs and webhooks, and that others were made or renamed.
+// mayOpenGates selects the events that may open or close a gate: all events of an
+// environment except those of dry runs and webhooks, and the creation or renaming of
+// other environments.
 func mayOpenGates(source intent.EnvironmentID) func(bus.Event) bool {
 	return func(e bus.Event) bool {
 		switch e.Topic {
@@ -90,8 +91,8 @@ func mayOpenGates(source intent.EnvironmentID) func(bus.Event) bool {
 	}
 }
 
-// awaitPromotion waits for a reason to look again; next is 0 when only a change
-// of the environment is one.
+// awaitPromotion waits for a reason to look again. If next is 0, only a change of the
+// environment is one.
 func (k *keeper) awaitPromotion(ctx context.Context, events <-chan bus.Event, next time.Duration) {
 	var due <-chan time.Time
 	if next > 0 {
@@ -114,7 +115,7 @@ func (k *keeper) awaitPromotion(ctx context.Context, events <-chan bus.Event, ne
 	}
 }
 
-// lookAtPromotion judges what is deployed in the source, and returns when to look again.
+// lookAtPromotion decides on the commit that is deployed in the source, and returns when to look again.
 func (r *Registry) lookAtPromotion(
 	ctx context.Context,
 	e intent.Environment,
@@ -148,8 +149,8 @@ func (r *Registry) lookAtPromotion(
 	return next, nil
 }
 
-// JudgePromotion looks at once at what waits to be promoted to an environment, for
-// a person who waits for the answer; the keeper looks again for what is to come.
+// JudgePromotion evaluates the waiting promotion of an environment at once, for a person
+// who waits for the answer. The keeper evaluates it again later.
 func (r *Registry) JudgePromotion(ctx context.Context, env intent.EnvironmentID) error {
 	e, source, problem, err := r.Followed(ctx, env)
 	if err == nil {
@@ -161,15 +162,15 @@ func (r *Registry) JudgePromotion(ctx context.Context, env intent.EnvironmentID)
 	return err
 }
 
-// Promoted tells pages and the compile loop that a commit was promoted.
+// Promoted notifies pages and the compile loop of a promotion.
 func (r *Registry) Promoted(env intent.EnvironmentID, p intent.Promotion) {
 	r.publish(env, bus.Promotion, p.ID.String())
 	r.Enqueued(env, *p.Compile)
 }
 
-// fetchAgain asks once more for the commit that was promoted last, where its
-// repository could not be fetched from: nobody watches the branch of an environment
-// that follows another one, so nobody else notices that it can be read again.
+// fetchAgain requests another compile of the last promoted commit if its repository could
+// not be fetched. The watcher does not watch the branch of an environment that follows
+// another one, so it would not notice that the repository is back.
 func (r *Registry) fetchAgain(ctx context.Context, e intent.Environment) error {
 	state, err := r.cfg.Store.GitState(ctx, e.ID)
 	if err != nil || state == nil || state.Kind != intent.GitFailing {
@@ -193,7 +194,7 @@ func (r *Registry) fetchAgain(ctx context.Context, e intent.Environment) error {
 }
 
 // Followed returns an environment with the one that it follows, if it follows one.
-// problem says why that cannot be followed, err that it could not be found out.
+// problem says why it cannot be followed; err means that this could not be determined.
 func (r *Registry) Followed(
 	ctx context.Context,
 	env intent.EnvironmentID,
@@ -209,21 +210,21 @@ func (r *Registry) Followed(
 	return e, source, problem, nil
 }
 
-// followsInstead says why a move of the repository starts nothing.
+// followsInstead returns why a move of the repository starts no compile.
 func followsInstead(e intent.Environment) string {
 	return "it follows the environment " + e.Follows() + ", not its branch: commits come from there"
 }
 
-// PromotedCommit is the commit that an environment compiles that follows another one.
+// PromotedCommit is the commit that an environment compiles if it follows another one.
 type PromotedCommit struct {
 	Commit  string
-	Branch  string // that the source had it from, as its version has it
-	Follows string // the source's branch, as it is set there
+	Branch  string // the branch of the source's version
+	Follows string // the branch setting of the source
 	Why     string
 }
 
 // PromotedCommit returns the commit that an environment compiles because it follows
-// another one; nil when it follows its branch.
+// another one, or nil if it follows its branch.
 func (r *Registry) PromotedCommit(ctx context.Context, e intent.Environment) (*PromotedCommit, error) {
 	if e.Follows() == "" {
 		return nil, nil
@@ -245,7 +246,7 @@ func (r *Registry) PromotedCommit(ctx context.Context, e intent.Environment) (*P
 	if active == nil || active.Provenance.Commit == "" {
 		return nil, fault.New("keeper.PromotedCommit", fault.Conflict,
 			fmt.Sprintf("%s follows %s, and nothing was promoted from there yet", e.Name, e.Follows())).
-			Hint("`ordain git promotions " + forge.ShellWord(e.Name) + "` says what it waits for")
+			Hint("`ordain git promotions " + forge.ShellWord(e.Name) + "` shows what it is waiting for")
 	}
 	return &PromotedCommit{
 		Commit: active.Provenance.Commit, Branch: active.Provenance.Branch, Follows: e.Source.Branch,

@@ -11,20 +11,20 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// CompileRequest is what a compile is asked for with.
+// CompileRequest holds the options of a requested compile.
 type CompileRequest struct {
 	Update    bool // fetch from Git first
 	Reinstall bool // throw away checkout and virtual environment first
 	Metadata  map[string]any
 	Trigger   intent.Trigger
 	Variables map[string]string
-	// Partial compiles some resource sets only; RemovedSets go.
+	// Partial compiles only some resource sets; RemovedSets are removed.
 	Partial     bool
 	RemovedSets []string
 }
 
-// Enqueue records a request to compile and returns at once. When the environment
-// may not compile on the server, nothing is recorded and the warning says so.
+// Enqueue records a request to compile and returns at once. If the environment is not
+// compiled on the server, it records nothing and returns a warning.
 func (r *Registry) Enqueue(
 	ctx context.Context,
 	e intent.Environment,
@@ -38,8 +38,8 @@ func (r *Registry) Enqueue(
 		return uuid.Nil, "", fault.New(op, fault.Invalid, "the environment "+e.Name+" is not bound to a repository").
 			Hint("ordain environment set " + e.Name + " --repo URL --branch NAME")
 	case len(q.RemovedSets) > 0 && !q.Partial:
-		return uuid.Nil, "", fault.New(op, fault.Invalid, "resource sets are removed by a partial compile only").
-			Hint("a full compile removes the sets that the model does not have")
+		return uuid.Nil, "", fault.New(op, fault.Invalid, "only a partial compile can remove resource sets").
+			Hint("a full compile removes the sets that the model no longer has")
 	}
 	compile := intent.Compile{
 		ID: uuid.New(), Environment: e.ID, Requested: r.cfg.Now(),
@@ -53,7 +53,7 @@ func (r *Registry) Enqueue(
 	return compile.ID, "", nil
 }
 
-// Enqueued tells pages and the keeper that a request to compile was recorded.
+// Enqueued notifies pages and the keeper of a recorded request to compile.
 func (r *Registry) Enqueued(env intent.EnvironmentID, compile intent.CompileID) {
 	r.publish(env, bus.Compile, compile.String())
 	if k := r.keeper(env); k != nil {
@@ -61,8 +61,7 @@ func (r *Registry) Enqueued(env intent.EnvironmentID, compile intent.CompileID) 
 	}
 }
 
-// keepCompiles runs compiles as they are asked for, until ctx ends or the
-// environment is gone.
+// keepCompiles runs requested compiles until ctx ends or the environment is deleted.
 func (k *keeper) keepCompiles(ctx context.Context) {
 	var lastEnd time.Time
 	for ctx.Err() == nil {
@@ -85,7 +84,7 @@ func (k *keeper) keepCompiles(ctx context.Context) {
 	}
 }
 
-// compileNext runs the next compile, when one waits and it is the environment's turn.
+// compileNext runs the next compile, if one waits, once it is the environment's turn.
 func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 	if open, err := k.cfg.Store.OpenCompiles(ctx, k.env); err != nil || len(open) == 0 {
 		return false, err
@@ -95,9 +94,9 @@ func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 		return false, err
 	}
 	defer turn.release()
-	// The run takes the requests that were made before the environment was read,
-	// so it sees every setting that was made before one of them: this is the only
-	// read of the row for a whole compile.
+	// The compile takes only requests that were recorded before the environment was
+	// read, so it has every setting that was changed before such a request. This is
+	// the only read of the row for a whole compile.
 	asked := k.cfg.Now()
 	e, err := k.cfg.Store.Environment(ctx, k.env)
 	if err != nil {
@@ -115,8 +114,8 @@ func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 	return true, nil
 }
 
-// awaitRequest waits until there may be something to compile. When the
-// environment's schedule is due, it asks for a compile itself.
+// awaitRequest waits until there may be a request. When the environment's schedule is
+// due, it requests a compile itself.
 func (k *keeper) awaitRequest(ctx context.Context) {
 	e := k.remembered()
 	var due <-chan time.Time
@@ -134,7 +133,7 @@ func (k *keeper) awaitRequest(ctx context.Context) {
 			Update: true, Trigger: intent.Trigger{Type: "schedule", Message: "auto_full_compile is due"},
 		})
 		if err != nil && ctx.Err() == nil {
-			k.log.Error("the scheduled compile could not be asked for", "error", err)
+			k.log.Error("cannot request the scheduled compile", "error", err)
 		}
 	}
 }

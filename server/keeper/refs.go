@@ -7,9 +7,10 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// whyIgnored says why an environment with this branch setting does not follow what
-// moved; empty when it does. Without a setting it follows the default branch, or any
-// branch when the forge does not say which one is the default: the fetch finds out.
+// whyIgnored returns why an environment with this branch setting does not follow the ref
+// that moved; empty if it does. Without a setting, an environment follows the default
+// branch. If the forge does not name that branch, any branch counts, and the fetch finds
+// out which one it is.
 func whyIgnored(setting string, e intent.HookEvent) string {
 	const heads, tags = "refs/heads/", "refs/tags/"
 	branch, isBranch := strings.CutPrefix(e.Ref, heads)
@@ -59,7 +60,7 @@ func shortRef(ref string) string {
 	return ref
 }
 
-// describe says what a webhook was about: "ada pushed 1234567 to main: fix the doors".
+// describe sums up a webhook: "ada pushed 1234567 to main: fix the doors".
 func describe(e intent.HookEvent) string {
 	who := e.Sender
 	if who == "" {

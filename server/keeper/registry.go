@@ -18,8 +18,8 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// Config is what a Registry is made of. All fields are needed, unless their
-// comment says otherwise.
+// Config holds the parts of a Registry. All fields are required, unless their comment
+// says otherwise.
 type Config struct {
 	Store   *store.Store
 	Bus     *bus.Bus
@@ -34,10 +34,12 @@ type Config struct {
 	// NewWatcher replaces gitsync.NewWatcher in tests; it may be nil.
 	NewWatcher func(gitsync.WatcherConfig) (Watcher, error)
 	Version    string // of this program, for provenance
-	// Compiles is how many may run at a time, and as many previews beside them;
+	// Compiles is how many compiles may run at a time, and also how many previews;
 	// 0: one for each processor, and at least two.
 	Compiles int
-	// Now is the clock; time.Now outside tests.
+	// AuditRetention is how long entries of the audit trail are kept; 0: for ever.
+	AuditRetention time.Duration
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -46,7 +48,7 @@ type Registry struct {
 	cfg     Config
 	Folders Folders
 	inbox   inbox
-	// moving has a lock per environment: its moves are judged one after another.
+	// moving has a lock per environment, so that its moves are handled one after another.
 	moving     sync.Map
 	compiles   *turns
 	previewing *turns
@@ -59,7 +61,7 @@ type Registry struct {
 	watcher Watcher
 }
 
-// New checks the configuration; nothing runs before Start.
+// New checks the configuration. Nothing runs before Start.
 func New(cfg Config) (*Registry, error) {
 	switch {
 	case cfg.Store == nil, cfg.Bus == nil, cfg.Logger == nil, cfg.Layout == nil, cfg.Git == nil,
@@ -84,11 +86,11 @@ func New(cfg Config) (*Registry, error) {
 	return r, nil
 }
 
-// Start keeps every environment until Stop is called.
+// Start starts a keeper for every environment; they run until Stop is called.
 func (r *Registry) Start(ctx context.Context) error { return r.running.Start(ctx, r.start) }
 
-// Stop ends all keepers and waits for them. A compile that runs is broken off
-// and starts over at the next start.
+// Stop ends all keepers and waits for them. A running compile is interrupted and starts
+// over at the next start.
 func (r *Registry) Stop() { r.running.Stop() }
 
 // start starts the watcher and a keeper for each environment.
@@ -115,14 +117,14 @@ func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
 	return r.run, nil
 }
 
-// run runs what environments share, until ctx ends; then it waits for the keepers.
+// run runs the loops that environments share until ctx ends; then it waits for the keepers.
 func (r *Registry) run(ctx context.Context) {
 	var shared sync.WaitGroup
 	shared.Go(func() { r.tidyHourly(ctx) })
 	shared.Go(func() { r.lookForDeliveries(ctx) })
 	<-ctx.Done()
 	r.mu.Lock()
-	r.ctx = nil // no keeper begins any more
+	r.ctx = nil // no keeper starts any more
 	watcher := r.watcher
 	r.mu.Unlock()
 	watcher.Stop()
@@ -133,7 +135,7 @@ func (r *Registry) run(ctx context.Context) {
 	r.mu.Unlock()
 }
 
-// Keep starts a keeper for an environment, if the registry runs and none does.
+// Keep starts a keeper for an environment, unless there is one or the registry does not run.
 func (r *Registry) Keep(env intent.EnvironmentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,14 +166,14 @@ func (r *Registry) Release(env intent.EnvironmentID) {
 	r.previewing.forget(env)
 }
 
-// keeper returns the keeper of an environment; nil when there is none.
+// keeper returns the keeper of an environment, or nil.
 func (r *Registry) keeper(env intent.EnvironmentID) *keeper {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.keepers[env]
 }
 
-// Deployer returns the deployer of an environment that this process owns; nil otherwise.
+// Deployer returns the deployer of an environment that this process owns, or nil.
 func (r *Registry) Deployer(env intent.EnvironmentID) Deployer {
 	if k := r.keeper(env); k != nil {
 		return k.currentDeployer()
@@ -191,7 +193,7 @@ func (r *Registry) Owned() (owned []intent.EnvironmentID) {
 	return owned
 }
 
-// EnvironmentChanged tells pages, the watcher, the deployer and the loops that an environment, its settings or
+// EnvironmentChanged notifies pages, the watcher, the deployer and the loops that an environment, its settings or
 // its secrets changed.
 func (r *Registry) EnvironmentChanged(ctx context.Context, env intent.EnvironmentID) {
 	r.publish(env, bus.Environment, "")
@@ -211,5 +213,5 @@ func (r *Registry) publish(env intent.EnvironmentID, topic bus.Topic, id string)
 	r.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
 }
 
-// now is the time as the database keeps it.
+// now returns the time with the precision of the database.
 func (r *Registry) now() time.Time { return r.cfg.Now().UTC().Truncate(time.Microsecond) }

@@ -7,10 +7,11 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
-// ReleaseVersion makes a version the intent and starts to deploy it. Conflict when
-// it is released already or older than the active one, and when it takes away
+// ReleaseVersion makes a version the intent and starts to deploy it. It returns Conflict
+// if the version was released already or is older than the active one, and if it removes
 // so much that a person has to confirm it; then it is held.
 func (r *Registry) ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int) error {
 	if err := r.cfg.Store.ReleaseVersion(ctx, env, number, r.cfg.Now()); err != nil {
@@ -21,7 +22,7 @@ func (r *Registry) ReleaseVersion(ctx context.Context, env intent.EnvironmentID,
 	return nil
 }
 
-// Released tells pages and the deployer of the new intent.
+// Released notifies pages and the deployer of the new intent.
 func (r *Registry) Released(env intent.EnvironmentID, number int) {
 	r.publish(env, bus.Version, strconv.Itoa(number))
 	if d := r.Deployer(env); d != nil {
@@ -29,9 +30,9 @@ func (r *Registry) Released(env intent.EnvironmentID, number int) {
 	}
 }
 
-// Held tells pages of a release that was refused, if err says that the version is held.
+// Held notifies pages of a refused release, if err says that the version is held.
 func (r *Registry) Held(env intent.EnvironmentID, number int, err error) {
-	var held *intent.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) {
 		return
 	}

@@ -11,14 +11,14 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// ConvertSetting checks the value of a setting and converts it to the setting's
-// type; NotFound when there is no such setting.
+// ConvertSetting checks the value of a setting and converts it to the setting's type. It
+// returns NotFound if there is no such setting.
 func ConvertSetting(name string, value any) (any, error) {
 	const op = "keeper.SetSetting"
 	def, ok := intent.SettingNamed(name)
 	if !ok {
 		return nil, fault.New(op, fault.NotFound, "there is no setting "+name).
-			Hint("`ordain settings list` names them all")
+			Hint("`ordain settings list` lists all settings")
 	}
 	converted, err := def.Convert(value)
 	if err != nil {
@@ -32,9 +32,8 @@ func ConvertSetting(name string, value any) (any, error) {
 	return converted, nil
 }
 
-// ProtectSettings sets settings that by decides from now on; nobody else can
-// change them before by leaves them out again. All are set, or none. It reports
-// whether the environment was otherwise before.
+// ProtectSettings sets settings that only by may change from now on, until by leaves
+// them out again. Either all are set, or none. It reports whether anything changed.
 func (r *Registry) ProtectSettings(
 	ctx context.Context,
 	e intent.Environment,
@@ -50,7 +49,7 @@ func (r *Registry) ProtectSettings(
 		}
 		if def, _ := intent.SettingNamed(name); def.People && by == intent.ProtectedByProject {
 			return false, fault.New(op, fault.Forbidden, "the setting "+name+" cannot be decided in the repository").
-				Hint("it says whom the server trusts: set it with ordain settings set, and remove it from " +
+				Hint("it decides whom the server trusts: set it with ordain settings set, and remove it from " +
 					"environment_settings")
 		}
 		values[name] = converted
@@ -65,7 +64,7 @@ func (r *Registry) ProtectSettings(
 	return true, nil
 }
 
-// protects reports whether by decides exactly these settings of an environment already.
+// protects reports whether by protects exactly these settings of an environment already.
 func protects(e intent.Environment, by string, values map[string]any) bool {
 	for name, owner := range e.Protected {
 		if _, wanted := values[name]; owner == by && !wanted {

@@ -30,7 +30,7 @@ func (r *Registry) HookTargets(ctx context.Context) ([]intent.HookTarget, error)
 			continue
 		}
 		t := intent.HookTarget{Environment: e.ID, Name: e.Name, Source: e.Source, Modules: modules[e.ID]}
-		if len(sealed[e.ID]) > 0 { // those of its own come before its project's
+		if len(sealed[e.ID]) > 0 { // an environment's own secrets take precedence over its project's
 			t.Secrets = r.openHookSecrets(e.ID, sealed[e.ID])
 		} else {
 			if _, known := shared[e.ProjectID]; !known {
@@ -45,8 +45,8 @@ func (r *Registry) HookTargets(ctx context.Context) ([]intent.HookTarget, error)
 	return targets, nil
 }
 
-// openHookSecrets opens the webhook secrets of an environment; one that cannot be
-// opened is logged.
+// openHookSecrets opens the webhook secrets of an environment, and logs those that it
+// cannot open.
 func (r *Registry) openHookSecrets(env intent.EnvironmentID, sealed map[string][]byte) (out [][]byte) {
 	for name, text := range sealed {
 		plain, err := r.cfg.Sources.Open(env, name, text)

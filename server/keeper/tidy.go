@@ -13,12 +13,11 @@ import (
 const (
 	// compileRetention is how long compile reports are kept.
 	compileRetention = 7 * 24 * time.Hour
-	// mirrorRetention is how long the mirror of a repository is kept that no
-	// environment and no module uses.
+	// mirrorRetention is how long an unused mirror of a repository is kept.
 	mirrorRetention = 30 * 24 * time.Hour
 )
 
-// tidyHourly drops what is older than its retention, every hour, until ctx ends.
+// tidyHourly calls Tidy every hour until ctx ends.
 func (r *Registry) tidyHourly(ctx context.Context) {
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
@@ -34,9 +33,9 @@ func (r *Registry) tidyHourly(ctx context.Context) {
 	}
 }
 
-// Tidy drops compile reports, action logs, records of drift, notifications, webhooks
-// and versions that are older than their environments want to keep, and mirrors that
-// nobody uses. Halted environments are left alone.
+// Tidy deletes entries of the audit trail, compile reports, action logs, records of drift, notifications, webhooks
+// and versions that are past their retention, and unused mirrors. It skips halted
+// environments.
 func (r *Registry) Tidy(ctx context.Context) error {
 	envs, err := r.cfg.Store.Environments(ctx)
 	if err != nil {
@@ -48,6 +47,11 @@ func (r *Registry) Tidy(ctx context.Context) error {
 	}
 	if err := r.cfg.Store.DeleteOutboxBefore(ctx, now.Add(-forge.OutboxRetention)); err != nil {
 		return err
+	}
+	if keep := r.cfg.AuditRetention; keep > 0 {
+		if err := r.cfg.Store.DeleteAuditBefore(ctx, now.Add(-keep)); err != nil {
+			return err
+		}
 	}
 	for _, e := range envs {
 		if e.Halted {
@@ -75,7 +79,7 @@ func (r *Registry) tidyEnvironment(ctx context.Context, e intent.Environment, no
 	return err
 }
 
-// tidyMirrors removes the mirrors of repositories that nobody uses any more.
+// tidyMirrors removes the mirrors of repositories that no environment and no module uses.
 func (r *Registry) tidyMirrors(ctx context.Context, envs []intent.Environment) error {
 	modules, err := r.cfg.Store.Modules(ctx)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// turns bounds how many compiles run at a time and is fair between environments:
-// an environment waits once, however many requests it has, and of those that wait
-// the one goes first that had no turn for the longest time.
+// turns bounds how many compiles run at a time and is fair between environments. An
+// environment waits once, no matter how many requests it has, and the next turn goes to
+// the waiting environment whose last turn is the longest ago.
 //
 //	many requests of one environment:   A A A A A A A …          A B A C A …
 //	                                    ────────────────▶ turns ─────────────▶
 //	one request of each of two others:        B  C
 //
-// Requests wait in the database and not here, so that a turn takes along all
-// requests that came while it was waited for.
+// The requests themselves wait in the database, so that one turn answers all requests
+// that arrived before it.
 type turns struct {
 	mu      sync.Mutex
 	free    int
@@ -36,7 +36,7 @@ func newTurns(n int) *turns {
 	return &turns{free: n, last: map[intent.EnvironmentID]uint64{}}
 }
 
-// take waits for a turn, or returns the error of ctx when that ends before.
+// take waits for a turn, or returns the error of ctx if that ends first.
 func (t *turns) take(ctx context.Context, env intent.EnvironmentID) (*turn, error) {
 	w := &waiter{env: env, turn: make(chan struct{})}
 	t.mu.Lock()
@@ -59,7 +59,7 @@ func (t *turns) take(ctx context.Context, env intent.EnvironmentID) (*turn, erro
 	return nil, ctx.Err()
 }
 
-// handOut hands the free places to those that wait; t.mu is held.
+// handOut assigns free places to waiting environments; t.mu is held.
 func (t *turns) handOut() {
 	for t.free > 0 && len(t.waiting) > 0 {
 		first := 0
@@ -77,14 +77,14 @@ func (t *turns) handOut() {
 	}
 }
 
-// forget drops what is known of an environment that is gone.
+// forget drops a deleted environment.
 func (t *turns) forget(env intent.EnvironmentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.last, env)
 }
 
-// turn is one place among the compiles that run.
+// turn is one place among the running compiles.
 type turn struct {
 	turns *turns
 	env   intent.EnvironmentID
@@ -92,7 +92,7 @@ type turn struct {
 	held  bool
 }
 
-// release gives the place back; a second call does nothing.
+// release returns the place; a second call does nothing.
 func (t *turn) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,13 +106,13 @@ func (t *turn) release() {
 	t.turns.handOut()
 }
 
-// fetchGrace is how long a fetch keeps its place: a repository that does not
-// answer, or a first clone, must not keep other environments from compiling.
+// fetchGrace is how long a fetch keeps its place, so that a first clone or a repository
+// that does not answer does not keep other environments from compiling.
 const fetchGrace = 5 * time.Second
 
-// during calls do, which may wait for a remote. When that takes longer than
-// fetchGrace, the place is given away meanwhile and waited for again. A nil turn
-// has no place to give away.
+// during calls do, which may wait for a remote. If do takes longer than fetchGrace,
+// during releases the place and waits for one again afterwards. A nil turn has no place
+// to release.
 func (t *turn) during(ctx context.Context, do func()) {
 	if t == nil {
 		do()

@@ -72,7 +72,7 @@ func TestGates(t *testing.T) {
 		if got := promote.Held(gates); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
-		if got := (intent.Promotion{Gates: gates}).Waits(); got != test.waits {
+		if got := promote.Waits(intent.Promotion{Gates: gates}); got != test.waits {
 			t.Errorf("%s: %q, want %q", name, got, test.waits)
 		}
 	}

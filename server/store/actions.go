@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 type actionRow struct {
@@ -45,33 +46,38 @@ func (r actionRow) value() (intent.Action, error) {
 		Change: intent.Change(r.Change), Changes: changes,
 	}
 	for _, m := range messages {
-		a.Messages = append(
-			a.Messages,
-			intent.LogLine{Level: m.Level, Message: m.Message, Time: m.Moment, Arguments: m.Arguments},
-		)
+		a.Messages = append(a.Messages,
+			intent.LogLine{Level: m.Level, Message: m.Message, Time: m.Moment, Arguments: m.Arguments})
 	}
 	return a, errors.Join(err1, err2, err3)
 }
 
-// messagesJSON returns the messages column.
-func messagesJSON(lines []intent.LogLine) (string, error) {
-	messages := make([]messageJSON, len(lines))
+// messagesJSON returns the messages column: a list of messageJSON, appended piece by piece because every task has one.
+func messagesJSON(lines []intent.LogLine) ([]byte, error) {
+	size := 2
+	for i := range lines {
+		size += len(lines[i].Message) + len(lines[i].Arguments) + 96 // names, level and moment
+	}
+	out := append(make([]byte, 0, size), '[')
 	for i, l := range lines {
-		messages[i] = messageJSON{Level: cleanText(l.Level), Message: cleanText(l.Message), Moment: micro(l.Time)}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = jsontext.AppendString(append(out, `{"level":`...), cleanText(l.Level))
+		out = jsontext.AppendString(append(out, `,"message":`...), cleanText(l.Message))
+		out = micro(l.Time).AppendFormat(append(out, `,"moment":"`...), time.RFC3339Nano)
+		out = append(out, '"')
 		if len(l.Arguments) > 0 {
 			arguments, err := cleanJSON(l.Arguments)
 			if err != nil {
-				return "", fault.Wrap("store.messages", fault.Invalid, err).
+				return nil, fault.Wrap("store.messages", fault.Invalid, err).
 					Say("the arguments of a log line are not JSON")
 			}
-			messages[i].Arguments = arguments
+			out = append(append(out, `,"arguments":`...), arguments...)
 		}
+		out = append(out, '}')
 	}
-	b, err := json.Marshal(messages)
-	if err != nil {
-		return "", fault.Wrap("store.messages", fault.Invalid, err)
-	}
-	return string(b), nil
+	return append(out, ']'), nil
 }
 
 func changesJSON(changes map[string]intent.AttributeChange) (string, error) {
@@ -96,7 +102,7 @@ type actionColumns struct {
 	statuses  []string
 	kindsOf   []string
 	changes   []string
-	messages  []string
+	messages  [][]byte
 }
 
 func (c *actionColumns) add(a intent.Action) error {

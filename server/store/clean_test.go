@@ -30,11 +30,7 @@ func FuzzCleanJSON(f *testing.F) {
 		x, _ := json.Marshal(before)
 		y, _ := json.Marshal(after)
 		if want := strings.ReplaceAll(strings.ReplaceAll(string(x), `\\`, "\x01"), `\u0000`,
-			"\uFFFD"); want != strings.ReplaceAll(
-			string(y),
-			`\\`,
-			"\x01",
-		) {
+			"\uFFFD"); want != strings.ReplaceAll(string(y), `\\`, "\x01") {
 			t.Fatalf("%q became %q: %s, %s", raw, clean, want, y)
 		}
 	})

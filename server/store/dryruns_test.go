@@ -68,10 +68,8 @@ func TestADryRunOfACommit(t *testing.T) {
 	}
 	want(
 		t,
-		s.CreateDryRun(
-			ctx,
-			intent.DryRun{ID: uuid.New(), Environment: uuid.New(), Date: epoch, Commit: "x", Compile: &compile},
-		),
+		s.CreateDryRun(ctx,
+			intent.DryRun{ID: uuid.New(), Environment: uuid.New(), Date: epoch, Commit: "x", Compile: &compile}),
 		fault.NotFound,
 	)
 	must(t, s.ClearEnvironment(ctx, env))

@@ -26,6 +26,7 @@ type environmentRow struct {
 	Halted      bool
 	HaltedBy    string
 	HaltedAt    *time.Time
+	Tags        []string
 	Settings    json.RawMessage
 	Protected   json.RawMessage
 	Created     time.Time
@@ -44,14 +45,17 @@ func (r environmentRow) value() (intent.Environment, error) {
 		HaltedBy: r.HaltedBy, HaltedAt: utc(r.HaltedAt), Overrides: overrides,
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
-		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Settings: settings, Protected: protected,
-		Created: r.Created.UTC(), Number: r.Number,
+		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Tags: r.Tags, Settings: settings,
+		Protected: protected, Created: r.Created.UTC(), Number: r.Number,
 	}, err
 }
 
 // CreateEnvironment stores an environment; Conflict for a name or id that is taken, NotFound when there is no such
 // project.
 func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) error {
+	if e.Tags == nil {
+		e.Tags = []string{}
+	}
 	if e.Settings == nil {
 		e.Settings = map[string]any{}
 	}
@@ -61,7 +65,7 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 	}
 	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name, e.Source.URL, e.Source.Branch,
-			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created)
+			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created, e.Tags)
 		return err
 	})
 }
@@ -90,8 +94,18 @@ func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) err
 		if _, err := tx.Exec(ctx, statements.FollowRename, e.ID, e.Name); err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, statements.FileReaderMove, e.ID, e.ProjectID); err != nil {
+			return err
+		}
 		return affected(tx.Exec(ctx, statements.EnvironmentUpdate, e.ID, e.ProjectID, e.Name,
 			e.Source.URL, e.Source.Branch, e.Source.Subdir, e.Description, e.Icon))
+	})
+}
+
+// SetTags replaces the tags of an environment.
+func (s *Store) SetTags(ctx context.Context, id intent.EnvironmentID, tags []string) error {
+	return s.write(ctx, "store.SetEnvironmentTags", func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.EnvironmentTags, id, append([]string{}, tags...)))
 	})
 }
 

@@ -64,9 +64,7 @@ func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 			"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = "+
 				"x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
 		),
-	)(
-		t,
-	)
+	)(t)
 	<-lost
 	owned := make(chan bool, 1)
 	go func() { // as a server does: who is told that it has an owner tries again

@@ -180,10 +180,7 @@ func TestAPullRequest(t *testing.T) {
 		t.Errorf("a push kept the approval: %+v", got)
 	}
 	if _, err := s.StartPullPreview(ctx, 7, intent.DryRun{ID: uuid.New(), Environment: env, Date: epoch, Commit: one,
-		Compile: &compile}); !fault.Is(
-		err,
-		fault.Conflict,
-	) {
+		Compile: &compile}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a preview of a commit that is no more: %v", err)
 	}
 	p.State = intent.PullIsClosed

@@ -36,7 +36,7 @@ func judge(
 	if err != nil {
 		return nil, 0, err
 	}
-	return guard.Judge(removal, at), left, nil
+	return holdOf(guard, removal, at), left, nil
 }
 
 // removalRow is one line of the statement Removal.
@@ -123,7 +123,7 @@ func mayRelease(op string, v intent.Version, hold *intent.Hold, c *intent.Confir
 		return nil
 	}
 	if c == nil || !hold.Confirmable() || v.Hold == nil {
-		held := &intent.HeldError{Version: v.Number, Hold: *hold}
+		held := &HeldError{Version: v.Number, Hold: *hold}
 		return fault.Wrap(op, fault.Conflict, held).Hint(held.Advice())
 	}
 	if hold.Count() > v.Hold.Count() || hold.Before != v.Hold.Before {

@@ -32,7 +32,7 @@ func heldBecause(t testing.TB, err error) []intent.HoldReason {
 	if err == nil {
 		return nil
 	}
-	var held *intent.HeldError
+	var held *store.HeldError
 	if !errors.As(err, &held) || !fault.Is(err, fault.Conflict) {
 		t.Fatalf("another error: %v", err)
 	}
@@ -378,10 +378,8 @@ func TestNoticesAreCountedUntilTheyAreRead(t *testing.T) {
 		t.Errorf("%d are unread", n)
 	}
 	long := strings.Repeat("é", 40_000)
-	must(
-		t,
-		store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "long", Message: long}, epoch),
-	)
+	must(t,
+		store.AddNotice(ctx, s, env, intent.Notice{Severity: intent.SeverityInfo, Title: "long", Message: long}, epoch))
 	if m := list(map[string][]string{"title": {"long"}})[0].Message; len(m) > 33<<10 || !strings.HasSuffix(m, "…") {
 		t.Errorf("%d bytes are kept", len(m))
 	}

@@ -127,6 +127,22 @@ var (
 		rows: &statements.NotificationRows, key: column{"id", UUID},
 	}
 
+	// AuditList is the list of Store.Audit.
+	AuditList = &List{
+		Fields: []Field{
+			{"at", Time, true, InRange, "at"},
+			{"actor", Text, true, Contains, "actor"},
+			{"verb", Text, true, Contains, "verb"},
+			{"outcome", Text, false, Equals, "outcome"},
+			{"subject", Text, false, Contains, "subject"},
+			{"address", Text, false, Equals, "address"},
+			{"project", Text, false, Equals, "project_name"},
+			{"environment", Text, false, Equals, "environment_name"},
+		},
+		Sort: "at", Desc: true, ID: Number,
+		rows: &statements.AuditRows, key: column{"id", Number},
+	}
+
 	// DiscoveredList is the list of Store.DiscoveredList.
 	DiscoveredList = &List{
 		Fields: []Field{

@@ -49,10 +49,8 @@ func migrationsIn(files fs.FS) ([]migration, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)
-		steps = append(
-			steps,
-			migration{number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:])},
-		)
+		steps = append(steps,
+			migration{number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:])})
 	}
 	return steps, nil
 }

@@ -192,10 +192,8 @@ func queueDeployStatus(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID,
 	topic := func(commit string) string { return "status/" + status.Context + "/" + commit }
 	if before.State == string(intent.CommitPending) && before.Commit != now.Commit {
 		old := intent.OutboxPayload{Commit: before.Commit, Context: status.Context, State: intent.CommitCancelled,
-			Description: fmt.Sprintf(
-				"Version %d took its place before all was deployed",
-				now.Version,
-			), Path: fmt.Sprintf("/e/%s/versions/%d", env, before.Version)}
+			Description: fmt.Sprintf("Version %d took its place before all was deployed",
+				now.Version), Path: fmt.Sprintf("/e/%s/versions/%d", env, before.Version)}
 		if err := addOutbox(ctx, tx, env, intent.OutboxStatus, topic(before.Commit), old, at); err != nil {
 			return err
 		}

@@ -345,14 +345,14 @@ func (s *Store) Promote(
 			return err
 		}
 		if promote.Held(p.Gates).Firm {
-			return fault.New(op, fault.Conflict, p.Short()+" cannot be promoted: "+p.Waits()).
+			return fault.New(op, fault.Conflict, p.Short()+" cannot be promoted: "+promote.Waits(*p)).
 				Hint("a blocked commit is freed with `ordain git unblock`; a halted environment is resumed first")
 		}
 		if err := j.promote(ctx, p, &by); err != nil {
 			return err
 		}
 		out = *p
-		by.Reason = "commit " + p.Commit + " of " + p.SourceName + ", which " + p.Waited() + ": " + by.Reason
+		by.Reason = "commit " + p.Commit + " of " + p.SourceName + ", which " + promote.Waited(*p) + ": " + by.Reason
 		return intervene(ctx, tx, env.ID, intent.DidPromote, "", by)
 	})
 	return out, err

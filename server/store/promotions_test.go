@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/promote"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -66,10 +67,8 @@ func (c *chain) compliant(version, second int) {
 	c.t.Helper()
 	for _, st := range states(c.t, c.s, c.staging.ID) {
 		if st.Orphaned == 0 && st.Compliance != intent.Compliant {
-			must(
-				c.t,
-				c.s.FinishActions(c.t.Context(), c.staging.ID, []intent.FinishedAction{deployed(st, version, second)}),
-			)
+			must(c.t,
+				c.s.FinishActions(c.t.Context(), c.staging.ID, []intent.FinishedAction{deployed(st, version, second)}))
 		}
 	}
 }
@@ -92,7 +91,7 @@ func (c *chain) judge(second int) *intent.Promotion {
 func (c *chain) waits(second int, commit, why string) {
 	c.t.Helper()
 	p := c.judge(second)
-	if p == nil || p.Commit != commit || p.State != intent.PromotionWaiting || p.Waits() != why {
+	if p == nil || p.Commit != commit || p.State != intent.PromotionWaiting || promote.Waits(*p) != why {
 		c.t.Errorf("at %d: %+v\nwant %s, %s", second, p, commit, why)
 	}
 }
@@ -202,7 +201,7 @@ func TestANewerCommitStartsOver(t *testing.T) {
 	c.waits(620, "commit-2", "waits: soak until 12:15 UTC; approval of this commit")
 	all := get(c.s.Promotions(t.Context(), c.production.ID, 10))(t)
 	if len(all) != 2 || all[1].State != intent.PromotionSuperseded ||
-		all[1].Text() != "superseded: staging moved on to commit-" ||
+		promote.Text(all[1]) != "superseded: staging moved on to commit-" ||
 		all[1].Approved == nil {
 		t.Errorf("%+v", all)
 	}
@@ -244,10 +243,8 @@ func TestWhatIsNotPromoted(t *testing.T) {
 	c.isPromoted(62, "commit-4")
 	c.deploys("commit-3", 70) // a branch that was reset
 	c.waits(72, "commit-3", "waits: the commit is blocked here: ida took it back: it is time")
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-3", c.by(73)); !fault.Is(
-		err,
-		fault.Conflict,
-	) ||
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-3", c.by(73)); !fault.Is(err,
+		fault.Conflict) ||
 		!strings.Contains(err.Error(), "blocked") {
 		t.Errorf("a person promotes what is blocked: %v", err)
 	}
@@ -283,10 +280,8 @@ func (c *chain) compiles(p intent.Promotion, released bool) {
 	if released {
 		must(c.t, c.s.ReleaseVersion(c.t.Context(), c.production.ID, n, after(45)))
 	}
-	must(
-		c.t,
-		c.s.FinishCompile(c.t.Context(), *p.Compile, intent.CompileEnd{Success: true, Version: &n, At: after(2000)}),
-	)
+	must(c.t,
+		c.s.FinishCompile(c.t.Context(), *p.Compile, intent.CompileEnd{Success: true, Version: &n, At: after(2000)}))
 }
 
 // A promotion shows its outcome, also when its commit compiles only at the second try.
@@ -299,14 +294,14 @@ func TestAPromotionShowsItsOutcome(t *testing.T) {
 	run := get(c.s.StartCompile(t.Context(), c.production.ID, after(20)))(t)
 	must(t, c.s.SetCompileRevision(t.Context(), run.ID, intent.Revision{Commit: "commit-1"}))
 	must(t, c.s.FinishCompile(t.Context(), run.ID, intent.CompileEnd{At: after(21)}))
-	if got := newest(); got.Text() != "promoted; its compile failed" || got.Made != 0 {
-		t.Errorf("%s: %+v", got.Text(), got)
+	if got := newest(); promote.Text(got) != "promoted; its compile failed" || got.Made != 0 {
+		t.Errorf("%s: %+v", promote.Text(got), got)
 	}
 	id := enqueue(t, c.s, c.production.ID, 30, nil)
 	p.Compile = &id
 	c.compiles(p, true)
-	if got := newest(); got.Made != 2 || got.Text() != "promoted; it is version 2" {
-		t.Errorf("%s: %+v", got.Text(), got)
+	if got := newest(); got.Made != 2 || promote.Text(got) != "promoted; it is version 2" {
+		t.Errorf("%s: %+v", promote.Text(got), got)
 	}
 	// A compile of another commit says nothing about it.
 	other := enqueue(t, c.s, c.production.ID, 40, nil)
@@ -334,10 +329,8 @@ func TestAPersonPromotesAndPauses(t *testing.T) {
 	}
 	c.waits(5, "commit-1", "waits: ida paused promotions: it is time; soak until 13:00 UTC; approval of this commit")
 	c.production.Halted = true
-	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(6)); !fault.Is(
-		err,
-		fault.Conflict,
-	) ||
+	if _, err := c.s.Promote(t.Context(), c.production, c.staging, "commit-1", c.by(6)); !fault.Is(err,
+		fault.Conflict) ||
 		!strings.Contains(err.Error(), "halted") {
 		t.Errorf("halted: %v", err)
 	}
@@ -385,7 +378,7 @@ func TestFollowingANewName(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if got := get(c.s.Promotions(t.Context(), c.production.ID,
-		1))(t)[0]; got.Text() != "superseded: rehearsal is no more" {
+		1))(t)[0]; promote.Text(got) != "superseded: rehearsal is no more" {
 		t.Errorf("%+v", got)
 	}
 	must(t, c.s.ClearEnvironment(t.Context(), c.production.ID))

@@ -16,7 +16,7 @@ import (
 // Resource states get the new intent hash; they become has_update where it differs from what was deployed, undefined
 // or blocked (transitively) where values are unknown, and orphaned where the resource is gone. Conflict when the
 // version was released before or is older than the active one. When it removes too much (intent.Guard) the error
-// holds an *intent.HeldError, and the version is recorded as held.
+// holds an *HeldError, and the version is recorded as held.
 func (s *Store) ReleaseVersion(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error {
 	return s.release(ctx, "store.ReleaseVersion", env, number, at, nil)
 }
@@ -86,7 +86,7 @@ func releaseIn(
 
 // heldNotice is the notice about a version that waits for a confirmation.
 func heldNotice(v intent.Version, hold intent.Hold) intent.Notice {
-	held := intent.HeldError{Version: v.Number, Hold: hold}
+	held := HeldError{Version: v.Number, Hold: hold}
 	n := intent.Notice{
 		Severity: intent.SeverityWarning, Title: fmt.Sprintf("Version %d is held",
 			v.Number), Message: hold.Text + "; " + held.Advice(),

@@ -311,10 +311,7 @@ func TestAgentsArePausedByNameOrAllTogether(t *testing.T) {
 	if expected := []intent.Agent{{Name: "host0", Resources: 2},
 		{Name: "host1", Paused: true, PausedBy: "ann", PausedAt: &at, Resources: 2}, {Name: "host2", Resources: 1},
 		{Name: "host3", Resources: 1}, {Name: "not yet there", Paused: true, PausedBy: "ann",
-			PausedAt: &at}}; !cmp.Equal(
-		page.Items,
-		expected,
-	) {
+			PausedAt: &at}}; !cmp.Equal(page.Items, expected) {
 		t.Error(cmp.Diff(expected, page.Items))
 	}
 	must(t, s.SetAgentPaused(ctx, env, "", true, intent.Actor{By: "ann", At: after(9)}))

@@ -77,7 +77,7 @@ func rollbackOf(
 		if isNoRows(err) {
 			err = fault.New(op, fault.Conflict,
 				fmt.Sprintf("no version before %d was deployed that could be deployed again", same)).
-				Hint("name a version, free a blocked commit (ordain git unblock), or push a fix")
+				Hint("name a version, unblock a blocked commit (ordain git unblock), or push a fix")
 		}
 		if err != nil {
 			return active, target, err
@@ -158,7 +158,7 @@ func refuseBlocked(ctx context.Context, tx pgx.Tx, op string, v intent.Version) 
 	short := intent.Revision{Commit: row.Commit}.Short()
 	return fault.New(op, fault.Conflict, fmt.Sprintf("commit %s of version %d is blocked: %s took it back: %s", short,
 		v.Number, row.By, row.Reason)).
-		Hint("free it with `ordain git unblock`")
+		Hint("unblock it with `ordain git unblock`")
 }
 
 type blockRow struct {

@@ -6,6 +6,8 @@ type statementTexts struct {
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish string
 	ActionCancelOpen, StateNotDeploying, StateCutOff, ActionDelete, ActionList    string
 	ResourceLogRows, StateUnpark                                                  string
+	// audit.sql
+	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
 	// compile.sql
@@ -25,12 +27,12 @@ type statementTexts struct {
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
 	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
 	// environment.sql
-	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists  string
-	EnvironmentLock, EnvironmentUpdate, EnvironmentHalt, EnvironmentDelete, ClearActions   string
-	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns string
-	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications        string
-	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete    string
-	SecretList                                                                             string
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists                 string
+	EnvironmentLock, EnvironmentUpdate, EnvironmentTags, EnvironmentHalt, EnvironmentDelete, ClearActions string
+	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns                string
+	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications                       string
+	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete                   string
+	SecretList                                                                                            string
 	// forge.sql
 	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed       string
 	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeReports                  string
@@ -75,4 +77,5 @@ type statementTexts struct {
 	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
 	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
+	FileReader, FileReaderMove, FileReadable                                               string
 }

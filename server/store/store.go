@@ -58,6 +58,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := migrate(ctx, pc.ConnConfig, cfg.Logger); err != nil {
 		return nil, err
 	}
+	pc.AfterConnect = registerUUID
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, translate(op, err)

@@ -177,10 +177,8 @@ func TestWrongAddressesAreExplained(t *testing.T) {
 	if s := err.Error(); strings.Contains(s, "hunter2") {
 		t.Errorf("the password is in the message: %s", s)
 	}
-	_, err = store.Open(
-		t.Context(),
-		store.Config{URL: "postgres:///x?host=" + t.TempDir(), Logger: storetest.Logger(t)},
-	)
+	_, err = store.Open(t.Context(),
+		store.Config{URL: "postgres:///x?host=" + t.TempDir(), Logger: storetest.Logger(t)})
 	want(t, err, fault.Unavailable)
 }
 
@@ -269,10 +267,8 @@ func TestClearedEnvironmentKeepsSettingsAndSecrets(t *testing.T) {
 	n := release(t, s, env, resources(5))
 	must(
 		t,
-		s.CreateDryRun(
-			ctx,
-			intent.DryRun{ID: uuid.New(), Environment: env, Version: n, Date: epoch, Total: 5, Todo: 5},
-		),
+		s.CreateDryRun(ctx,
+			intent.DryRun{ID: uuid.New(), Environment: env, Version: n, Date: epoch, Total: 5, Todo: 5}),
 	)
 	must(t, s.FinishActions(ctx, env, []intent.FinishedAction{deployed(states(t, s, env)[file("host0", 0)], n, 5)}))
 	must(t, s.SetParameter(ctx, env, intent.Parameter{Name: "p", Updated: epoch}))

@@ -32,10 +32,8 @@ func TestVersionComesBackAsItWasStored(t *testing.T) {
 		t.Fatalf("the next version is %d", n)
 	}
 	got := get(s.VersionResources(ctx, env, 1))(t)
-	slices.SortFunc(
-		v.Resources,
-		func(a, b intent.Resource) int { return strings.Compare(a.ID.String(), b.ID.String()) },
-	)
+	slices.SortFunc(v.Resources,
+		func(a, b intent.Resource) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	for i := range v.Resources {
 		v.Resources[i].Version = 1
 	}
@@ -231,10 +229,7 @@ func TestDiffOfVersions(t *testing.T) {
 		}
 	}
 	if expected := map[intent.ResourceID]intent.DiffKind{rs[0].ID: intent.DiffDeleted, rs[1].ID: intent.DiffModified,
-		rs[5].ID: intent.DiffAdded}; !cmp.Equal(
-		kinds,
-		expected,
-	) {
+		rs[5].ID: intent.DiffAdded}; !cmp.Equal(kinds, expected) {
 		t.Error(cmp.Diff(expected, kinds))
 	}
 	_, err := s.DiffVersions(ctx, env, 1, 3)

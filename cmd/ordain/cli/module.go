@@ -90,9 +90,7 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	})
 	var f *fault.Error
 	if errors.As(err, &f) && f.Kind == fault.Forbidden && errors.Is(err, fs.ErrPermission) {
-		return f.Hint(
-			"this needs a writable project folder; `ordain compile` installs packages into its cache instead",
-		)
+		return f.Hint("this needs a writable project folder; `ordain compile` installs packages into its cache instead")
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func newResource() *cobra.Command {
 		},
 	)
 	list.Flags().BoolVar(&parked, "parked", false,
-		"only parked ones: they failed too often and are not retried until somebody frees them")
+		"only parked ones: they failed too often and are not retried until somebody unparks them")
 	list.Flags().StringVar(&status, "status", "", "only in this state, such as failed")
 	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name contains this")
 	var full bool
@@ -110,7 +110,7 @@ func newWhy(r *remote) *cobra.Command {
 func newUnpark(r *remote) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "unpark ENVIRONMENT [ID...]", Short: "Free parked resources and deploy them again",
+		Use: "unpark ENVIRONMENT [ID...]", Short: "Unpark resources and deploy them again",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 1) {

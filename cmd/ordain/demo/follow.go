@@ -14,7 +14,7 @@ import (
 func (d *demo) until(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	changes := d.server.Control().Bus().Subscribe(func(e bus.Event) bool { return e.Environment == d.env })
+	changes := d.server.Bus().Subscribe(func(e bus.Event) bool { return e.Environment == d.env })
 	defer changes.Close()
 	for {
 		if ok, err := done(); ok || err != nil {

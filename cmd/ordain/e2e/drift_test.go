@@ -11,7 +11,7 @@ import (
 
 // A person edits a file that the model owns, and a note that can never be written
 // fails. A repair corrects the file and records the drift. The note is parked after two
-// attempts and tried again when it is freed. The command line shows all of it.
+// attempts and tried again when it is unparked. The command line shows all of it.
 func TestDriftAndParkedOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t)

@@ -104,9 +104,7 @@ func TestDryRunOfAnUnmergedCommit(t *testing.T) {
 		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
 	}
 	if run, by := p.dryRunOf(control.DryRunRequest{Version: 1,
-		Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(
-		by,
-	) != 1 ||
+		Filter: intent.DryRunFilter{Resources: []intent.ResourceID{by["kept"].ID}}}); len(by) != 1 ||
 		!run.Complete() {
 		t.Errorf("%+v %+v", run, by)
 	}

@@ -184,13 +184,7 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 			}
 		}
 		return err == nil && len(rows) == n &&
-				waiting == 0, fmt.Sprintf(
-				"%d of %d webhooks, %d wait: %v",
-				len(rows),
-				n,
-				waiting,
-				err,
-			)
+			waiting == 0, fmt.Sprintf("%d of %d webhooks, %d wait: %v", len(rows), n, waiting, err)
 	})
 	c.waitDeployed(env, 1)
 }

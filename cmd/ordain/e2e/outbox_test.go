@@ -31,7 +31,7 @@ func TestPullRequestsFromTheCommandLine(t *testing.T) {
 	for want, args := range map[string][]string{
 		"not the number of a pull request":      {"pull", "show", env, "seven"},
 		"no pull request 99":                    {"pull", "show", env, "99"},
-		"say which commit":                      {"pull", "approve", env, "7", " "},
+		"name the commit to approve":            {"pull", "approve", env, "7", " "},
 		"is not dead":                           {"forge", "retry", env, "1"},
 		"approve ENVIRONMENT NUMBER COMMIT":     {"pull", "approve", env, "7"},
 		"no environment " + env + "x":           {"pull", "list", env + "x"},

@@ -217,7 +217,7 @@ func (p *place) until(what string, done func() bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
-	moves := p.control.Bus().Subscribe(func(e bus.Event) bool { return e.Environment == p.env })
+	moves := p.server.Bus().Subscribe(func(e bus.Event) bool { return e.Environment == p.env })
 	defer moves.Close()
 	ticker := time.NewTicker(200 * time.Millisecond) // events may be lost, and files change without one
 	defer ticker.Stop()

@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/promote"
 )
 
 // named returns a main.cf whose notes have the environment in their names, so that two
@@ -43,7 +44,7 @@ func (p *place) waitHeld(commit, why string) {
 	p.t.Helper()
 	p.waitPromotion(commit[:7]+" to wait for "+why, func(f control.Following) bool {
 		w := f.Waiting()
-		return w != nil && w.Commit == commit && strings.Contains(w.Waits(), why)
+		return w != nil && w.Commit == commit && strings.Contains(promote.Waits(*w), why)
 	})
 }
 

@@ -112,11 +112,8 @@ func otherExport(want, got *Document) string {
 			return d
 		}
 	}
-	return cmp.Or(
-		different(want.ResourceSets, got.ResourceSets),
-		different(want.RemovedSets, got.RemovedSets),
-		different(want.Unknowns, got.Unknowns),
-	)
+	return cmp.Or(different(want.ResourceSets, got.ResourceSets), different(want.RemovedSets, got.RemovedSets),
+		different(want.Unknowns, got.Unknowns))
 }
 
 func sameKind(a, b *Error) bool {

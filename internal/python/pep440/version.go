@@ -58,10 +58,8 @@ func Parse(text string) (Version, error) {
 		v.dev = number(m[9])
 	}
 	if m[10] != "" {
-		v.local = strings.FieldsFunc(
-			strings.ToLower(m[10]),
-			func(r rune) bool { return strings.ContainsRune("-_.", r) },
-		)
+		v.local = strings.FieldsFunc(strings.ToLower(m[10]),
+			func(r rune) bool { return strings.ContainsRune("-_.", r) })
 	}
 	return v, nil
 }
@@ -153,14 +151,8 @@ func Compare(a, b Version) int {
 }
 
 func comparePublic(a, b Version) int {
-	return cmp.Or(
-		a.epoch.Cmp(b.epoch),
-		compareRelease(a.release, b.release),
-		cmp.Compare(a.phase(), b.phase()),
-		compareOptional(a.preN, b.preN, 0),
-		compareOptional(a.post, b.post, -1),
-		compareOptional(a.dev, b.dev, +1),
-	)
+	return cmp.Or(a.epoch.Cmp(b.epoch), compareRelease(a.release, b.release), cmp.Compare(a.phase(), b.phase()),
+		compareOptional(a.preN, b.preN, 0), compareOptional(a.post, b.post, -1), compareOptional(a.dev, b.dev, +1))
 }
 
 // phase orders the stages in the life of a release. Development versions of the

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -78,15 +79,18 @@ func readBody(r io.Reader, n int) ([]byte, error) {
 
 // packed marshals a message and puts its length before it, so that one write sends both.
 func packed(v any) ([]byte, error) {
-	body, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	b.Write(make([]byte, 4)) // the length comes here
+	if err := json.NewEncoder(&b).Encode(v); err != nil {
 		return nil, fmt.Errorf("marshal a frame for the Python worker: %w", err)
 	}
-	if len(body) > MaxFrame {
-		return nil, fmt.Errorf("a frame for the Python worker has %d bytes, above the limit of %d", len(body), MaxFrame)
+	packet := b.Bytes()[:b.Len()-1] // without the final newline
+	size := len(packet) - 4
+	if size > MaxFrame {
+		return nil, fmt.Errorf("a frame for the Python worker has %d bytes, above the limit of %d", size, MaxFrame)
 	}
-	packet := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
-	return append(packet, body...), nil
+	binary.BigEndian.PutUint32(packet, uint32(size))
+	return packet, nil
 }
 
 type request struct {

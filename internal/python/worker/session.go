@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -26,7 +27,7 @@ type session struct {
 	err     error // why the worker ended; set before done is closed
 	ended   bool  // nothing is read any more
 	closing bool
-	posted  []byte        // frames to write, in their order
+	posted  [][]byte      // frames to write, in their order
 	wake    chan struct{} // buffered; wakes writePosted
 }
 
@@ -112,7 +113,7 @@ func (s *session) writePosted() {
 		frames := s.posted
 		s.posted = nil
 		s.mu.Unlock()
-		_ = s.p.write(frames) // if this fails, the worker has ended, and read ends every call
+		_ = s.p.write(bytes.Join(frames, nil)) // if this fails, the worker has ended, and read ends every call
 	}
 }
 
@@ -195,18 +196,23 @@ func (s *session) Call(
 // Post implements Session.
 func (s *session) Post(e Errand) (int64, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.ended {
+		defer s.mu.Unlock()
 		return 0, s.err
 	}
-	id := s.next + 1
+	s.next++
+	id := s.next
+	s.calls[id] = &call{Errand: e, s: s, id: id}
+	s.mu.Unlock()
+	// The lock is free meanwhile, because read needs it for every frame.
 	packet, err := packed(request{ID: id, Op: e.Op, Args: e.Args, Behind: e.Behind})
 	if err != nil {
+		s.Forget(id)
 		return 0, err
 	}
-	s.next = id
-	s.calls[id] = &call{Errand: e, s: s, id: id}
-	s.posted = append(s.posted, packet...)
+	s.mu.Lock()
+	s.posted = append(s.posted, packet)
+	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
 	default: // writePosted is about to look

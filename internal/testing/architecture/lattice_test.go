@@ -105,13 +105,15 @@ var lattice = []struct {
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
-	{"server/callback", "internal/intent"},
+	{"server/access", "internal/fault internal/intent"},
+	{"server/access/audit", "internal/fault internal/intent server/access"},
+	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault server/promote server/store/partial"},
+	{"server/store", "internal/intent internal/fault internal/jsontext server/promote server/store/partial"},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/deployer", "internal/intent internal/fault scheduler executor"},
+	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
@@ -136,7 +138,7 @@ var lattice = []struct {
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/promote server/store server/source server/forge server/keeper",
+			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
 	{
 		"server/servertest",
@@ -147,12 +149,17 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault"},
-	{"api", "server/control server/store internal/intent internal/fault internal/diag internal/provenance"},
+	{
+		"api",
+		"server/access server/access/audit server/control server/promote server/store internal/intent " +
+			"internal/fault internal/diag " +
+			"internal/provenance",
+	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/control server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance",
+		"server/access server/access/audit server/control server/promote server/source server/store " +
+			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
@@ -172,8 +179,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/config server/logfile server/callback server/promote server/store server/source server/deployer " +
-			"server/forge server/build server/keeper server/control",
+		"server/access server/config server/logfile server/callback server/promote server/store server/source " +
+			"server/deployer server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may

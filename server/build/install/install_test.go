@@ -41,11 +41,8 @@ func TestEverythingThatAProjectNeeds(t *testing.T) {
 	w.wheel("inmanta-module-two", "2.0", "")
 	w.wheel("leaf", "1.0", "")
 	for _, v := range []string{"1.0", "1.1", "1.2.dev3", "2.0"} {
-		w.remote(
-			"alpha",
-			v,
-			map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"},
-		)
+		w.remote("alpha", v,
+			map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"})
 	}
 	for _, v := range []string{"0.1", "0.2", "0.3"} {
 		w.remote("beta", v, map[string]string{"model/sub.cf": "", "requirements.txt": "leaf\n"})
@@ -68,11 +65,8 @@ func TestEverythingThatAProjectNeeds(t *testing.T) {
 
 	// The second time there is nothing to do. A newer tag is only taken by an update,
 	// which stays within what is allowed.
-	w.remote(
-		"alpha",
-		"1.3",
-		map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"},
-	)
+	w.remote("alpha", "1.3",
+		map[string]string{"model/_init.cf": "import beta::sub\n", "module.yml": "+requires: [beta<0.3, two<2]\n"})
 	w.remote("beta", "0.2.1", map[string]string{"model/sub.cf": ""})
 	if r = w.must(); r.Python.Built || len(r.Downloaded) > 0 {
 		t.Errorf("the second time did %v", r.Commands)
@@ -152,11 +146,8 @@ func TestWhatCannotBeFound(t *testing.T) {
 // requires what, and which versions there are.
 func TestVersionsThatConflict(t *testing.T) {
 	w := newWorld(t)
-	w.remote(
-		"alpha",
-		"1.0",
-		map[string]string{"module.yml": "+requires: [gamma>=2]\n", "model/_init.cf": "import gamma\n"},
-	)
+	w.remote("alpha", "1.0",
+		map[string]string{"module.yml": "+requires: [gamma>=2]\n", "model/_init.cf": "import gamma\n"})
 	w.remote("beta", "1.0", map[string]string{"module.yml": "+requires: [gamma<2]\n"})
 	w.remote("gamma", "1.0", nil)
 	w.remote("gamma", "2.0", nil)
@@ -165,14 +156,8 @@ func TestVersionsThatConflict(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) {
 		t.Fatal(err)
 	}
-	contains(
-		t,
-		err.Error(),
-		"no version of the module gamma is allowed",
-		"has 2.0, 1.0",
-		"alpha wants >=2",
-		"beta wants <2",
-	)
+	contains(t, err.Error(), "no version of the module gamma is allowed", "has 2.0, 1.0", "alpha wants >=2",
+		"beta wants <2")
 }
 
 // A constraint that is found late moves a module that was cloned early. A module that
@@ -310,11 +295,8 @@ func TestAProjectOfAStranger(t *testing.T) {
 			w.give(
 				map[string]string{
 					"main.cf": "import alpha\n",
-					"project.yml": "name: x\npip: {index_url: \"$INDEX\"}\n" + strings.ReplaceAll(
-						c.yml,
-						"$REMOTES",
-						w.remotes,
-					),
+					"project.yml": "name: x\npip: {index_url: \"$INDEX\"}\n" + strings.ReplaceAll(c.yml, "$REMOTES",
+						w.remotes),
 				},
 			)
 			outside := t.TempDir()

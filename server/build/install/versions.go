@@ -85,12 +85,8 @@ func (j *job) choose(src gitsync.Source, refs gitsync.Refs, name string, wishes 
 	}
 	if mode != "master" {
 		p.warnings = []string{
-			fmt.Sprintf(
-				"no tag of %s names a version of the module %s that is allowed; its branch %s is taken",
-				src.URL,
-				name,
-				refs.Main,
-			),
+			fmt.Sprintf("no tag of %s names a version of the module %s that is allowed; its branch %s is taken",
+				src.URL, name, refs.Main),
 		}
 	}
 	return p, nil

@@ -94,9 +94,7 @@ func (w *world) newInstaller() *install.Installer {
 		tool.Missing(w.t, "%v", err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	syncer, err := gitsync.New(
-		gitsync.Config{Mirrors: filepath.Join(w.t.TempDir(), "mirrors"), Logger: log},
-	)
+	syncer, err := gitsync.New(gitsync.Config{Mirrors: filepath.Join(w.t.TempDir(), "mirrors"), Logger: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -142,10 +140,7 @@ func (w *world) wheel(name, version, model string, requires ...string) {
 			base + "__init__.py":    "",
 			base + "model/_init.cf": model,
 			base + "setup.cfg": "[metadata]\nname = " + name + "\nversion = " + version + "\nlicense = x\n" +
-				"[options]\ninstall_requires =\n  " + strings.Join(
-				requires,
-				"\n  ",
-			) + "\n",
+				"[options]\ninstall_requires =\n  " + strings.Join(requires, "\n  ") + "\n",
 		}
 	}
 	info := dist + "-" + version + ".dist-info/"
@@ -215,18 +210,9 @@ func (w *world) run(dir string, args ...string) string {
 	w.t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(
-		os.Environ(),
-		"GIT_CONFIG_GLOBAL="+os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=Ada",
-		"GIT_AUTHOR_EMAIL=ada@example.org",
-		"GIT_COMMITTER_NAME=Ada",
-		"GIT_COMMITTER_EMAIL=ada@example.org",
-		"GIT_CONFIG_COUNT=1",
-		"GIT_CONFIG_KEY_0=safe.directory",
-		"GIT_CONFIG_VALUE_0=*",
-	)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Ada",
+		"GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("%v: %v\n%s", args, err, out)

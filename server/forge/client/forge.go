@@ -49,7 +49,7 @@ type Status struct {
 	Context     string // who says it, such as ordain/prod/compile
 	State       intent.CommitState
 	Description string
-	URL         string // of the page that tells more
+	URL         string // of the page with the details
 }
 
 // Comment is a text on a pull request.
@@ -260,11 +260,8 @@ func (p Pull) checked() (Pull, error) {
 		p.URL = ""
 	}
 	if p.Number <= 0 || !isCommit(p.Head) || p.Base == "" || len(p.Base) > 255 {
-		return p, fault.New(
-			"forge.Pull",
-			fault.Unavailable,
-			"the forge's answer about the pull request is not complete",
-		)
+		return p, fault.New("forge.Pull", fault.Unavailable,
+			"the forge's answer about the pull request is not complete")
 	}
 	return p, nil
 }

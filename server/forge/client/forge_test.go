@@ -83,10 +83,8 @@ func TestOneComment(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, known := range []string{id, "", "999999", "nonsense"} {
-			again, err := f.UpsertComment(
-				t.Context(),
-				client.Comment{Number: 7, ID: known, Marker: marker, Body: marker + "\ntwo " + known},
-			)
+			again, err := f.UpsertComment(t.Context(),
+				client.Comment{Number: 7, ID: known, Marker: marker, Body: marker + "\ntwo " + known})
 			if err != nil || again != id {
 				t.Errorf("known as %q: %q, %v; want %q", known, again, err, id)
 			}
@@ -246,10 +244,8 @@ func TestAForgeThatHasEnough(t *testing.T) {
 func TestWhatGoesWrong(t *testing.T) {
 	each(t, func(t *testing.T, f client.Forge, s *forgetest.Server) {
 		status := client.Status{Commit: commit, Context: "x", State: intent.CommitSuccess}
-		if err := open(t, s, "wrong-token-wrong-token").SetStatus(t.Context(), status); !fault.Is(
-			err,
-			fault.Unauthorized,
-		) ||
+		if err := open(t, s, "wrong-token-wrong-token").SetStatus(t.Context(), status); !fault.Is(err,
+			fault.Unauthorized) ||
 			strings.Contains(err.Error(), "wrong-token") {
 			t.Errorf("a wrong token: %v", err)
 		}

@@ -39,14 +39,8 @@ func newGitea(cfg Config, where place, client *http.Client) (Forge, error) {
 
 func (g *giteaForge) client(ctx context.Context) (*gitea.Client, error) {
 	// What is called here is in all versions that are still used.
-	c, err := gitea.NewClient(
-		g.base,
-		gitea.SetContext(ctx),
-		gitea.SetHTTPClient(g.http),
-		gitea.SetToken(g.token),
-		gitea.SetUserAgent(g.agent),
-		gitea.SetGiteaVersion(""),
-	)
+	c, err := gitea.NewClient(g.base, gitea.SetContext(ctx), gitea.SetHTTPClient(g.http), gitea.SetToken(g.token),
+		gitea.SetUserAgent(g.agent), gitea.SetGiteaVersion(""))
 	if err != nil {
 		return nil, fault.Wrap("forge.New", fault.Invalid, err).Say("the base of the forge's API is malformed")
 	}
@@ -124,12 +118,8 @@ func (g *giteaForge) UpsertComment(ctx context.Context, want Comment) (string, e
 			return strconv.FormatInt(one.ID, 10), err
 		}
 	}
-	made, answer, err := c.CreateIssueComment(
-		g.owner,
-		g.name,
-		int64(want.Number),
-		gitea.CreateIssueCommentOption{Body: want.Body},
-	)
+	made, answer, err := c.CreateIssueComment(g.owner, g.name, int64(want.Number),
+		gitea.CreateIssueCommentOption{Body: want.Body})
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -247,10 +237,7 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 	}
 	if len(modes) > 0 {
 		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is " +
-			"merged:\n\n" + strings.Join(
-			modes,
-			"\n",
-		)
+			"merged:\n\n" + strings.Join(modes, "\n")
 	}
 	_, answer, err := c.ChangeFiles(g.owner, g.name, gitea.ChangeFilesOptions{
 		Files: files, Message: r.Title + "\n\n" + r.Body, Branch: r.Base, NewBranch: r.Branch,
@@ -258,11 +245,8 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 	if code := giteaCode(answer); err != nil && code != http.StatusConflict && code != http.StatusUnprocessableEntity {
 		return "", g.explain(op, "the revert was not made", answer, err)
 	}
-	made, answer, failed := c.CreatePullRequest(
-		g.owner,
-		g.name,
-		gitea.CreatePullRequestOption{Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body},
-	)
+	made, answer, failed := c.CreatePullRequest(g.owner, g.name,
+		gitea.CreatePullRequestOption{Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body})
 	if giteaCode(answer) == http.StatusConflict { // of an attempt before
 		if open, _, listed := c.GetPullRequestByBaseHead(g.owner, g.name, r.Base, r.Branch); listed == nil &&
 			open.State == gitea.StateOpen {

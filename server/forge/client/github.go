@@ -89,13 +89,8 @@ func (g *gitHub) UpsertComment(ctx context.Context, c Comment) (string, error) {
 			break
 		}
 	}
-	made, answer, err := g.client.Issues.CreateComment(
-		ctx,
-		g.owner,
-		g.name,
-		c.Number,
-		&github.IssueComment{Body: &c.Body},
-	)
+	made, answer, err := g.client.Issues.CreateComment(ctx, g.owner, g.name, c.Number,
+		&github.IssueComment{Body: &c.Body})
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -175,12 +170,8 @@ func (g *gitHub) OpenRevert(ctx context.Context, r Revert) (string, error) {
 			e.Mode = github.Ptr("100755")
 		}
 		if !c.Gone {
-			blob, answer, err := g.client.Git.CreateBlob(
-				ctx,
-				g.owner,
-				g.name,
-				github.Blob{Content: github.Ptr(base64Of(c.Content)), Encoding: github.Ptr("base64")},
-			)
+			blob, answer, err := g.client.Git.CreateBlob(ctx, g.owner, g.name,
+				github.Blob{Content: github.Ptr(base64Of(c.Content)), Encoding: github.Ptr("base64")})
 			if err != nil {
 				return "", g.explain(op, what, answer, err)
 			}
@@ -201,30 +192,17 @@ func (g *gitHub) OpenRevert(ctx context.Context, r Revert) (string, error) {
 	ref := "refs/heads/" + r.Branch
 	_, answer, err = g.client.Git.CreateRef(ctx, g.owner, g.name, github.CreateRef{Ref: ref, SHA: commit.GetSHA()})
 	if answer != nil && answer.StatusCode == http.StatusUnprocessableEntity { // it is there, of an attempt before
-		_, answer, err = g.client.Git.UpdateRef(
-			ctx,
-			g.owner,
-			g.name,
-			ref,
-			github.UpdateRef{SHA: commit.GetSHA(), Force: github.Ptr(true)},
-		)
+		_, answer, err = g.client.Git.UpdateRef(ctx, g.owner, g.name, ref,
+			github.UpdateRef{SHA: commit.GetSHA(), Force: github.Ptr(true)})
 	}
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
-	made, answer, err := g.client.PullRequests.Create(
-		ctx,
-		g.owner,
-		g.name,
-		&github.NewPullRequest{Title: &r.Title, Body: &r.Body, Head: &r.Branch, Base: &r.Base},
-	)
+	made, answer, err := g.client.PullRequests.Create(ctx, g.owner, g.name,
+		&github.NewPullRequest{Title: &r.Title, Body: &r.Body, Head: &r.Branch, Base: &r.Base})
 	if answer != nil && answer.StatusCode == http.StatusUnprocessableEntity {
-		open, _, listed := g.client.PullRequests.List(
-			ctx,
-			g.owner,
-			g.name,
-			&github.PullRequestListOptions{State: "open", Base: r.Base, Head: g.owner + ":" + r.Branch},
-		)
+		open, _, listed := g.client.PullRequests.List(ctx, g.owner, g.name,
+			&github.PullRequestListOptions{State: "open", Base: r.Base, Head: g.owner + ":" + r.Branch})
 		if listed == nil && len(open) > 0 {
 			return cut(open[0].GetHTMLURL()), nil
 		}

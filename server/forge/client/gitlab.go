@@ -25,13 +25,8 @@ func newGitLab(cfg Config, where place, client *http.Client) (Forge, error) {
 		base = where.web
 	}
 	// The worker repeats what fails, with pauses that the record knows.
-	c, err := gitlab.NewClient(
-		cfg.Token,
-		gitlab.WithBaseURL(base.String()),
-		gitlab.WithHTTPClient(client),
-		gitlab.WithoutRetries(),
-		gitlab.WithUserAgent(cfg.UserAgent),
-	)
+	c, err := gitlab.NewClient(cfg.Token, gitlab.WithBaseURL(base.String()), gitlab.WithHTTPClient(client),
+		gitlab.WithoutRetries(), gitlab.WithUserAgent(cfg.UserAgent))
 	if err != nil {
 		return nil, fault.Wrap("forge.New", fault.Invalid, err).Say("the base of the forge's API is malformed")
 	}
@@ -74,13 +69,8 @@ func (g *gitLab) UpsertComment(ctx context.Context, c Comment) (string, error) {
 	const op, what = "forge.UpsertComment", "the comment was not written"
 	number := int64(c.Number)
 	edit := func(id int64) (bool, error) {
-		_, answer, err := g.client.Notes.UpdateMergeRequestNote(
-			g.project,
-			number,
-			id,
-			&gitlab.UpdateMergeRequestNoteOptions{Body: &c.Body},
-			gitlab.WithContext(ctx),
-		)
+		_, answer, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id,
+			&gitlab.UpdateMergeRequestNoteOptions{Body: &c.Body}, gitlab.WithContext(ctx))
 		if notOurs(codeOf(answer)) {
 			return false, nil
 		}
@@ -109,12 +99,8 @@ func (g *gitLab) UpsertComment(ctx context.Context, c Comment) (string, error) {
 			break
 		}
 	}
-	made, answer, err := g.client.Notes.CreateMergeRequestNote(
-		g.project,
-		number,
-		&gitlab.CreateMergeRequestNoteOptions{Body: &c.Body},
-		gitlab.WithContext(ctx),
-	)
+	made, answer, err := g.client.Notes.CreateMergeRequestNote(g.project, number,
+		&gitlab.CreateMergeRequestNoteOptions{Body: &c.Body}, gitlab.WithContext(ctx))
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -130,11 +116,8 @@ func (g *gitLab) Pull(ctx context.Context, number int) (Pull, error) {
 	}
 	p := g.pull(&found.BasicMergeRequest)
 	if p.State == intent.PullIsOpen && found.Author != nil {
-		member, answer, err := g.client.ProjectMembers.GetInheritedProjectMember(
-			g.project,
-			found.Author.ID,
-			gitlab.WithContext(ctx),
-		)
+		member, answer, err := g.client.ProjectMembers.GetInheritedProjectMember(g.project, found.Author.ID,
+			gitlab.WithContext(ctx))
 		switch {
 		case err == nil:
 			p.Trusted = member.State == "active" && member.AccessLevel >= gitlab.DeveloperPermissions

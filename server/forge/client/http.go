@@ -23,11 +23,8 @@ type LimitedError struct {
 
 // Error says until when.
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf(
-		"the forge answered %d: it takes no more calls until %s",
-		e.Code,
-		e.Until.UTC().Format(time.RFC3339),
-	)
+	return fmt.Sprintf("the forge answered %d: it takes no more calls until %s", e.Code,
+		e.Until.UTC().Format(time.RFC3339))
 }
 
 func limitOf(err error) *LimitedError {

@@ -46,12 +46,8 @@ func (s *Server) hub(p []string, body map[string]any) (int, any) {
 		if s.Kind == "github" {
 			user["role_name"] = level // which its example lacks
 		}
-		return 200, s.contract.example(
-			"GET",
-			"collaborators/{username}/permission",
-			"200",
-			map[string]any{"permission": level, "role_name": level, "user": user},
-		)
+		return 200, s.contract.example("GET", "collaborators/{username}/permission", "200",
+			map[string]any{"permission": level, "role_name": level, "user": user})
 	case at("GET issues * comments"):
 		out := []any{}
 		for _, c := range s.comments {
@@ -98,10 +94,8 @@ func (s *Server) hubStatus(commit string, body map[string]any) (int, any) {
 		len(commit) != 40 {
 		return s.refuse(422, "Validation Failed")
 	}
-	s.statuses = append(
-		s.statuses,
-		Status{commit, text(body, "context"), text(body, "state"), text(body, "description"), text(body, "target_url")},
-	)
+	s.statuses = append(s.statuses,
+		Status{commit, text(body, "context"), text(body, "state"), text(body, "description"), text(body, "target_url")})
 	out := map[string]any{
 		"id":          len(s.statuses),
 		"context":     text(body, "context"),
@@ -165,12 +159,8 @@ func (s *Server) hubPull(p *Pull, listed bool) map[string]any {
 
 func (s *Server) hubComment(c *Comment) map[string]any {
 	path := map[string]string{"github": "issues/comments/{comment_id}", "gitea": "issues/comments/{id}"}[s.Kind]
-	return s.contract.example(
-		"PATCH",
-		path,
-		"200",
-		map[string]any{"id": c.ID, "body": c.Body, "user": map[string]any{"login": c.Author}},
-	)
+	return s.contract.example("PATCH", path, "200",
+		map[string]any{"id": c.ID, "body": c.Body, "user": map[string]any{"login": c.Author}})
 }
 
 func (s *Server) hubOpen(body map[string]any) (int, any) {
@@ -205,12 +195,8 @@ func (s *Server) hubGit(p []string, body map[string]any) (int, any) {
 	fresh := func() string { s.next++; return fmt.Sprintf("%040x", s.next) }
 	switch {
 	case at("GET git commits *"):
-		return 200, s.contract.example(
-			"GET",
-			"git/commits/{commit_sha}",
-			"200",
-			map[string]any{"sha": p[3], "tree": map[string]any{"sha": strings.Repeat("7", 40)}},
-		)
+		return 200, s.contract.example("GET", "git/commits/{commit_sha}", "200",
+			map[string]any{"sha": p[3], "tree": map[string]any{"sha": strings.Repeat("7", 40)}})
 	case at("POST git blobs"), at("POST git trees"), at("POST git commits"):
 		return 201, s.contract.example("POST", "git/"+p[2], "201", map[string]any{"sha": fresh()})
 	case at("POST git refs"):
@@ -219,21 +205,13 @@ func (s *Server) hubGit(p []string, body map[string]any) (int, any) {
 			return s.refuse(422, "Reference already exists")
 		}
 		s.branches[name] = text(body, "sha")
-		return 201, s.contract.example(
-			"POST",
-			"git/refs",
-			"201",
-			map[string]any{"ref": text(body, "ref"), "object": map[string]any{"sha": text(body, "sha")}},
-		)
+		return 201, s.contract.example("POST", "git/refs", "201",
+			map[string]any{"ref": text(body, "ref"), "object": map[string]any{"sha": text(body, "sha")}})
 	case len(p) > 4 && at("PATCH git refs heads "+strings.Repeat("* ", len(p)-4)):
 		name := strings.Join(p[4:], "/")
 		s.move(name, text(body, "sha"))
-		return 200, s.contract.example(
-			"PATCH",
-			"git/refs/{ref}",
-			"200",
-			map[string]any{"ref": "refs/heads/" + name, "object": map[string]any{"sha": text(body, "sha")}},
-		)
+		return 200, s.contract.example("PATCH", "git/refs/{ref}", "200",
+			map[string]any{"ref": "refs/heads/" + name, "object": map[string]any{"sha": text(body, "sha")}})
 	}
 	return s.missing()
 }

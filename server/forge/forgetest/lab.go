@@ -93,10 +93,8 @@ func (s *Server) labStatus(commit string, body map[string]any) (int, any) {
 			break
 		}
 	}
-	s.statuses = append(
-		s.statuses,
-		Status{commit, text(body, "name"), state, text(body, "description"), text(body, "target_url")},
-	)
+	s.statuses = append(s.statuses,
+		Status{commit, text(body, "name"), state, text(body, "description"), text(body, "target_url")})
 	return 201, map[string]any{
 		"id":          len(s.statuses),
 		"sha":         commit,
@@ -124,11 +122,8 @@ func (s *Server) labPull(p *Pull) map[string]any {
 		"id": p.Number + 1000, "iid": p.Number, "state": state, "title": p.Title, "target_branch": p.Base,
 		"source_branch": "feature", "sha": p.Head,
 		"source_project_id": source, "target_project_id": 1, "has_conflicts": p.Unmergeable,
-		"web_url": fmt.Sprintf(
-			"%s/acme/shop/-/merge_requests/%d",
-			s.URL,
-			p.Number,
-		), "author": map[string]any{"id": userID(p.Author), "username": p.Author},
+		"web_url": fmt.Sprintf("%s/acme/shop/-/merge_requests/%d", s.URL,
+			p.Number), "author": map[string]any{"id": userID(p.Author), "username": p.Author},
 	})
 }
 

@@ -23,11 +23,7 @@ func labDoc(doc *openapi3.T) error {
 	listed(entity("Note"), "suggestions")
 	notes := doc.Paths.Find(
 		"/api/v4/projects/{id}/merge_requests/{noteable_id}/notes",
-	).Get.Responses.Status(
-		http.StatusOK,
-	).Value.Content.Get(
-		"application/json",
-	)
+	).Get.Responses.Status(http.StatusOK).Value.Content.Get("application/json")
 	notes.Schema = openapi3.NewArraySchema().WithItems(notes.Schema.Value).NewRef()
 	// Types that its entities do not name are documented as texts, and one the other way round.
 	entity("Member")["access_level"] = openapi3.NewIntegerSchema().NewRef()
@@ -60,8 +56,6 @@ func labDoc(doc *openapi3.T) error {
 		return err
 	}
 	commits := doc.Paths.Find("/api/v4/projects/{id}/repository/commits").Post
-	commits.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(
-		&body,
-	)
+	commits.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(&body)
 	return nil
 }

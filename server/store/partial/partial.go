@@ -249,10 +249,8 @@ func (m *merger) code(change intent.NewVersion, merged []intent.Resource) ([]int
 	}
 	for _, c := range change.Code {
 		if old, kept := byType[c.Type]; kept && !reflect.DeepEqual(old, c) && !change.Partial.AllowCode {
-			return nil, invalid(
-				"the code of %s changed, and some resources of that type are not in this export",
-				c.Type,
-			)
+			return nil, invalid("the code of %s changed, and some resources of that type are not in this export",
+				c.Type)
 		}
 		byType[c.Type] = c
 	}

@@ -229,10 +229,8 @@ func TestProperties(t *testing.T) {
 				Draw(t, label)
 		}
 		base, exported := resources("base", subset("base sets")), subset("exported sets")
-		removed := slices.DeleteFunc(
-			subset("removed sets"),
-			func(s string) bool { return slices.Contains(exported, s) },
-		)
+		removed := slices.DeleteFunc(subset("removed sets"),
+			func(s string) bool { return slices.Contains(exported, s) })
 		part := intent.NewVersion{
 			Resources: resources("change", exported),
 			Partial:   &intent.PartialChange{Removed: removed},

@@ -38,10 +38,8 @@ func TestMain(m *testing.M) {
 
 func configIn(dir string) Config {
 	return Config{
-		DataDir: filepath.Join(
-			dir,
-			"data",
-		), SocketDir: filepath.Join(dir, "socket"), CacheDir: filepath.Join(dir, "cache"),
+		DataDir: filepath.Join(dir,
+			"data"), SocketDir: filepath.Join(dir, "socket"), CacheDir: filepath.Join(dir, "cache"),
 		Throwaway: true, Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -1,10 +1,11 @@
 -- name: EnvironmentCreate :exec
-INSERT INTO environment (id, project, name, repo_url, repo_branch, repo_subdir, description, icon, halted, settings, created)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+INSERT INTO environment (id, project, name, repo_url, repo_branch, repo_subdir, description, icon, halted, settings, created, tags)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: EnvironmentList :many
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
-       e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.settings, e.protected, e.created, e.number,
+       e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
+       e.number,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
@@ -12,7 +13,8 @@ ORDER BY p.name, e.name, e.id;
 
 -- name: EnvironmentGet :one
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
-       e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.settings, e.protected, e.created, e.number,
+       e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
+       e.number,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
@@ -30,6 +32,9 @@ SELECT last_version FROM environment WHERE id = $1 FOR NO KEY UPDATE;
 -- name: EnvironmentUpdate :exec
 UPDATE environment SET project = $2, name = $3, repo_url = $4, repo_branch = $5, repo_subdir = $6, description = $7, icon = $8
 WHERE id = $1;
+
+-- name: EnvironmentTags :exec
+UPDATE environment SET tags = $2 WHERE id = $1;
 
 -- name: EnvironmentHalt :exec
 UPDATE environment SET halted = $2, halted_by = CASE WHEN $2 THEN $3::text ELSE '' END, halted_at = CASE WHEN $2 THEN $4::timestamptz END

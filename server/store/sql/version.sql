@@ -139,8 +139,24 @@ ORDER BY r.id, d.newer;
 -- name: FilePut :exec
 INSERT INTO file (sha1, content) VALUES ($1, $2) ON CONFLICT (sha1) DO NOTHING;
 
+-- name: FileReader :exec
+INSERT INTO file_reader (sha1, project)
+SELECT f, p FROM unnest($1::text[]) AS f, unnest($2::uuid[]) AS p ON CONFLICT DO NOTHING;
+
+-- name: FileReaderMove :exec
+-- The new project of an environment may read what the old one may read.
+INSERT INTO file_reader (sha1, project)
+SELECT r.sha1, $2 FROM environment e JOIN file_reader r ON r.project = e.project WHERE e.id = $1 AND e.project <> $2
+ON CONFLICT DO NOTHING;
+
 -- name: FileGet :one
 SELECT content FROM file WHERE sha1 = $1;
+
+-- name: FileReadable :many
+-- Those of the files that the members of one of the projects may read.
+SELECT f.sha1 FROM file f WHERE f.sha1 = ANY($1::text[]) AND (
+    EXISTS (SELECT FROM file_reader r WHERE r.sha1 = f.sha1 AND r.project = ANY($2::uuid[])) OR
+    NOT EXISTS (SELECT FROM file_reader r WHERE r.sha1 = f.sha1));
 
 -- name: FileMissing :many
 SELECT i.sha1 FROM unnest($1::text[]) WITH ORDINALITY AS i(sha1, ord)

@@ -146,14 +146,9 @@ func (b *builder) warnShadowed() {
 	for i, name := range b.top.names {
 		for up := b.top.up; up != nil; up = up.up {
 			if first := up.declared(name); first != nil {
-				b.warn(
-					"VariableShadowWarning",
-					b.top.first[i],
-					"Variable `%s` shadowed: originally declared at %s, shadowed at %s",
-					name,
-					Short(first),
-					Short(&b.top.first[i]),
-				)
+				b.warn("VariableShadowWarning", b.top.first[i],
+					"Variable `%s` shadowed: originally declared at %s, shadowed at %s", name, Short(first),
+					Short(&b.top.first[i]))
 				break
 			}
 		}

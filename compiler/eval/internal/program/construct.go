@@ -18,31 +18,24 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 		return &Literal{standing(x), types.Null{}}
 	}
 	e := info.Entity
-	written := map[string]bool{}
-	var names []string // those of written, in
+	written := make([]string, 0, len(x.Named))
 	for _, a := range x.Named {
-		if written[a.Name.Name] {
+		if slices.Contains(written, a.Name.Name) {
 			b.failAt(
-				RuntimeError(
-					"The attribute %s in the constructor call of %s is already set.",
-					a.Name.Name,
-					x.Type.Text,
-				),
+				RuntimeError("The attribute %s in the constructor call of %s is already set.", a.Name.Name,
+					x.Type.Text),
 				a.Name.At,
 			)
 		}
-		if !written[a.Name.Name] {
-			written[a.Name.Name] = true
-			names = append(names, a.Name.Name)
-		}
+		written = append(written, a.Name.Name)
 	}
 	if len(x.Splats) > 0 {
-		n.Explicit, n.Class = names, x.Type.Text
+		n.Explicit, n.Class = written, x.Type.Text
 	}
 	defaults := info.defaultArguments()
-	n.Direct, n.Indirect = slices.Clone(defaults.direct), slices.Clone(defaults.indirect)
+	n.Direct, n.Defaults = slices.Clone(defaults.direct), defaults.indirect
+	n.Indirect = make([]Argument, 0, len(x.Named))
 	n.Lacks = b.lacking(n, left, written, len(x.Splats) > 0)
-	directDefaults, indirectDefaults := len(n.Direct), len(n.Indirect)
 	add := func(name string, value syntax.Expr, at syntax.Span) {
 		attr := e.Attribute(name)
 		if attr == nil && b.p.unsure(e) {
@@ -57,16 +50,25 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 			return
 		}
 		if e.Indexed(name) {
-			n.Direct = give(
-				n.Direct,
-				directDefaults,
-				Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}},
-			)
+			a := Argument{Name: name, Slot: SlotNumber(e, name), X: Root{Expr: b.expr(value)}}
+			if i := slices.IndexFunc(defaults.direct, a.sameName); i >= 0 {
+				n.Direct[i] = a
+			} else {
+				n.Direct = append(n.Direct, a)
+			}
 			return
 		}
 		later := b.indirect(attr, value)
 		later.Slot = SlotNumber(e, name)
-		n.Indirect = give(n.Indirect, indirectDefaults, later)
+		i := slices.IndexFunc(defaults.indirect, later.sameName)
+		if i < 0 {
+			n.Indirect = append(n.Indirect, later)
+			return
+		}
+		if n.Defaults != nil {
+			n.Indirect, n.Defaults = slices.Concat(n.Defaults, n.Indirect), nil
+		}
+		n.Indirect[i] = later
 	}
 	for _, a := range x.Named {
 		add(a.Name.Name, a.Value, a.Name.At)
@@ -75,18 +77,6 @@ func (b *builder) construct(x *syntax.Construct, left *lhs) Expr {
 		n.Splats = append(n.Splats, Splat{b.expr(s.Expr), s.At})
 	}
 	return n
-}
-
-// give adds an argument to those of a constructor, of which the first are defaults:
-// it replaces its default, or goes to the end.
-func give(arguments []Argument, defaults int, a Argument) []Argument {
-	for i := range arguments[:defaults] {
-		if arguments[i].Name == a.Name {
-			arguments[i] = a
-			return arguments
-		}
-	}
-	return append(arguments, a)
 }
 
 // indirect resolves an argument that is assigned after the instance exists. A
@@ -141,9 +131,9 @@ func constructs(x syntax.Expr) bool {
 // lacking returns what indexes need that the constructor does not set. A `**` may
 // set it, and the left side of an assignment may set one attribute, as the other end
 // of its relation: whether they do shows when the constructor runs.
-func (b *builder) lacking(n *Construct, left *lhs, written map[string]bool, splats bool) *Lacking {
+func (b *builder) lacking(n *Construct, left *lhs, written []string, splats bool) *Lacking {
 	missing := unwritten(n.Info.Entity, func(name string) bool {
-		return written[name] ||
+		return slices.Contains(written, name) ||
 			slices.ContainsFunc(n.Info.defaults, func(d defaultValue) bool { return d.name == name })
 	})
 	if len(missing) == 0 {
@@ -239,11 +229,8 @@ func (b *builder) entity(name syntax.Name, left *lhs, whole syntax.Node) *Entity
 		return nil
 	}
 	if left != nil && left.hint != nil && !info.Entity.IsSubclassOf(left.hint) && !b.p.unsure(info.Entity) {
-		err := TypingError(
-			"Can not assign a value of type %s to a variable of type %s",
-			info.Entity.Name,
-			left.hint.Name,
-		)
+		err := TypingError("Can not assign a value of type %s to a variable of type %s", info.Entity.Name,
+			left.hint.Name)
 		err.Stmt = syntax.Render(whole)
 		b.failAt(err, whole.Where())
 		return nil

@@ -217,11 +217,8 @@ func (p *Program) mismatches(info *EntityInfo, d *Dataclass) ([]mismatch, *Error
 		if attr.End != nil {
 			if attr.Name != "requires" && attr.Name != "provides" || attr.Entity.Name != "std::Entity" {
 				say(
-					fmt.Sprintf(
-						"a relation called %s is defined at %s. Dataclasses are not allowed to have relations",
-						attr.Name,
-						attr.At,
-					),
+					fmt.Sprintf("a relation called %s is defined at %s. Dataclasses are not allowed to have relations",
+						attr.Name, attr.At),
 					"%s is a relation, which a dataclass cannot have",
 					attr.Name,
 				)
@@ -322,13 +319,9 @@ func (p *Program) plainValue(info *EntityInfo) *Error {
 				places = append(places, Short(&x.At))
 			}
 		}
-		err = NewError(
-			"DataClassException",
+		err = NewError("DataClassException",
 			"The dataclass %s defined at %s has an indexes defined at %s. Dataclasses can not have any indexes.",
-			e.Name,
-			at,
-			strings.Join(places, ","),
-		)
+			e.Name, at, strings.Join(places, ","))
 	}
 	if err != nil {
 		err.Hint = "a dataclass is a plain value: take that away, or do not extend std::Dataclass"

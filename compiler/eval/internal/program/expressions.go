@@ -328,11 +328,8 @@ func (b *builder) call(x *syntax.Call) Expr {
 		if b.direct {
 			part = &Unusable{
 				standing(s.Expr),
-				NewError(
-					"DirectExecuteException",
-					"The statement **%s can not be executed in this context",
-					syntax.RenderRepr(s.Expr),
-				).In(part),
+				NewError("DirectExecuteException", "The statement **%s can not be executed in this context",
+					syntax.RenderRepr(s.Expr)).In(part),
 			}
 		}
 		n.Splats = append(n.Splats, Splat{part, s.At})
@@ -363,10 +360,8 @@ func (b *builder) call(x *syntax.Call) Expr {
 	seen := map[string]bool{}
 	for _, a := range x.Named {
 		if seen[a.Name.Name] {
-			b.failAt(
-				RuntimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).In(n),
-				x.Func.At,
-			)
+			b.failAt(RuntimeError("Keyword argument %s repeated in function call %s()", a.Name.Name, x.Func.Text).In(n),
+				x.Func.At)
 		}
 		seen[a.Name.Name] = true
 	}

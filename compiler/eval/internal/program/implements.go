@@ -61,12 +61,8 @@ func (p *Program) usable(im placed[*syntax.Implement], info *EntityInfo, name sy
 		return nil, Excused()
 	}
 	if !info.Entity.IsSubclassOf(target.Entity) {
-		e := TypingError(
-			"Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s",
-			name.Text,
-			info.Entity.Name,
-			target.Entity.Name,
-		)
+		e := TypingError("Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s",
+			name.Text, info.Entity.Name, target.Entity.Name)
 		e.Stmt, e.Place = syntax.Render(im.ast), &im.ast.At
 		return nil, e
 	}

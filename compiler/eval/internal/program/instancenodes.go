@@ -53,8 +53,11 @@ type Construct struct {
 	Written
 	Info *EntityInfo
 	// Direct arguments must be known before the instance is made: those of indexes.
-	// The others are assigned when it exists.
+	// The others are assigned when it exists: Defaults first, and then Indirect.
+	// Defaults are those of the entity, for all constructors that replace none of
+	// them; a constructor that does has them in Indirect.
 	Direct   []Argument
+	Defaults []Argument
 	Indirect []Argument
 	Splats   []Splat
 	Explicit []string // names of the written arguments, where there are splats
@@ -78,6 +81,8 @@ type Argument struct {
 	// for an attribute that is no relation, or the *Ref of self, for a relation [1].
 	Known bool
 }
+
+func (a Argument) sameName(other Argument) bool { return a.Name == other.Name }
 
 func (n *Construct) layout(l *layouter) {
 	for _, a := range n.Direct {

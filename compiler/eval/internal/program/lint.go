@@ -34,13 +34,8 @@ func (b *builder) absent(n *Ref) {
 	if hint != "" {
 		hint = " (" + hint + ")"
 	}
-	b.warn(
-		"inmanta.ast.NotFoundException",
-		n.Span,
-		"%s, which is an error as soon as this runs%s",
-		n.Absent.Message,
-		hint,
-	)
+	b.warn("inmanta.ast.NotFoundException", n.Span, "%s, which is an error as soon as this runs%s", n.Absent.Message,
+		hint)
 }
 
 // known reports whether an instance may have an attribute: one of its entity, or of

@@ -345,13 +345,9 @@ func (ns *Namespace) find(name syntax.Name) (any, *Error) {
 	if qualified {
 		space := ns.Visible(prefix)
 		if space == nil {
-			err := NewError(
-				"MissingImportException",
-				"could not find type %s in namespace %s.\nTry importing the module with `import %s`",
-				name.Text,
-				ns.Name,
-				prefix,
-			)
+			err := NewError("MissingImportException",
+				"could not find type %s in namespace %s.\nTry importing the module with `import %s`", name.Text,
+				ns.Name, prefix)
 			if ns.file != nil {
 				err.Message += " in " + ns.file.Path
 			}

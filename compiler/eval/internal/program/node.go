@@ -67,8 +67,11 @@ type Root struct {
 }
 
 func newRoot(x Expr) Root {
-	if _, constant := x.(*Literal); constant {
+	switch x := x.(type) {
+	case *Literal:
 		return Root{Expr: x}
+	case *Ref: // Slot is 0
+		return Root{Expr: x, Size: 1}
 	}
 	l := &layouter{}
 	x.layout(l)

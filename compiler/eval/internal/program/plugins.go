@@ -144,11 +144,8 @@ func (p *Program) annotation(ns *Namespace, a *Annotation) (types.Type, *Error) 
 				return info.Entity, nil
 			}
 		}
-		e := NewError(
-			"TypingException",
-			"invalid type <class '%s'>, this dataclass has no associated inmanta entity",
-			a.Text,
-		)
+		e := NewError("TypingException", "invalid type <class '%s'>, this dataclass has no associated inmanta entity",
+			a.Text)
 		e.Hint = "declare an entity of the same name that extends std::Dataclass, in the module that has the class"
 		e.nowhere = true
 		return nil, e

@@ -209,8 +209,6 @@ func (p *Program) BesideLoadErrors(first *Error, further []*Error) (*Error, []*E
 // unsure reports whether an entity may have attributes and parents that are not
 // known.
 func (p *Program) unsure(e *types.Entity) bool {
-	return slices.ContainsFunc(
-		p.Info[e.Number].Ancestry(),
-		func(e *types.Entity) bool { return p.Info[e.Number].broken },
-	)
+	return slices.ContainsFunc(p.Info[e.Number].Ancestry(),
+		func(e *types.Entity) bool { return p.Info[e.Number].broken })
 }

@@ -108,12 +108,8 @@ func (p *Program) newNames(info *EntityInfo) {
 		if inherited == nil {
 			continue
 		}
-		e := NewError(
-			"DuplicateException",
-			"Attribute name %s is already defined in %s, unable to define relationship",
-			a.Name,
-			inherited.Short(),
-		)
+		e := NewError("DuplicateException", "Attribute name %s is already defined in %s, unable to define relationship",
+			a.Name, inherited.Short())
 		e.Place = &a.At
 		p.report(e.Twice(&a.At, p.placeIn(inherited, a.Name)))
 	}
@@ -167,26 +163,14 @@ func (p *Program) index(x placed[*syntax.Index]) *Error {
 			e = NotFound("Attribute '%s' referenced in index is not defined in entity %s", id.Name, info.Entity.Name)
 			e.Hint = Suggest("attribute", id.Name, AttributeNames(info.Entity))
 		case attr.End != nil && attr.End.Low == 0:
-			e = NewError(
-				"IndexException",
-				"Index can not contain optional relations, Relation ' %s.%s' is optional",
-				id.Name,
-				info.Entity.Name,
-			)
+			e = NewError("IndexException", "Index can not contain optional relations, Relation ' %s.%s' is optional",
+				id.Name, info.Entity.Name)
 		case attr.End != nil && attr.End.High != 1:
-			e = NewError(
-				"IndexException",
-				"Index can not contain list attributes, Attribute ' %s.%s' is a list",
-				id.Name,
-				attr.End.Target.Name,
-			)
+			e = NewError("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list",
+				id.Name, attr.End.Target.Name)
 		case attr.End == nil && isList(attr.Type):
-			e = NewError(
-				"IndexException",
-				"Index can not contain list attributes, Attribute ' %s.%s' is a list",
-				id.Name,
-				info.Entity.Name,
-			)
+			e = NewError("IndexException", "Index can not contain list attributes, Attribute ' %s.%s' is a list",
+				id.Name, info.Entity.Name)
 		default:
 			continue
 		}

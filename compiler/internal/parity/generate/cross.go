@@ -11,10 +11,9 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Crosses joins two cases of an area, which mostly begin alike: what one of them
-// adds to their definitions goes to the other's. Cases are written for one trap
-// each; this is how two of them come together. One seed always gives the same
-// cross of the same corpus.
+// Crosses joins two cases of an area, which mostly begin alike, by adding the
+// definitions and statements of one to the other. Each case was written for one trap;
+// a cross combines two of them. The same seed and corpus always make the same cross.
 func Crosses(corpus []parity.Case) func(seed uint64) parity.Case {
 	areas := map[string][]parity.Case{}
 	for _, c := range corpus {
@@ -30,7 +29,7 @@ func Crosses(corpus []parity.Case) func(seed uint64) parity.Case {
 		first := pairs[r.IntN(len(pairs))]
 		among := areas[first.Area]
 		second := among[r.IntN(len(among))]
-		for range 50 { // another with the same modules
+		for range 50 { // find a case with the same modules
 			if second.Name != first.Name && sameBeside(first, second) {
 				break
 			}
@@ -45,7 +44,7 @@ func Crosses(corpus []parity.Case) func(seed uint64) parity.Case {
 	}
 }
 
-// sameBeside reports whether two projects differ in their main file only.
+// sameBeside reports whether two projects differ only in their main file.
 func sameBeside(a, b parity.Case) bool {
 	rest := func(c parity.Case) map[string]string {
 		files := maps.Clone(c.Files)
@@ -59,8 +58,8 @@ var defines = regexp.MustCompile(
 	`^(?:(?:entity|typedef|implementation|import)\s+\S+|[A-Za-z_]\w*\s*=|\S+\.\S+ \[[^\]]*\] --)`,
 )
 
-// cross puts the statements of another model that a model does not have, and
-// that define nothing it defines, at places of their own.
+// cross inserts statements of another model at random places of a model. It skips
+// statements that the model has already, or that define a name which it defines.
 func cross(r *rand.Rand, model, other string) string {
 	parts := Statements(model)
 	have := map[string]bool{}
@@ -83,8 +82,8 @@ func cross(r *rand.Rand, model, other string) string {
 	return strings.Join(parts, "\n") + "\n"
 }
 
-// Statements cuts a model into its top-level statements: lines up to one that is
-// not indented and does not go on with a block.
+// Statements splits a model into its top-level statements. A statement ends before a
+// line that is not indented and does not continue a block.
 func Statements(model string) []string {
 	var parts []string
 	for line := range strings.Lines(model) {

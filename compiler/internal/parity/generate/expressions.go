@@ -40,8 +40,8 @@ func (g *generator) constant(typ string) string {
 	panic("no constant of type " + typ)
 }
 
-// expression makes one of a type. It reads no attribute of self called not,
-// nor any that is given by an implementation where that could wait for itself.
+// expression makes an expression of a type. It does not read the attribute not of self,
+// nor an attribute that an implementation sets if that could wait for itself.
 func (g *generator) expression(typ string, s *scope, depth int, not string) string {
 	if typ == "name" {
 		return fmt.Sprintf(`"%s-{{ self.key }}"`, s.self.name)
@@ -85,12 +85,7 @@ func (g *generator) expression(typ string, s *scope, depth int, not string) stri
 		if g.chance(50) {
 			return "[z + " + sub(
 				"int",
-			) + " for z in " + sub(
-				"int[]",
-			) + pick(
-				g,
-				[]string{"", " if z > 1", " if z != 2 if z < 9"},
-			) + "]"
+			) + " for z in " + sub("int[]") + pick(g, []string{"", " if z > 1", " if z != 2 if z < 9"}) + "]"
 		}
 		return "[" + sub("int") + ", " + sub("int[]") + "]"
 	case "dict":
@@ -150,7 +145,7 @@ func (g *generator) text(s *scope, sub func(string) string) string {
 	return fmt.Sprintf(`f"%s{%s}/{%s}"`, pick(g, words), a, b)
 }
 
-// leaf names something of the type, or is a constant.
+// leaf returns a name of the type, or a constant.
 func (g *generator) leaf(typ string, s *scope, not string) string {
 	var found []string
 	for _, v := range s.variables {

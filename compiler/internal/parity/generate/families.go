@@ -8,7 +8,7 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// family is a way to make models. Those that begin with models of a corpus have fromCorpus.
+// family is a way to make models. Families that start from models of a corpus set fromCorpus.
 type family struct {
 	name       string
 	model      func(seed uint64) parity.Case
@@ -26,7 +26,7 @@ var families = []family{
 	{name: "mutants", fromCorpus: Mutants},
 }
 
-// Families are the names of all families of models.
+// Families lists the names of all families of models.
 func Families() []string {
 	var names []string
 	for _, k := range families {
@@ -35,7 +35,7 @@ func Families() []string {
 	return names
 }
 
-// Family returns what makes the models of a family. The same seed and corpus always make the same model.
+// Family returns the function that makes models of a family. The same seed and corpus always make the same model.
 func Family(name string, corpus []parity.Case) (func(seed uint64) parity.Case, error) {
 	i := slices.IndexFunc(families, func(k family) bool { return k.name == name })
 	switch {

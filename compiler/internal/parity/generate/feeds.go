@@ -8,16 +8,16 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Feeds makes a model of statements that feed a handful of relations while
-// others read them: which relation is frozen when decides whether it compiles.
-// Where Case is careful to make models that do, this one is not.
+// Feeds makes a model in which some statements add to a handful of relations while
+// others read them. Whether it compiles depends on when each relation is frozen.
+// Unlike Case, Feeds does not try to make models that compile.
 func Feeds(seed uint64) parity.Case {
 	f := feeder{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 34))}}
 	return parity.Case{Area: "feeds", Name: fmt.Sprint(seed), Files: map[string]string{"main.cf": f.model()}}
 }
 
-// feeder writes statements for one place: self stands for the instance that is
-// at hand there.
+// feeder writes statements for one place. self is the expression for the instance that
+// is available there.
 type feeder struct {
 	*generator
 	self string
@@ -75,10 +75,7 @@ x2.o = %s
 		pick(f.generator, []string{"", ".rof [0:]"}),
 		bounds(),
 		pick(f.generator, []string{"", ".mof [0:]"}),
-		pick(
-			f.generator,
-			[]string{"", " when self.key == 1", " when self.key < 5", " when self.o is defined"},
-		),
+		pick(f.generator, []string{"", " when self.key == 1", " when self.key < 5", " when self.o is defined"}),
 		pick(f.generator, []string{"c", "c", "none"}),
 		pick(f.generator, []string{"x1", "x2", "A(key=3, r=[b1, b2], s=[b1, b2])"}),
 		strings.Join(top, "\n"),
@@ -87,75 +84,33 @@ x2.o = %s
 
 func (f feeder) relation() string { return pick(f.generator, []string{"r", "s"}) }
 
-// filled puts an instance of A for each O of a template, and a key for each N.
+// filled replaces each O of a template by an instance of A, and each N by a key.
 func (f feeder) filled(templates ...string) string {
 	text := pick(f.generator, templates)
-	text = strings.ReplaceAll(
-		text,
-		"O",
-		pick(f.generator, []string{f.self, f.self + ".o", "x2", "x1", f.self + ".o.o"}),
-	)
+	text = strings.ReplaceAll(text, "O",
+		pick(f.generator, []string{f.self, f.self + ".o", "x2", "x1", f.self + ".o.o"}))
 	return strings.ReplaceAll(text, "N", fmt.Sprint(1+f.IntN(9)))
 }
 
-// some is a list, or what counts as one, of instances of B.
+// some returns a list of instances of B, or an expression that counts as one.
 func (f feeder) some(loop string) string {
 	if loop != "" && f.chance(25) {
 		return pick(f.generator, []string{loop, "[" + loop + ", b1]", "[" + loop + ", " + loop + "]"})
 	}
-	return f.filled(
-		"O.r",
-		"O.s",
-		"[O.r, b1]",
-		"b1",
-		"b2",
-		"B(key=N)",
-		"[b1, b2]",
-		"[B(key=N)]",
-		"[q for q in O.r]",
-		"[q for q in O.s if q.key > 3]",
-		"(true ? O.r : O.s)",
-		"(O.o is defined ? O.r : [])",
-		"B[key=7]",
-		"[[O.s], O.r]",
-		"[B(key=O.key) for i in O.keys]",
-		"[O.r, O.s]",
-		"O.one",
-	)
+	return f.filled("O.r", "O.s", "[O.r, b1]", "b1", "b2", "B(key=N)", "[b1, b2]", "[B(key=N)]", "[q for q in O.r]",
+		"[q for q in O.s if q.key > 3]", "(true ? O.r : O.s)", "(O.o is defined ? O.r : [])", "B[key=7]",
+		"[[O.s], O.r]", "[B(key=O.key) for i in O.keys]", "[O.r, O.s]", "O.one")
 }
 
-// other is a list of something else.
+// other returns a list of something else.
 func (f feeder) other() string {
-	return f.filled(
-		"O.m",
-		"[O]",
-		"[O.o]",
-		"[O.m, O]",
-		"[e.key for e in O.r]",
-		"O.keys",
-		"[O.key]",
-		"[O.keys, O.key]",
-		"[O.o.key]",
-		"nothing",
-		"[three]",
-		`[f"{O.key}"]`,
-		"[q.o for q in O.m]",
-		"[true ? O.key : N]",
-	)
+	return f.filled("O.m", "[O]", "[O.o]", "[O.m, O]", "[e.key for e in O.r]", "O.keys", "[O.key]", "[O.keys, O.key]",
+		"[O.o.key]", "nothing", "[three]", `[f"{O.key}"]`, "[q.o for q in O.m]", "[true ? O.key : N]")
 }
 
 func (f feeder) condition() string {
-	return f.filled(
-		"O.key > 1",
-		"O.o is defined",
-		"O.r is defined",
-		"O.s is defined",
-		"O.one is defined",
-		"2 in O.keys",
-		"b1 in O.r",
-		"true",
-		"O.m is defined and O.key < 5",
-	)
+	return f.filled("O.key > 1", "O.o is defined", "O.r is defined", "O.s is defined", "O.one is defined",
+		"2 in O.keys", "b1 in O.r", "true", "O.m is defined and O.key < 5")
 }
 
 func (f feeder) block(depth int, loop string) []string {
@@ -169,14 +124,10 @@ func (f feeder) block(depth int, loop string) []string {
 func (f feeder) statement(depth int, loop string) string {
 	switch n := f.IntN(100); {
 	case depth < 2 && n < 20:
-		return "for e" + fmt.Sprint(
-			depth,
-		) + " in " + pick(
+		return "for e" + fmt.Sprint(depth) + " in " + pick(
 			f.generator,
 			[]string{f.filled("O.r", "O.s"), "[" + f.some(loop) + "]"},
-		) + ":\n" + indent(
-			f.block(depth+1, "e"+fmt.Sprint(depth)),
-		) + "\nend"
+		) + ":\n" + indent(f.block(depth+1, "e"+fmt.Sprint(depth))) + "\nend"
 	case depth < 2 && n < 32:
 		return "for e" + fmt.Sprint(depth) + " in " + f.other() + ":\n" + indent(f.block(depth+1, loop)) + "\nend"
 	case depth < 2 && n < 44:

@@ -1,15 +1,14 @@
 // Package generate writes models for the differential fuzzer: programs that
-// are nearly always valid, and use what decides the order of execution: lists
-// that grow while they are read, optional relations, `is defined`, index
-// lookups before the instance exists, plug-ins that read what is not yet set,
+// are nearly always valid, and that use the features which depend on the order of
+// execution: lists that grow while they are read, optional relations, `is defined`,
+// index lookups before the instance exists, plug-ins that read unset attributes,
 // statements in any order.
 //
 //	seed ─▶ plan: entities, attributes, relations ─▶ places: main file, modules
 //	     ─▶ instances ─▶ definitions ─▶ statements, shuffled ─▶ project
 //
-// The plan says who gives each attribute its value (default, constructor or
-// implementation), so that values are set once. One seed always gives the same
-// project.
+// The plan decides what sets each attribute (default, constructor or implementation),
+// so that every value is set once. The same seed always makes the same project.
 package generate
 
 import (
@@ -20,7 +19,7 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Case makes the project of a seed.
+// Case makes the project for a seed.
 func Case(seed uint64) parity.Case {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 21)), files: map[string]*file{}}
 	g.choose()
@@ -44,7 +43,7 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func pick[T any](g *generator, of []T) T { return of[g.IntN(len(of))] }
 
-// choose says what the project has beside a main file.
+// choose decides what the project has besides a main file.
 func (g *generator) choose() {
 	if g.chance(55) {
 		g.places = []string{"m0", "m1", "m0::s"}[:1+g.IntN(3)]
@@ -55,8 +54,8 @@ func (g *generator) choose() {
 	g.policy = g.chance(20)
 }
 
-// write puts the model into files. Definitions and statements of a file are
-// shuffled: the order of statements must not matter.
+// write distributes the model over files. It shuffles the definitions and statements of
+// a file, because their order must not matter.
 func (g *generator) write() map[string]string {
 	types := ""
 	if len(g.places) > 0 {
@@ -88,7 +87,7 @@ func (g *generator) write() map[string]string {
 	return g.project()
 }
 
-// instances begins a place: some constants and some instances that surely
+// instances starts a place with some constants and some instances that certainly
 // exist. The main file sees those of the modules too.
 func (g *generator) instances(place string, tops map[string]*scope) *scope {
 	f, top := g.file(place), &scope{place: place}
@@ -162,9 +161,9 @@ func (g *generator) define(e *entity) {
 	g.implement(e)
 }
 
-// implement returns an entity the implementation that sets what it has to, and
-// at times one that depends on a condition. They are where all is visible that
-// they construct, and not always where the entity is.
+// implement gives an entity the implementation that sets its attributes, and sometimes
+// one that depends on a condition. The implementations are in a place that sees
+// everything they construct, which need not be the place of the entity.
 func (g *generator) implement(e *entity) {
 	attributes, relations := e.all(), e.allRelations()
 	if e.inherits {

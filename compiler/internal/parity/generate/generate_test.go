@@ -45,8 +45,8 @@ func eachModel(
 	return models
 }
 
-// A comparison with the reference is worth it only if the models parse and enough of them compile, most of
-// those of the careful family.
+// Comparing with the reference is only useful if the models parse and enough of them compile: most of them, in the
+// careful family.
 func TestModels(t *testing.T) {
 	for family, least := range map[string]int{ // percent
 		"careful": 70, "feeds": 10, "heirs": 4, "wild": 20, "places": 30, "turns": 40,
@@ -73,8 +73,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Whatever is changed in a model or added to it, the compiler reports an error with a kind, and never fails
-// itself.
+// However a model is changed, the compiler reports an error with a kind and never crashes.
 func TestChangedModels(t *testing.T) {
 	corpus, err := parity.Load("../../../testdata/parity")
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Heirs makes entities that inherit from each other in all ways, declare the same
-// few attributes and relations again and again, with and without defaults, share
-// indexes and implementations, and are constructed and looked up. Many of them are
-// wrong: which definition counts is the question.
+// Heirs makes entities that inherit from each other in all ways, declare the same few
+// attributes and relations repeatedly, with and without defaults, share indexes and
+// implementations, and are constructed and looked up. Many of the models are wrong:
+// they test which definition counts.
 func Heirs(seed uint64) parity.Case {
 	h := heirs{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 144))}}
 	return parity.Case{Area: "heirs", Name: fmt.Sprint(seed), Files: map[string]string{"main.cf": h.model()}}
@@ -43,23 +43,17 @@ func (h heirs) model() string {
 	for range h.IntN(2) {
 		parts = append(
 			parts,
-			fmt.Sprintf(
-				"%s.%s %s -- T%s",
-				h.one(),
-				pick(h.generator, []string{"r", "r", "r", "q", "q", "n"}),
+			fmt.Sprintf("%s.%s %s -- T%s", h.one(), pick(h.generator, []string{"r", "r", "r", "q", "q", "n"}),
 				pick(h.generator, []string{"[0:]", "[0:1]", "[1]", "[1:]"}),
-				pick(h.generator, []string{"", "", "", ".back [0:]"}),
-			),
+				pick(h.generator, []string{"", "", "", ".back [0:]"})),
 		)
 	}
 	if h.chance(40) {
 		parts = append(parts, fmt.Sprintf("%s.peer [0:1] -- %s.reep [0:1]", h.one(), h.one()))
 	}
 	for range h.IntN(2) {
-		parts = append(
-			parts,
-			fmt.Sprintf("index %s(%s)", h.one(), pick(h.generator, []string{"k", "k", "n", "k, n", "n, k", "k"})),
-		)
+		parts = append(parts,
+			fmt.Sprintf("index %s(%s)", h.one(), pick(h.generator, []string{"k", "k", "n", "k, n", "n, k", "k"})))
 	}
 	for i, name := range h.names {
 		parts = append(parts, h.implements(i, name)...)
@@ -72,23 +66,16 @@ func (h heirs) model() string {
 		if h.chance(10) {
 			parts = append(
 				parts,
-				fmt.Sprintf(
-					"x%d.%s = %s",
-					i,
-					pick(h.generator, []string{"r", "q", "peer", "n"}),
-					pick(h.generator, []string{"t", "[t]", "null", "T(k=2)", `"n"`, "x0"}),
-				),
+				fmt.Sprintf("x%d.%s = %s", i, pick(h.generator, []string{"r", "q", "peer", "n"}),
+					pick(h.generator, []string{"t", "[t]", "null", "T(k=2)", `"n"`, "x0"})),
 			)
 		}
 	}
 	if h.chance(25) {
 		parts = append(
 			parts,
-			fmt.Sprintf(
-				"z = %s[%s]",
-				h.one(),
-				pick(h.generator, []string{"k=0", "k=1", `n="a"`, `k=0, n="a"`, `n="z", k=1`}),
-			),
+			fmt.Sprintf("z = %s[%s]", h.one(),
+				pick(h.generator, []string{"k=0", "k=1", `n="a"`, `k=0, n="a"`, `n="z", k=1`})),
 		)
 	}
 	h.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
@@ -124,7 +111,7 @@ func (h heirs) entity(i int, name string) string {
 	}
 	first := 0
 	if i == 0 {
-		first = 100 // all inherit from the first
+		first = 100 // all entities inherit from the first one
 	}
 	attribute("n", 30+first, "", ` = "a"`, ` = "`+strings.ToLower(name)+`"`, " = undef", ` = "z"`)
 	attribute("k", 20+first, "", " = 1", " = 2", " = undef")
@@ -151,10 +138,8 @@ func (h heirs) implements(i int, name string) []string {
 		)
 		parts = append(
 			parts,
-			"implementation "+own+" for "+pick(
-				h.generator,
-				[]string{"A", "A", "A", name, h.names[h.IntN(i+1)]},
-			)+":\n    "+body+"\nend",
+			"implementation "+own+" for "+pick(h.generator,
+				[]string{"A", "A", "A", name, h.names[h.IntN(i+1)]})+":\n    "+body+"\nend",
 		)
 		uses = []string{own, own, own + ", none"}
 	}

@@ -10,10 +10,10 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Mutants changes something small in cases of a corpus: a word, a literal, a type,
-// an operator, a multiplicity or a line. Most mutants are wrong programs, so it is
-// the errors that they compare: which one, of what kind and where. One seed always
-// gives the same mutant of the same corpus.
+// Mutants changes a small part of a case of a corpus: a word, a literal, a type, an
+// operator, a multiplicity or a line. Most mutants are wrong programs, so they mainly
+// compare errors: which one, its kind and its place. The same seed and corpus always
+// make the same mutant.
 func Mutants(corpus []parity.Case) func(seed uint64) parity.Case {
 	corpus = slices.DeleteFunc(slices.Clone(corpus), func(c parity.Case) bool { return !mutable(c) })
 	return func(seed uint64) parity.Case { return mutant(corpus, seed) }
@@ -36,22 +36,18 @@ func mutant(corpus []parity.Case, seed uint64) parity.Case {
 		files[path] = m.change(files[path])
 	}
 	c := of
-	c.Area, c.Name, c.Files = "mutated", fmt.Sprintf(
-		"%s-%s-%d",
-		strings.ReplaceAll(of.Area, "/", "-"),
-		of.Name,
-		seed,
-	), files
+	c.Area, c.Name, c.Files = "mutated", fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(of.Area, "/", "-"), of.Name,
+		seed), files
 	return c
 }
 
-// mutable reports whether mutants of a case are worth comparing. Those of cases with std
-// take long and find little more; a partial export depends on what was exported before.
+// mutable reports whether mutants of a case are worth comparing. Cases with std take long
+// and find little more, and a partial export depends on an earlier export.
 func mutable(c parity.Case) bool { return !c.Std && !c.Partial }
 
 type mutator struct{ *rand.Rand }
 
-// pieces are the parts that a change takes out, doubles, swaps or replaces.
+// pieces are the parts of a line that a mutation removes, duplicates, swaps or replaces.
 var pieces = regexp.MustCompile(
 	`"""(?s:.*?)"""|[fFrR]?"(?:\\.|[^"\\\n])*"|[fFrR]?'(?:\\.|[^'\\\n])*'|/[^/\n]*/|` +
 		`[A-Za-z_][A-Za-z0-9_-]*|::|--|->|<-|[!=<>]=|\+=|\*\*|-?[0-9]*\.[0-9]+|-?[0-9]+|#[^\n]*|\s+|(?s:.)`,
@@ -125,7 +121,7 @@ func (m mutator) change(text string) string {
 		return text + m.one(statements)
 	}
 	at := all[m.IntN(len(all))]
-	// put replaces one of the parts that fit, or any where none does.
+	// put replaces one of the parts that fit, or any part if none does.
 	put := func(fits func(string) bool, with string) {
 		if some := where(fits); len(some) > 0 {
 			at = some[m.IntN(len(some))]
@@ -168,7 +164,7 @@ func (m mutator) change(text string) string {
 	return strings.Join(parts, "")
 }
 
-// moveLine takes a line out, doubles or moves one, or puts a statement between two.
+// moveLine removes, duplicates or moves a line, or inserts a statement.
 func (m mutator) moveLine(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	at, to := m.IntN(len(lines)), m.IntN(len(lines))

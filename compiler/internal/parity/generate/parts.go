@@ -2,9 +2,9 @@ package generate
 
 import "fmt"
 
-// part is an entity that belongs to an owner and is found by it and a key:
-// constructing the same one twice gives one instance, and it can be looked up
-// from either side.
+// part is an entity that belongs to an owner and is indexed by the owner and a key.
+// Constructing the same part twice makes one instance, which can be looked up from
+// either side.
 type part struct {
 	entity *entity
 	list   *relation // of the owner
@@ -58,7 +58,7 @@ func (g *generator) owners(s *scope) []owned {
 	return found
 }
 
-// makePart makes a part, in one of the ways to give it its owner.
+// makePart constructs a part and sets its owner in one of the possible ways.
 func (g *generator) makePart(s *scope, depth int) string {
 	found := g.owners(s)
 	if len(found) == 0 {
@@ -88,7 +88,7 @@ func (g *generator) makePart(s *scope, depth int) string {
 	return fmt.Sprintf("%s.%s += %s(key=%s)", o.path, o.part.list.name, name, key)
 }
 
-// lookups are the two ways to find a part.
+// lookups returns the two expressions that find a part.
 func (p *part) lookups(g *generator, s *scope, owner, key string) []variable {
 	return []variable{
 		{name: fmt.Sprintf("%s.%s[key=%s]", owner, p.list.name, key), typ: p.entity.name, entity: p.entity},

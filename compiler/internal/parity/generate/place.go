@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// file is what a namespace holds.
+// file is the content of a namespace.
 type file struct {
 	parts   []string
 	imports map[string]string // visible names by namespace
@@ -21,7 +21,7 @@ func (f *file) add(parts ...string) {
 	}
 }
 
-// file is that of a namespace; empty for the main file.
+// file returns the file of a namespace; an empty name means the main file.
 func (g *generator) file(place string) *file {
 	f := g.files[place]
 	if f == nil {
@@ -31,7 +31,7 @@ func (g *generator) file(place string) *file {
 	return f
 }
 
-// ref names what a namespace has from another place, and imports it there.
+// ref returns the name by which a place refers to something in a namespace, and imports the namespace there.
 func (g *generator) ref(at, place, name string) string {
 	if at == place || (strings.HasPrefix(at, place+"::") && g.chance(50)) {
 		return name
@@ -50,7 +50,7 @@ func (g *generator) ref(at, place, name string) string {
 
 func (g *generator) name(at string, e *entity) string { return g.ref(at, e.place, e.name) }
 
-// typeName is that of an attribute.
+// typeName returns the name of an attribute's type.
 func (g *generator) typeName(at, typ string) string {
 	switch typ {
 	case "name":
@@ -63,10 +63,10 @@ func (g *generator) typeName(at, typ string) string {
 	return typ
 }
 
-// sees reports whether a place can name an entity: none can import the main file.
+// sees reports whether a place can name an entity. No module can import the main file.
 func (g *generator) sees(at string, e *entity) bool { return e.place != "" || at == "" }
 
-// constants are the variables that a place begins with.
+// constants writes the variables that a place starts with.
 func (g *generator) constants(place string) []variable {
 	suffix := strings.ReplaceAll(place, "::", "_") + "0"
 	return []variable{
@@ -75,7 +75,7 @@ func (g *generator) constants(place string) []variable {
 	}
 }
 
-// project writes all files. The main file imports every module, so that all
+// project writes all files. The main file imports every module, so that all of them
 // are loaded.
 func (g *generator) project() map[string]string {
 	main := g.file("")
@@ -111,7 +111,7 @@ func (g *generator) project() map[string]string {
 		out["libs/"+module+"/model/"+sub+".cf"] = text
 		out["libs/"+module+"/module.yml"] = moduleFile(module)
 	}
-	for place := range g.files { // a module of which only a part is used
+	for place := range g.files { // a module of which only a submodule is used
 		module, _, _ := strings.Cut(place, "::")
 		if init := "libs/" + module + "/model/_init.cf"; module != "" && out[init] == "" {
 			out[init] = "\n"
@@ -127,7 +127,7 @@ func (g *generator) project() map[string]string {
 
 func moduleFile(name string) string { return "name: " + name + "\nversion: 1.0\nlicense: none\n" }
 
-// rules are a relation precedence policy: some relations in some order.
+// rules returns a relation precedence policy: some relations in some order.
 func (g *generator) rules() string {
 	var names []string
 	for _, e := range g.entities {

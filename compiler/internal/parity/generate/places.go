@@ -15,17 +15,17 @@ import (
 //go:embed places.py
 var placesLibrary string
 
-// Places puts every kind of expression at every place where one can stand, two and
-// three in each other: what is made of an expression depends on where it stands,
-// and on when what it names has a value. The schema is always nearly the same:
+// Places puts every kind of expression, nested two or three deep, at every place that
+// takes an expression. How an expression is evaluated depends on its place and on when
+// the variables in it get their values. The schema is always nearly the same:
 //
 //	Root ◁─ Node ─▶ Leaf    nodes and leaves, tied by relations of every multiplicity
 //	         ◆── Part       found by its owner and a key
 //	Box, Pair, Slot         take the values whose places are tried
 //
-// Templates say what there is: `(<int> + <int>)` is a node of two holes, and
-// `Box(i=<int>)` a place. A hole takes an expression of its kind; with an
-// exclamation mark it takes a name or a chain of attributes only.
+// Templates describe the expressions and places: `(<int> + <int>)` is an expression with
+// two holes, and `Box(i=<int>)` a place. A hole takes an expression of its kind; a hole
+// with an exclamation mark takes only a name or a chain of attributes.
 func Places(seed uint64) parity.Case {
 	p := places{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 233))}}
 	p.plugins = p.chance(50)
@@ -35,10 +35,10 @@ func Places(seed uint64) parity.Case {
 	return parity.Case{Area: "places", Name: fmt.Sprint(seed), Files: p.project()}
 }
 
-// Turns are models of Places that print when something has its turn: each block, and
-// calls that wait for an expression. Beside them stand calls that wait for conditionals
-// in each other, one more for each: what is printed between two of them took as many
-// turns.
+// Turns makes models of Places that print the order of execution: each block prints, and
+// so do calls that wait for an expression. Further calls serve as a clock: the nth waits
+// for n nested conditionals, so the output between two of them shows how many turns
+// passed.
 func Turns(seed uint64) parity.Case {
 	p := places{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 239))}, plugins: true, turns: true}
 	p.unknowns = p.chance(15)
@@ -46,45 +46,43 @@ func Turns(seed uint64) parity.Case {
 	return parity.Case{Area: "turns", Name: fmt.Sprint(seed), Files: p.project()}
 }
 
-// places writes expressions for one place: names are what stands for a value of
-// each kind there.
+// places writes expressions for one place. names has the names that are visible there, by
+// kind.
 type places struct {
 	*generator
 	names    map[string][]string
 	plugins  bool
 	unknowns bool
-	calm     bool   // whether nothing is read that is likely not to be there
-	stray    int    // percent of the expressions that are of another kind than is wanted
-	world    string // where the entities are, if not here: `w::`
-	closed   int    // how many of the levels make nothing here: that would not end
-	bare     bool   // makes nothing: conditions cannot
-	turns    bool   // whether the model tells in which order it ran
+	calm     bool   // read nothing that is likely to be unset
+	stray    int    // percentage of expressions of the wrong kind
+	world    string // prefix of entities in another namespace: `w::`
+	closed   int    // how many levels must not be constructed here, because that would not end
+	bare     bool   // construct nothing, as in a condition
+	turns    bool   // the model prints its order of execution
 }
 
-// the kinds of values, and of what the lists consist.
+// The kinds of values, and the kinds of the lists' elements.
 var (
 	kinds    = []string{"int", "str", "bool", "dict", "nums", "leaf", "leafs", "node", "nodes", "part", "parts"}
 	elements = map[string]string{"nums": "int", "leafs": "leaf", "nodes": "node", "parts": "part"}
 	lists    = []string{"nums", "leafs", "leafs", "nodes", "parts"}
 )
 
-// with knows one more name; it hides those of other kinds that are alike.
+// with returns places with one more name, which hides equal names of other kinds.
 func (p places) with(kind, name string, times int) places {
 	names := map[string][]string{}
 	for k, of := range p.names {
-		names[k] = slices.DeleteFunc(
-			slices.Clone(of),
-			func(n string) bool { return n == name || strings.HasPrefix(n, name+".") },
-		)
+		names[k] = slices.DeleteFunc(slices.Clone(of),
+			func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
 	}
-	for range times { // so it is named more often
+	for range times { // repeated, so that it is chosen more often
 		names[kind] = append(names[kind], name)
 	}
 	p.names = names
 	return p
 }
 
-// top is what a file sees at its top level.
+// top returns what a file sees at its top level.
 func (p places) top(far bool) places {
 	p.names = map[string][]string{
 		"int": {"i0"}, "str": {"s0"}, "bool": {"t0"}, "dict": {"d0"}, "nums": {"q0"},
@@ -101,7 +99,7 @@ func (p places) top(far bool) places {
 	return p
 }
 
-// attributes are those of an entity by kind; what may be without a value stands last.
+// attributes returns the attributes of an entity by kind. Those that may be unset come last.
 type attributes map[string][]string
 
 var (
@@ -130,7 +128,7 @@ var (
 	byOwner = []string{"node", "leaf", "part"}
 )
 
-// within sees what an implementation of an entity sees: its attributes, with and
+// within returns what an implementation of an entity sees: the attributes, with and
 // without self.
 func (p places) within(kind string, of attributes, top bool) places {
 	if p.names = map[string][]string{}; top {
@@ -147,15 +145,15 @@ func (p places) within(kind string, of attributes, top bool) places {
 	return p
 }
 
-// levels are entities with implementations: those of one level make only what comes
-// after it.
+// levels are entities with implementations. The implementations of a level construct only
+// entities of later levels.
 var levels = []*regexp.Regexp{
 	regexp.MustCompile(`@(Node|Sub)\(`),
 	regexp.MustCompile(`@(Leaf|Twig)\(`),
 	regexp.MustCompile(`@Box\(`),
 }
 
-// path is a name of the kind, or a chain of attributes that leads to one.
+// path returns a name of the kind, or a chain of attributes that ends in one.
 func (p places) path(kind string, depth int) string {
 	type step struct{ of, name string }
 	var steps []step
@@ -189,8 +187,8 @@ func (p places) path(kind string, depth int) string {
 	return "nothing"
 }
 
-// project is the schema with what stands in it, and statements; at times they
-// are in another module than what they name.
+// project returns the schema and statements. Sometimes the statements are in another
+// module than the schema.
 func (p places) project() map[string]string {
 	imports := ""
 	files := map[string]string{}

@@ -11,7 +11,7 @@ var (
 	text = regexp.MustCompile(`^f?"|^\(<any!> is`)
 )
 
-// filled puts expressions into the holes of a template, and says where entities are.
+// filled puts expressions into the holes of a template, and adds the prefix of entities.
 func (p places) filled(template string, depth int) string {
 	return strings.ReplaceAll(hole.ReplaceAllStringFunc(template, func(h string) string {
 		m := hole.FindStringSubmatch(h)
@@ -19,9 +19,9 @@ func (p places) filled(template string, depth int) string {
 		switch kind {
 		case "any":
 			kind = pick(p.generator, kinds)
-		case "lit": // what a dict may hold
+		case "lit": // a value that a dict may hold
 			kind = pick(p.generator, []string{"int", "str", "bool", "nums", "dict"})
-		case "plain": // what has a text of its own
+		case "plain": // a value that formats as itself
 			kind = pick(p.generator, []string{"int", "str", "bool", "str"})
 		case "list":
 			kind = pick(p.generator, lists)
@@ -40,8 +40,8 @@ func (p places) filled(template string, depth int) string {
 	}), "@", p.world)
 }
 
-// nodes are the ways to make a value of each kind of others; in entities `@` stands
-// for where they are.
+// nodes are the expressions that make a value of each kind from other values. `@` stands
+// for the prefix of entities.
 var nodes = map[string][]string{
 	"int": {
 		"(<int> + <int>)", "(<int> - <int>)", "(<int> * <int>)", "(<int> % 3)", "(3 ** <int>)", `<dict!>["k"]`,
@@ -93,7 +93,7 @@ var nodes = map[string][]string{
 	},
 }
 
-// literals of each kind, where there are any.
+// literals holds the literals of the kinds that have any.
 var plainLiterals = map[string][]string{
 	"int": {
 		"1",
@@ -105,7 +105,7 @@ var plainLiterals = map[string][]string{
 	"dict": {"{}", `{"k": 1}`, `{"k": 4, "n": "q"}`}, "nums": {"[]", "[1]", "[1, 2]", "[1, [2, 3]]"},
 }
 
-// expression makes one of a kind, of others up to a depth.
+// expression makes an expression of a kind, nested up to a depth.
 func (p places) expression(kind string, depth int) string {
 	if p.chance(p.stray) {
 		kind = pick(p.generator, append(kinds, "nothing"))
@@ -163,8 +163,9 @@ func (p places) expression(kind string, depth int) string {
 
 var constructs = regexp.MustCompile(`@[A-Z]\w+\(`)
 
-// allows reports whether a template can stand here: calls need plug-ins, conditions
-// make nothing, implementations not what has them too, and what is named has to be there.
+// allows reports whether a template can be used here. Calls need plug-ins, conditions
+// construct nothing, implementations construct no entity whose implementations could
+// recur, and everything that the template names must be visible.
 func (p places) allows(template string) bool {
 	switch {
 	case template == "" || (strings.Contains(template, "m::") && !p.plugins):
@@ -185,10 +186,10 @@ func (p places) allows(template string) bool {
 	return true
 }
 
-// alone reports whether no instance can be named, as in a typedef.
+// alone reports whether no instance is visible, as in a typedef.
 func (p places) alone() bool { return p.blind("node") && p.blind("leafs") }
 
-// leaf is a name of the kind, a literal, or the nearest to one.
+// leaf returns a name of the kind, a literal, or the closest thing to one.
 func (p places) leaf(kind string) string {
 	some := plainLiterals[kind]
 	if len(some) > 0 && (p.chance(20) || p.blind(kind)) {
@@ -208,18 +209,16 @@ func (p places) leaf(kind string) string {
 	return p.path(kind, 0)
 }
 
-// blind reports whether nothing of the kind can be named.
+// blind reports whether no name of the kind is visible.
 func (p places) blind(kind string) bool {
 	if len(p.names[kind]) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(
-		byOwner,
-		func(of string) bool { return len(p.names[of]) > 0 && len(byKind[of][kind]) > 0 },
-	)
+	return !slices.ContainsFunc(byOwner,
+		func(of string) bool { return len(p.names[of]) > 0 && len(byKind[of][kind]) > 0 })
 }
 
-// key is one that nothing else has, unless it is made twice.
+// key returns a key that nothing else has, unless it is made twice.
 func (p places) key() string {
 	name := p.fresh("z")
 	if p.chance(30) {
@@ -237,7 +236,7 @@ func (p places) key() string {
 	return `f"` + name + strings.Join(parts, "") + `"`
 }
 
-// list makes one of elements, of lists, or of a comprehension.
+// list makes a list from elements, from lists, or with a comprehension.
 func (p places) list(kind string, depth int) string {
 	of := elements[kind]
 	item := func(p places) string {
@@ -278,7 +277,7 @@ func (p places) list(kind string, depth int) string {
 	return p.leaf(kind)
 }
 
-// loop knows the name of what a loop goes through.
+// loop returns places that also see the variable of a loop.
 func (p places) loop(list, name string) places {
 	p = p.with(elements[list], name, 3)
 	part := map[string]string{"nums": "", "leafs": ".key", "nodes": ".key", "parts": ".key"}[list]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// stands are the places of an expression that are one statement.
+// stands are the places for an expression that are one statement.
 var stands = []string{
 	// arguments of constructors
 	"@Box(i=<int>)", "@Box(s=<str>)", "@Box(b=<bool>)", "@Box(l=<nums>)", "@Box(d=<dict>)", "@Box(any=<nums>)",
@@ -31,18 +31,18 @@ var stands = []string{
 	"<leaf!>.all_of += <nodes>", "<leaf!>.all_of = <node>", "<leaf!>.elder_of += <nodes>",
 	"<leaf!>.elder_of += <node>", "<node!>.kids += <node>", "<leaf!>.all_of += [<nodes>, <node>]",
 	"<node!>.requires += <leafs>", "<leaf!>.provides = <nodes>",
-	// an expression alone
+	// an expression as a statement
 	"<any>", "<list>", "m::told(<any>)", "m::told(y=1, x=<any>)", `m::told(**{"x": <any>})`, "m::told(<list>, <any>)",
 }
 
-// rash are those that mostly fail: optional ends, and reading what nobody sets.
+// rash are places that mostly fail: optional ends, and reads of attributes that nothing sets.
 var rash = []string{
 	"@Box(**<dict>)", "<node!>.opt = <leaf>", "<node!>.next = <node>", "<node!>.prev += <nodes>",
 	"<node!>.many += <leafs>", "<leaf!>.owner = <node>", "<leaf!>.opt_of += <nodes>", "<node!>.many = <leaf>",
 	"<node!>.limit = <int>", "<node!>.one = <leaf>",
 }
 
-// statement is some lines; what it defines is known from then on.
+// statement returns a statement. Later statements see what it defines.
 func (p places) statement(level int) []string {
 	depth := pick(p.generator, []int{1, 2, 2, 2, 3})
 	g := p.generator
@@ -52,7 +52,7 @@ func (p places) statement(level int) []string {
 	case level < 3 && n < 22:
 		from, name := pick(g, lists), pick(g, []string{"x", "y", "e", "e", "f", "ls", "key"})
 		return lines("for " + name + " in " + p.expression(from, depth) + ":\n" + block(p.loop(from, name)) + "\nend")
-	case level < 3 && n < 27 && !p.blind("node"): // what is there may be read
+	case level < 3 && n < 27 && !p.blind("node"): // what exists may be read
 		of, inner := pick(g, []string{"leaf .opt", "node .next", "int .limit"}), p
 		kind, attribute, _ := strings.Cut(of, " ")
 		path := p.path("node", 0) + attribute
@@ -84,7 +84,7 @@ func (p places) statement(level int) []string {
 		}
 		if stand := pick(g, from); p.allows(stand) {
 			text := p.filled(strings.ReplaceAll(stand, "<var>", p.fresh("k")), depth)
-			if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(") { // or it would go on with the line before
+			if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(") { // or it continues the line before
 				text = "0\n" + text
 			}
 			return lines(text)
@@ -99,7 +99,7 @@ func (p places) otherwise(level int) string {
 	return "\nelse:\n" + indent(p.block(level+1))
 }
 
-// block is the body of something: what it defines nobody else sees.
+// block returns the body of a statement. Nothing outside sees what it defines.
 func (p places) block(level int) (lines []string) {
 	names := map[string][]string{}
 	for kind, of := range p.names {
@@ -119,7 +119,7 @@ func (p places) block(level int) (lines []string) {
 	return lines
 }
 
-// ladder are calls that wait longer and longer, and some that wait for an expression.
+// ladder returns calls that wait longer and longer, and some that wait for an expression.
 func (p places) ladder() (lines []string) {
 	wait := "true"
 	for i := range 9 {
@@ -127,10 +127,8 @@ func (p places) ladder() (lines []string) {
 		wait = "(" + wait + " ? true : false)"
 	}
 	for range 2 + p.IntN(5) {
-		lines = append(
-			lines,
-			fmt.Sprintf(`m::told("%s", y=%s)`, p.fresh("e"), p.expression(pick(p.generator, kinds), 1+p.IntN(3))),
-		)
+		lines = append(lines,
+			fmt.Sprintf(`m::told("%s", y=%s)`, p.fresh("e"), p.expression(pick(p.generator, kinds), 1+p.IntN(3))))
 	}
 	p.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	return lines

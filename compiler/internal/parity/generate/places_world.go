@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// schema is what the statements use, with implementations that are places themselves.
+// schema returns the definitions that the statements use. Their implementations are places too.
 func (p places) schema() []string {
 	g := p.generator
 	pure := p
@@ -63,7 +63,7 @@ func (p places) schema() []string {
 	return append(parts, p.implementations()...)
 }
 
-// implementations of an entity are selected by conditions over it.
+// implementations writes the implementations of an entity, which conditions on it select.
 func (p places) implementations() []string {
 	none := func(e string) []string { return []string{"implement " + e + " using none"} }
 	implement := func(e, kind string, of attributes, closed, times int) (parts []string) {
@@ -77,11 +77,8 @@ func (p places) implementations() []string {
 				when = " when " + in.filled("<bool>", 1+p.IntN(2))
 				in.bare = false
 			}
-			parts = append(
-				parts,
-				"implementation "+name+" for "+e+":\n"+indent(in.block(1))+"\nend",
-				"implement "+e+" using "+name+when,
-			)
+			parts = append(parts, "implementation "+name+" for "+e+":\n"+indent(in.block(1))+"\nend",
+				"implement "+e+" using "+name+when)
 			if when != "" {
 				parts = append(parts, none(e)...)
 			}
@@ -107,7 +104,7 @@ func (p places) implementations() []string {
 		implement("Box", "", ofBox, 3, times(25)))
 }
 
-// homes are the variables of the world, and what they may be.
+// homes are the variables of the world, with the kinds that they may have.
 var homes = map[string][]string{
 	"n1": {
 		`Node(key="n1", one=l1)`,
@@ -130,7 +127,7 @@ var homes = map[string][]string{
 	"i0": {"2"}, "s0": {`"n1"`}, "d0": {`{"k": 5, "n": "n2"}`}, "q0": {"[1, 2]"}, "t0": {"true", "false"},
 }
 
-// late are statements that give relations more, some of them when others are read.
+// late returns statements that add to relations, some of them once other relations are read.
 var late = []string{
 	"n1.all += l2", "n1.all += [l1, l2]", "l3.all_of += n1", "n1.more += n1.all", "l1.all_of += n2",
 	"n2.more += n1.all", "n1.more = l2",

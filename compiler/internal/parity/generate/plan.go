@@ -2,7 +2,7 @@ package generate
 
 import "fmt"
 
-// giver says who gives an attribute its value.
+// giver says what sets an attribute.
 type giver uint8
 
 const (
@@ -33,14 +33,14 @@ type entity struct {
 	parents    []*entity
 	attributes []*attribute
 	relations  []*relation
-	indexed    bool  // by its attribute key, which the constructor gives
-	depth      int   // constructors in implementations make deeper ones only
+	indexed    bool  // by its attribute key, which the constructor sets
+	depth      int   // implementations construct only deeper entities
 	inherits   bool  // the implementations of its parents
 	part       *part // of an owner
-	made       []int // keys of instances that surely exist
+	made       []int // keys of instances that certainly exist
 }
 
-// all are the attributes of an entity, its own first.
+// all returns the attributes of an entity, its own first.
 func (e *entity) all() []*attribute {
 	found := append([]*attribute(nil), e.attributes...)
 	names := map[string]bool{}
@@ -84,8 +84,8 @@ func (e *entity) is(other *entity) bool {
 	return false
 }
 
-// reach is how deep an entity is, or the deepest of its children: what its
-// implementations construct has to be deeper, or it could construct itself.
+// reach returns the depth of an entity or of its deepest child. Its implementations
+// construct only deeper entities, so that it cannot construct itself.
 func (g *generator) reach(e *entity) int {
 	depth := e.depth
 	for _, child := range g.entities {
@@ -131,10 +131,8 @@ func (g *generator) plan() {
 			e.attributes = append(e.attributes, a)
 		}
 		if g.exports && e.place != "" {
-			e.attributes = append(
-				e.attributes,
-				&attribute{name: "name_" + e.name, typ: "name", giver: byImplementation},
-			)
+			e.attributes = append(e.attributes,
+				&attribute{name: "name_" + e.name, typ: "name", giver: byImplementation})
 		}
 		g.entities = append(g.entities, e)
 	}
@@ -146,8 +144,8 @@ func (g *generator) plan() {
 	}
 }
 
-// inherit returns an entity parents that its place can see, at times another
-// default for what they have, and at times their implementations.
+// inherit gives an entity parents that its place can see, sometimes other defaults for
+// their attributes, and sometimes their implementations.
 func (g *generator) inherit(e *entity) {
 	var seen []*entity
 	for _, p := range g.entities {
@@ -166,16 +164,14 @@ func (g *generator) inherit(e *entity) {
 	}
 	for _, a := range e.all() {
 		if a.giver == byDefault && g.chance(20) {
-			e.attributes = append(
-				e.attributes,
-				&attribute{name: a.name, typ: a.typ, giver: byDefault, def: g.constant(a.typ)},
-			)
+			e.attributes = append(e.attributes,
+				&attribute{name: a.name, typ: a.typ, giver: byDefault, def: g.constant(a.typ)})
 		}
 	}
 }
 
-// relate makes a relation. A relation that has to be assigned points to a
-// deeper entity, which implementations may construct.
+// relate makes a relation. A relation that must be assigned points to a deeper entity,
+// which implementations may construct.
 func (g *generator) relate(n int) {
 	a, b := pick(g, g.entities), pick(g, g.entities)
 	r := &relation{name: fmt.Sprintf("r%d", n), owner: a, target: b}

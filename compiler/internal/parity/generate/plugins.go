@@ -9,8 +9,8 @@ import (
 //go:embed plugins.py
 var library string
 
-// call makes a call of a plug-in with a result of the type; empty when there
-// is none.
+// call makes a call of a plug-in that returns the type, or an empty text if there is no
+// such plug-in.
 func (g *generator) call(typ string, s *scope, sub func(string) string) string {
 	p := func(name string, args ...string) string {
 		return g.ref(s.place, "p", name) + "(" + strings.Join(args, ", ") + ")"
@@ -46,8 +46,8 @@ func (g *generator) call(typ string, s *scope, sub func(string) string) string {
 	return ""
 }
 
-// reading is a call of a plug-in that reads attributes and relations, set or
-// not yet: it is called again until they are.
+// reading makes a call of a plug-in that reads attributes and relations, some of them not
+// set yet. The compiler calls it again until they are.
 func (g *generator) reading(s *scope) string {
 	all := s.instances()
 	if len(all) == 0 || !g.plugins {
@@ -68,8 +68,8 @@ func (g *generator) reading(s *scope) string {
 	return g.ref(s.place, "p", pick(g, []string{"read", "read", "trace"})) + "(" + strings.Join(args, ", ") + ")"
 }
 
-// writePlugins writes module p: the library, a plug-in that takes and gives
-// each entity that it can name, and resources.
+// writePlugins writes module p: the library, a plug-in for each entity that takes and
+// returns it, and resources.
 func (g *generator) writePlugins(out map[string]string) {
 	text := library
 	for _, e := range g.entities {

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// scope is what statements at a place can name.
+// scope holds what statements at a place can name.
 type scope struct {
 	self      *entity // nil at module level
 	place     string  // namespace
 	variables []variable
-	parts     []variable // lookups of parts that surely exist
-	growing   bool       // in a loop over a relation: what makes instances here may never end
+	parts     []variable // lookups of parts that certainly exist
+	growing   bool       // in a loop over a relation, where constructing instances may never end
 }
 
 type variable struct {
 	name, typ string
 	entity    *entity // for instances; a list of them with typ "[]"
-	sure      bool    // an instance made whatever happens
+	sure      bool    // the instance certainly exists
 }
 
-// with is a scope with one more variable, which may hide another.
+// with returns a scope with one more variable, which may hide another.
 func (s *scope) with(v variable) *scope {
 	inner := &scope{self: s.self, place: s.place, growing: s.growing, parts: s.parts}
 	for _, outer := range s.variables {
@@ -33,10 +33,10 @@ func (s *scope) with(v variable) *scope {
 	return inner
 }
 
-// inner is a scope whose variables nobody sees outside.
+// inner returns a scope whose variables are not visible outside.
 func (s *scope) inner() *scope { return s.with(variable{}) }
 
-// bound names the variable of a loop or comprehension: at times like another.
+// bound returns the name of a loop variable; sometimes it hides another variable.
 func (g *generator) bound(s *scope, prefix string) string {
 	if v := variable(pick(g, append(s.variables, variable{}))); g.chance(6) && v.name != "" &&
 		!strings.Contains(v.name, ":") {
@@ -45,7 +45,7 @@ func (g *generator) bound(s *scope, prefix string) string {
 	return g.fresh(prefix)
 }
 
-// instances are the expressions that name an instance.
+// instances returns the expressions that name an instance.
 func (s *scope) instances() []variable {
 	var found []variable
 	if s.self != nil {
@@ -59,7 +59,7 @@ func (s *scope) instances() []variable {
 	return found
 }
 
-// instance picks an instance of an entity or its children; empty when there is none.
+// instance picks an instance of an entity or its children, or returns an empty text.
 func (g *generator) instance(s *scope, of *entity) string {
 	var found []string
 	for _, v := range s.instances() {
@@ -86,8 +86,7 @@ func (g *generator) instance(s *scope, of *entity) string {
 	return pick(g, found)
 }
 
-// multi picks a list relation of an instance in scope, which can be added to
-// at will.
+// multi picks a list relation of an instance in scope to which anything can be added.
 func (g *generator) multi(s *scope) (path string, r *relation) {
 	type choice struct {
 		path string
@@ -108,7 +107,7 @@ func (g *generator) multi(s *scope) (path string, r *relation) {
 	return c.path, c.r
 }
 
-// statement makes one that sets no attribute and no single relation twice.
+// statement makes a statement that sets no attribute and no single relation a second time.
 func (g *generator) statement(s *scope, depth int) string {
 	if depth > 3 {
 		return ""
@@ -155,7 +154,7 @@ func (g *generator) statement(s *scope, depth int) string {
 			fmt.Fprintf(&b, "else:\n%s\n", indent(g.block(s.inner(), depth+1)))
 		}
 		return b.String() + "end"
-	case 7: // one more instance that nobody names
+	case 7: // one more instance, without a name
 		return g.constructor(g.deeper(s, nil), s, 1)
 	case 8: // the instances of a relation, read as a whole
 		path, r := g.multi(s)
@@ -171,8 +170,8 @@ func (g *generator) statement(s *scope, depth int) string {
 	return ""
 }
 
-// sink sets a variable that nobody reads. So it may read whatever there is:
-// lists as a whole, what implementations set, what plug-ins make of it.
+// sink sets a variable that nothing reads. So it may read anything: whole lists, values
+// that implementations set, results of plug-ins.
 func (g *generator) sink(s *scope) string {
 	name := g.fresh("w") + " = "
 	path, r := g.multi(s)
@@ -189,16 +188,9 @@ func (g *generator) sink(s *scope) string {
 		if onward, other := g.multi(inner); other != nil && g.chance(50) {
 			return name + "[z.key for y in " + path + " for z in " + onward + g.guard(inner, other) + "]"
 		}
-		return name + "[y.key + z for y in " + path + " for z in " + g.expression(
-			"int[]",
-			s,
-			1,
-			"",
-		) + g.guard(
-			s,
-			r,
-		) + "]"
-	case 3: // one in the other
+		return name + "[y.key + z for y in " + path + " for z in " + g.expression("int[]", s, 1,
+			"") + g.guard(s, r) + "]"
+	case 3: // nested
 		if r != nil {
 			return name + "[[z * y.key for z in " + g.expression("int[]", s, 1, "") + "] for y in " + path + "]"
 		}
@@ -206,7 +198,7 @@ func (g *generator) sink(s *scope) string {
 		if r != nil {
 			return name + path
 		}
-	case 5: // what an implementation sets
+	case 5: // a value that an implementation sets
 		for _, v := range s.instances() {
 			for _, a := range v.entity.all() {
 				if a.giver == byImplementation && g.chance(50) {
@@ -236,8 +228,8 @@ func (g *generator) sink(s *scope) string {
 	return ""
 }
 
-// refinement is the condition of an implement statement: at times one that
-// depends on a list, which has to be whole.
+// refinement returns the condition of an implement statement. Sometimes it depends on a
+// list, which must be complete.
 func (g *generator) refinement(s *scope) string {
 	inner := &scope{self: s.self, place: s.place}
 	path, r := g.multi(inner)
@@ -274,9 +266,8 @@ func (g *generator) block(s *scope, depth int) []string {
 	return out
 }
 
-// deeper picks an entity that a constructor may make here: in an
-// implementation a deeper one, in a loop that may feed itself none, so that
-// models end.
+// deeper picks an entity that may be constructed here. So that models end, that is a
+// deeper entity in an implementation, and none in a loop that may feed itself.
 func (g *generator) deeper(s *scope, of *entity) *entity {
 	if s.growing {
 		return nil
@@ -293,7 +284,7 @@ func (g *generator) deeper(s *scope, of *entity) *entity {
 	return pick(g, found)
 }
 
-// elements makes what can be put into a list relation.
+// elements makes elements for a list relation.
 func (g *generator) elements(s *scope, r *relation, depth int) string {
 	if r.inverse != nil && r.inverse.high == 1 {
 		// an element belongs to one list only: a new one
@@ -334,7 +325,7 @@ func (g *generator) elements(s *scope, r *relation, depth int) string {
 	return g.instance(s, r.target)
 }
 
-// constructor makes an instance with all that its plan leaves to constructors.
+// constructor makes an instance and sets everything that the plan leaves to constructors.
 func (g *generator) constructor(e *entity, s *scope, depth int) string {
 	if e == nil || !g.sees(s.place, e) {
 		return ""

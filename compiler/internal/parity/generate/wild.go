@@ -9,29 +9,28 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 )
 
-// Wild makes a small model in which a few statements mix everything that the
-// language has: any expression for any attribute, in a constructor, a loop, a
-// condition, an implementation, an argument of a plug-in. Half of the time an
-// expression is of the type that is wanted. Where Case knows what compiles,
-// and Feeds what freezes, this one knows nothing, and finds what two features
-// make of each other.
+// Wild makes a small model in which a few statements mix all features of the language:
+// any expression for any attribute, in a constructor, a loop, a condition, an
+// implementation or an argument of a plug-in. Half of the expressions have the expected
+// type. Case aims at models that compile, and Feeds at the freezing of lists; Wild aims
+// at nothing, and so finds how features interact.
 func Wild(seed uint64) parity.Case {
 	w := wild{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 55))}}
 	files := w.project()
 	return parity.Case{Area: "wild", Name: fmt.Sprint(seed), Files: files}
 }
 
-// wild writes statements for one place: objects are what stands for instances
-// of Base there.
+// wild writes statements for one place. objects are the expressions for instances of Base
+// there.
 type wild struct {
 	*generator
 	objects []string
 	loops   []string
 	plugins bool
-	calm    bool   // whether types fit, and nothing is read that is likely not to be there
-	inside  bool   // in an implementation of Base, which constructs no Base: that would not end
-	inWhen  bool   // in the condition of an implement, where upstream cannot always construct
-	owner   string // how many owners something has
+	calm    bool   // types fit, and nothing is read that is likely to be unset
+	inside  bool   // in an implementation of Base, which must construct no Base, because that would not end
+	inWhen  bool   // in the condition of an implement, where the reference cannot always construct
+	owner   string // the multiplicity of owners
 }
 
 func (w wild) project() map[string]string {
@@ -41,15 +40,8 @@ func (w wild) project() map[string]string {
 	inside.inside = true
 	inside.objects, w.objects = []string{"self", "self", "b2"}, []string{"b1", "b1", "b2", "s1"}
 	if !w.calm {
-		inside.objects, w.objects = append(
-			inside.objects,
-			"self.next",
-		), append(
-			w.objects,
-			"b1.next",
-			"b1.prev",
-			"s1.base",
-		)
+		inside.objects, w.objects = append(inside.objects,
+			"self.next"), append(w.objects, "b1.next", "b1.prev", "s1.base")
 	}
 	files := map[string]string{}
 	imports := ""
@@ -101,8 +93,8 @@ func (w wild) project() map[string]string {
 
 var entityOrText = regexp.MustCompile(`"(?:\\.|[^"\\])*"|\b(?:Base|Sub|Other)\b`)
 
-// qualified names most entities of a statement as another place has to; those
-// that it leaves are found where a relation says what it takes.
+// qualified prefixes most entities of a statement, as another place has to. Those that it
+// leaves are resolved through the type of a relation.
 func (w wild) qualified(statement string) string {
 	return entityOrText.ReplaceAllStringFunc(statement, func(name string) string {
 		if strings.HasPrefix(name, `"`) || w.chance(8) {
@@ -112,7 +104,7 @@ func (w wild) qualified(statement string) string {
 	})
 }
 
-// schema is what the statements use, never twice the same.
+// schema returns the definitions that the statements use, different each time.
 func (w wild) schema(inside wild) []string {
 	bounds := func(of ...string) string {
 		if w.calm {
@@ -126,10 +118,8 @@ func (w wild) schema(inside wild) []string {
 		indexes = []string{"index Other(owner, id)", "index Other(id, owner)"}
 	}
 	parts := []string{
-		"typedef small as int matching " + pick(
-			w.generator,
-			[]string{"self < 10", "self > 0 and self < 100", "self in [1, 2, 3]"},
-		),
+		"typedef small as int matching " + pick(w.generator,
+			[]string{"self < 10", "self > 0 and self < 100", "self in [1, 2, 3]"}),
 		"typedef word as string matching /^[a-z]+$/",
 		`entity Base:
     int key
@@ -141,14 +131,10 @@ func (w wild) schema(inside wild) []string {
     float? share = ` + pick(w.generator, []string{"null", "1.5"}) + `
     bool on = true
 end`,
-		"entity Sub extends Base:\n    string name = " + pick(
-			w.generator,
-			[]string{`"sub"`, w.undefined(`"sub"`)},
-		) + "\n    word[] words = [\"a\"]\nend",
-		"entity Other:\n    string id\n    int? size = " + pick(
-			w.generator,
-			[]string{"null", "2", w.undefined("3")},
-		) + "\nend",
+		"entity Sub extends Base:\n    string name = " + pick(w.generator,
+			[]string{`"sub"`, w.undefined(`"sub"`)}) + "\n    word[] words = [\"a\"]\nend",
+		"entity Other:\n    string id\n    int? size = " + pick(w.generator,
+			[]string{"null", "2", w.undefined("3")}) + "\nend",
 		"Base.subs " + bounds("0:", "0:", "0:", "0:", "1:", "0:2") + " -- Base.base " + bounds("0:1", "0:"),
 		"Base.next [0:1] -- Base.prev " + bounds("0:1", "0:"),
 		"Base.others " + bounds("0:", "0:", "0:", "0:", "0:1", "1") + " -- Other.owner " + owner,
@@ -184,7 +170,7 @@ end`,
 	return parts
 }
 
-// undefined is no default, where not everything is to have one.
+// undefined sometimes returns no default.
 func (w wild) undefined(def string) string {
 	if w.calm {
 		return def
@@ -200,7 +186,7 @@ func (w wild) when(inside wild) string {
 	return " when " + inside.expression("bool", 2)
 }
 
-// block is the body of something: what is assigned stands in it.
+// block returns the body of a statement, with assignments.
 func (w wild) block(depth int) []string {
 	var lines []string
 	for range 1 + w.IntN(2) {
@@ -270,8 +256,8 @@ func (w wild) statement(depth int) string {
 	return w.constructor()
 }
 
-// assignment returns a relation more; in a model that is not calm it may also be
-// an attribute, or a relation that has room for one.
+// assignment adds to a relation. In a model that is not calm, it may also set an attribute,
+// or a relation with room for one value.
 func (w wild) assignment() string {
 	if w.calm {
 		relation := pick(w.generator, []string{"subs", "subs", "requires", "provides", "base", "prev", "others"})
@@ -309,7 +295,7 @@ var wildTypes = []string{
 	"Other[]",
 }
 
-// expression makes one that is mostly of a type.
+// expression makes an expression that mostly has the given type.
 func (w wild) expression(typ string, depth int) string {
 	if !w.calm && w.chance(4) {
 		typ = pick(w.generator, wildTypes)
@@ -433,7 +419,7 @@ func (w wild) expression(typ string, depth int) string {
 	return w.leaf(typ)
 }
 
-// lookup reads what is of the type from a dict, if there is such.
+// lookup reads a value of the type from a dict, if there is one.
 func (w wild) lookup(typ string) string {
 	key := map[string]string{"int": "a", "string": "b", "string?": "c", "float?": "c", "int[]": "d", "dict": "e"}[typ]
 	if key == "" && w.calm {
@@ -463,17 +449,11 @@ func (w wild) condition(f func(format string, of ...string) string) string {
 		attribute = "s1." + a
 	}
 	return pick(w.generator, []string{
-		f(
-			"(%s and %s)",
-			"bool",
-			"bool",
-		), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"),
+		f("(%s and %s)", "bool",
+			"bool"), f("(%s or %s)", "bool", "bool"), f("(not %s)", "bool"), f("(%s < %s)", "int", "int"),
 		f("(%s >= %s)", "float", "int"),
-		f(
-			"(%s == %s)",
-			any,
-			any,
-		), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"),
+		f("(%s == %s)", any,
+			any), f("(%s != %s)", any, any), f("(%s in %s)", "int", "int[]"), f("(%s not in %s)", "Base", "Base[]"),
 		f("(%s in %s)", "string", "dict"),
 		"(" + attribute + " is defined)", "(" + attribute + " is defined)",
 		`(d["` + pick(w.generator, []string{"a", "c", "z"}) + `"] is defined)`, f("(%s == null)", any),
@@ -521,13 +501,8 @@ func (w wild) dict(depth int) string {
 	case 2:
 		return `{"a": ` + w.expression(pick(w.generator, wildTypes), depth-1) + "}"
 	}
-	return "{'a': " + w.expression(
-		"int",
-		depth-1,
-	) + `, "b": ` + w.expression(
-		pick(w.generator, []string{"string", "dict", "int[]"}),
-		depth-1,
-	) + "}"
+	return "{'a': " + w.expression("int",
+		depth-1) + `, "b": ` + w.expression(pick(w.generator, []string{"string", "dict", "int[]"}), depth-1) + "}"
 }
 
 func (w wild) constructor() string {
@@ -544,10 +519,7 @@ func (w wild) constructor() string {
 		"subs=" + w.expression("Base[]", 1),
 		"others=" + w.expression("Other[]", 1),
 		"nums=" + w.expression("int[]", 1),
-		"name=" + w.expression(
-			"string",
-			1,
-		),
+		"name=" + w.expression("string", 1),
 		"**d2",
 		"level=" + w.expression("int", 1),
 		"share=" + w.expression("float?", 1),
@@ -568,7 +540,7 @@ func (w wild) constructor() string {
 	return typ + "(" + strings.Join(args, ", ") + ")"
 }
 
-// other makes something that an instance may own; its owner is given where it has to.
+// other makes an instance that another one may own, and sets its owner if it must.
 func (w wild) other() string {
 	if w.owner != "1" {
 		return "Other(id=" + w.expression("string", 1) + ")"
@@ -649,10 +621,8 @@ func (w wild) leaf(typ string) string {
 		}
 		return pick(w.generator, []string{o, o, "b2", "s1", o + ".next", "nothing", "o1.owner"})
 	case "Base[]", "any[]":
-		return pick(
-			w.generator,
-			[]string{o + ".subs", "[b1, b2]", "s1", "o1.likes", "[]", o + ".prev", o + ".requires"},
-		)
+		return pick(w.generator,
+			[]string{o + ".subs", "[b1, b2]", "s1", "o1.likes", "[]", o + ".prev", o + ".requires"})
 	case "Other":
 		return pick(w.generator, []string{"o1", "o1", "o1", "o1"})
 	case "Other[]":

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/servertest"
+)
+
+// caller is the principal that the next request is sent by.
+type caller struct{ access.Principal }
+
+func (c *caller) Authenticate(*http.Request) (access.Principal, error) { return c.Principal, nil }
+
+func person(name string, bindings ...access.Binding) access.Principal {
+	return access.Principal{Kind: access.Person, Name: name, Bindings: bindings}
+}
+
+// Every route is called by every role, by a member of another project, and by a stranger. A stranger learns nothing but
+// that a login is needed; who belongs to another project gets, byte for byte, the answer for an environment that does
+// not exist; and a role decides by its labels alone.
+func TestEveryRouteAsEveryRole(t *testing.T) {
+	rich := servertest.NewRich(t)
+	who := &caller{}
+	rest, err := New(Config{
+		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
+		Auth: who, Now: rich.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := access.Scope{Project: rich.Project.ID}
+	unknown := uuid.New()
+	send := func(p access.Principal, d *declaration, env, project uuid.UUID) *httptest.ResponseRecorder {
+		who.Principal = p
+		r := httptest.NewRequest(d.method, pathFor(d, env, project), bytes.NewBufferString(bodyFor(d, project)))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set(tidHeader, env.String())
+		w := httptest.NewRecorder()
+		rest.ServeHTTP(w, r)
+		return w
+	}
+	checked := 0
+	for _, d := range (&server{}).calls(newRouter()) {
+		verb, _ := d.verb.Define()
+		name := d.method + " " + d.path
+		expect := func(who access.Principal, w *httptest.ResponseRecorder, allowed bool, refusal int) {
+			t.Helper()
+			checked++
+			refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden && !protectedIn(w)
+			if allowed && refused || !allowed && w.Code != refusal {
+				t.Errorf("%s as %s: %d %.200s", name, who.Name, w.Code, w.Body)
+			}
+		}
+		stranger := access.Principal{}
+		expect(stranger, send(stranger, d, rich.Sandbox.ID, rich.Project.ID), verb.Label == access.Public, 401)
+		open := verb.Label == access.Public || verb.Label == access.Open
+		for _, role := range access.BuiltIn {
+			member := person(role.Name+" here", access.Binding{Role: role, Scope: here})
+			anywhere := open || role.Grants(verb) && verb.Reach != access.OnServer
+			if destroys(d) && anywhere {
+				continue // what the others need
+			}
+			expect(member, send(member, d, rich.Sandbox.ID, rich.Project.ID), anywhere, 403)
+
+			foreigner := person(
+				role.Name+" elsewhere",
+				access.Binding{Role: role, Scope: access.Scope{Project: unknown}},
+			)
+			got := send(foreigner, d, rich.Sandbox.ID, rich.Project.ID)
+			nowhere := send(foreigner, d, uuid.New(), uuid.New())
+			checked++
+			if got.Code != nowhere.Code || withoutIDs(got) != withoutIDs(nowhere) {
+				t.Errorf("%s as %s: %d %.200s, but of what does not exist: %d %.200s", name, foreigner.Name,
+					got.Code, got.Body, nowhere.Code, nowhere.Body)
+			}
+			if verb.Reach == access.OnEnvironment && got.Code < 300 && !strings.Contains(d.path, "/file") {
+				t.Errorf("%s as %s: %d %.200s", name, foreigner.Name, got.Code, got.Body)
+			}
+		}
+	}
+	t.Logf("%d answers checked", checked)
+}
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+
+func withoutIDs(w *httptest.ResponseRecorder) string {
+	return uuids.ReplaceAllString(w.Body.String(), "ID")
+}
+
+// protectedIn reports whether a refusal is about the state of an environment, not about the sender.
+func protectedIn(w *httptest.ResponseRecorder) bool {
+	return strings.Contains(w.Body.String(), "protected")
+}
+
+// destroys reports whether a call takes away what other calls of the test need.
+func destroys(d *declaration) bool {
+	return d.method == http.MethodDelete &&
+		slices.Contains(
+			[]access.Verb{access.DeleteEnvironment, access.ClearEnvironment, access.DeleteProject},
+			d.verb,
+		)
+}
+
+var segment = regexp.MustCompile(`\{\w+\}`)
+
+// pathFor fills the path of a call: the id is that of the environment or project that the call works on, and whatever
+// else is named does not exist.
+func pathFor(d *declaration, env, project uuid.UUID) string {
+	verb, _ := d.verb.Define()
+	return segment.ReplaceAllStringFunc(d.path, func(name string) string {
+		switch name {
+		case "{id}":
+			switch {
+			case strings.Contains(d.path, "file"):
+				return strings.Repeat("0", 40)
+			case verb.Reach == access.OnProject:
+				return project.String()
+			case strings.Contains(d.path, "setting"):
+				return "autostart_agent_deploy_interval"
+			}
+			return env.String()
+		case "{version}", "{from}", "{to}", "{number}":
+			return "4711"
+		case "{rid}":
+			return "std::File[a,path=x]"
+		case "{action}":
+			return "pause"
+		case "{name}":
+			return "webhook"
+		}
+		return uuid.NewString()
+	})
+}
+
+func bodyFor(d *declaration, project uuid.UUID) string {
+	if d.method == http.MethodGet || d.method == http.MethodHead {
+		return ""
+	}
+	if d.verb == access.CreateEnvironment {
+		return fmt.Sprintf(`{"project_id": %q, "name": %q}`, project, "e"+uuid.NewString())
+	}
+	if strings.Contains(d.path, "/file") { // these calls look at the sender themselves
+		return map[string]string{"file": `{"files": ["x"]}`, "{id}": `{"content": ""}`,
+			"filediff": `{"file_id_1": "1", "file_id_2": "2"}`}[path.Base(d.path)]
+	}
+	return `{}`
+}

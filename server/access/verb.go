@@ -1,0 +1,241 @@
+package access
+
+import "slices"
+
+// Label is the kind of thing that a verb does. Roles are sets of labels.
+type Label string
+
+// The labels. Open verbs are for everybody who is logged in, and Public ones for everybody: no role has to grant them.
+const (
+	Public      Label = "public"
+	Open        Label = "open"
+	Read        Label = "read"
+	Operate     Label = "operate"      // changes when something happens, not what is intended
+	WriteIntent Label = "write intent" // changes what is deployed, or how that is decided
+	Administer  Label = "administer"   // deletes, or changes what people may do
+)
+
+// Labels lists the labels that roles can grant.
+var Labels = []Label{Read, Operate, WriteIntent, Administer}
+
+// Reach is what a verb is done to.
+type Reach string
+
+// The reaches.
+const (
+	OnServer      Reach = "server"
+	OnProject     Reach = "project"
+	OnEnvironment Reach = "environment"
+)
+
+// Verb is the name of something that can be done, such as "environment.halt".
+type Verb string
+
+// Definition says what a verb is.
+type Definition struct {
+	Verb    Verb
+	Label   Label
+	Reach   Reach
+	Summary string
+}
+
+// The verbs.
+const (
+	SeeHealth      Verb = "server.health"
+	SeeStatus      Verb = "server.status"
+	SeeDocs        Verb = "server.docs"
+	LogIn          Verb = "session.login"
+	SeeSelf        Verb = "session.show"
+	ManageSelf     Verb = "session.manage"
+	ManageUsers    Verb = "user.manage"
+	SeeUsers       Verb = "user.list"
+	ManageRoles    Verb = "role.manage"
+	SeeRoles       Verb = "role.list"
+	SeeVerbs       Verb = "access.verbs"
+	ExplainAccess  Verb = "access.explain"
+	SeeServerAudit Verb = "audit.server"
+	ExchangeToken  Verb = "token.exchange"
+
+	ListProjects      Verb = "project.list"
+	CreateProject     Verb = "project.create"
+	SeeProject        Verb = "project.show"
+	RenameProject     Verb = "project.rename"
+	DeleteProject     Verb = "project.delete"
+	SeeProjectSecrets Verb = "project.secrets"
+	SetProjectSecret  Verb = "project.secret"
+	SetKnownHosts     Verb = "project.hosts"
+	SeeMembers        Verb = "project.members"
+	ManageMembers     Verb = "project.member"
+	SetQuota          Verb = "project.quota"
+	SeeProjectAudit   Verb = "audit.project"
+
+	ListEnvironments  Verb = "environment.list"
+	CreateEnvironment Verb = "environment.create"
+	SeeEnvironment    Verb = "environment.show"
+	ModifyEnvironment Verb = "environment.modify"
+	DeleteEnvironment Verb = "environment.delete"
+	ClearEnvironment  Verb = "environment.clear"
+	Halt              Verb = "environment.halt"
+	Resume            Verb = "environment.resume"
+	SetSecret         Verb = "environment.secret"
+	SetSetting        Verb = "environment.setting"
+	ProtectSettings   Verb = "environment.protect"
+	ManageTokens      Verb = "environment.token"
+	AssignRoles       Verb = "environment.role"
+	SeeAudit          Verb = "audit.show"
+	Compile           Verb = "compile.request"
+	SeeCompiles       Verb = "compile.show"
+	SeeVersions       Verb = "version.show"
+	PutVersion        Verb = "version.put"
+	Release           Verb = "version.release"
+	Confirm           Verb = "version.confirm"
+	DeleteVersion     Verb = "version.delete"
+	RollBack          Verb = "version.rollback"
+	SeeResources      Verb = "resource.show"
+	Deploy            Verb = "resource.deploy"
+	Unpark            Verb = "resource.unpark"
+	ReportResources   Verb = "resource.report"
+	SeeDrift          Verb = "drift.show"
+	SeeAgents         Verb = "agent.show"
+	PauseAgents       Verb = "agent.pause"
+	SeeDryRuns        Verb = "dryrun.show"
+	StartDryRun       Verb = "dryrun.start"
+	SeeGit            Verb = "git.show"
+	AcceptCommit      Verb = "git.accept"
+	UnblockCommit     Verb = "git.unblock"
+	SeePromotions     Verb = "promotion.show"
+	Promote           Verb = "promotion.promote"
+	ApprovePromotion  Verb = "promotion.approve"
+	PausePromotions   Verb = "promotion.pause"
+	SeePulls          Verb = "pull.show"
+	PreviewPull       Verb = "pull.preview"
+	ApprovePull       Verb = "pull.approve"
+	RetryOutbox       Verb = "pull.outbox"
+	SeeDeliveries     Verb = "delivery.show"
+	Redeliver         Verb = "delivery.redeliver"
+	SeeNotifications  Verb = "notification.show"
+	MarkNotifications Verb = "notification.mark"
+	SeeParameters     Verb = "parameter.show"
+	SetParameters     Verb = "parameter.set"
+	RefreshFacts      Verb = "fact.refresh"
+	SeeDiscovered     Verb = "discovered.show"
+	WriteDiscovered   Verb = "discovered.write"
+	SeeGates          Verb = "gate.show"
+	Override          Verb = "gate.override"
+	TagEnvironment    Verb = "environment.tag"
+	SeeFiles          Verb = "file.show"
+	PutFiles          Verb = "file.put"
+)
+
+// Verbs is the table of all verbs. `ordain access verbs` prints it.
+var Verbs = []Definition{
+	{SeeHealth, Public, OnServer, "ask whether the server is up"},
+	{LogIn, Public, OnServer, "log in"},
+	{ExchangeToken, Public, OnServer, "exchange the identity token of a CI job for one of this server"},
+	{SeeDocs, Open, OnServer, "read the description of the API"},
+	{SeeSelf, Open, OnServer, "see who is logged in"},
+	{ManageSelf, Open, OnServer, "log out, change the own password, manage own tokens"},
+	{SeeVerbs, Open, OnServer, "list verbs and labels"},
+	{ListProjects, Open, OnServer, "list the projects that one may see"},
+	{ListEnvironments, Open, OnServer, "list the environments that one may see"},
+	{SeeRoles, Open, OnServer, "list roles"},
+	{SeeStatus, Open, OnServer, "see the status of the server"},
+	{SeeUsers, Administer, OnServer, "list users"},
+	{ManageUsers, Administer, OnServer, "add and remove users, set their passwords"},
+	{ManageRoles, Administer, OnServer, "define roles, bind them server-wide"},
+	{ExplainAccess, Administer, OnServer, "explain what somebody else may do"},
+	{SeeServerAudit, Administer, OnServer, "read the audit trail of the whole server"},
+	{CreateProject, Administer, OnServer, "create projects"},
+	{SetQuota, Administer, OnServer, "set the quotas of a project"},
+
+	{SeeProject, Read, OnProject, "see a project"},
+	{SeeProjectSecrets, Read, OnProject, "see the names of a project's secrets, and its SSH host keys"},
+	{SeeMembers, Read, OnProject, "see the members and quotas of a project"},
+	{CreateEnvironment, WriteIntent, OnProject, "create environments"},
+	{RenameProject, Administer, OnProject, "rename a project"},
+	{DeleteProject, Administer, OnProject, "delete a project with its environments"},
+	{SetProjectSecret, Administer, OnProject, "set secrets that all environments of a project use"},
+	{SetKnownHosts, Administer, OnProject, "set the SSH host keys that a project trusts"},
+	{ManageMembers, Administer, OnProject, "add and remove members of a project"},
+	{SeeProjectAudit, Administer, OnProject, "read the audit trail of a project"},
+
+	{SeeEnvironment, Read, OnEnvironment, "see an environment and its settings"},
+	{SeeCompiles, Read, OnEnvironment, "see compile reports"},
+	{SeeVersions, Read, OnEnvironment, "see versions"},
+	{SeeResources, Read, OnEnvironment, "see resources, their states and logs"},
+	{SeeDrift, Read, OnEnvironment, "see drift"},
+	{SeeAgents, Read, OnEnvironment, "see agents and executors"},
+	{SeeDryRuns, Read, OnEnvironment, "see dry runs"},
+	{SeeGit, Read, OnEnvironment, "see commits and blocks"},
+	{SeePromotions, Read, OnEnvironment, "see promotions"},
+	{SeePulls, Read, OnEnvironment, "see pull requests"},
+	{SeeDeliveries, Read, OnEnvironment, "see webhooks"},
+	{SeeNotifications, Read, OnEnvironment, "see notifications"},
+	{SeeParameters, Read, OnEnvironment, "see parameters and facts"},
+	{SeeDiscovered, Read, OnEnvironment, "see discovered resources"},
+	{SeeGates, Read, OnEnvironment, "see windows, freezes, overrides and interventions"},
+	{SeeFiles, Read, OnEnvironment, "read files of resources"},
+
+	{Halt, Operate, OnEnvironment, "halt an environment"},
+	{Resume, Operate, OnEnvironment, "resume an environment"},
+	{Compile, Operate, OnEnvironment, "ask for a compile"},
+	{Deploy, Operate, OnEnvironment, "deploy or repair"},
+	{Unpark, Operate, OnEnvironment, "deploy a parked resource again"},
+	{ReportResources, Operate, OnEnvironment, "report what agents did"},
+	{PauseAgents, Operate, OnEnvironment, "pause and unpause agents"},
+	{StartDryRun, Operate, OnEnvironment, "start and cancel dry runs"},
+	{PreviewPull, Operate, OnEnvironment, "preview a pull request again"},
+	{RetryOutbox, Operate, OnEnvironment, "send to the forge again"},
+	{Redeliver, Operate, OnEnvironment, "handle a webhook again"},
+	{MarkNotifications, Operate, OnEnvironment, "mark notifications as read"},
+	{RefreshFacts, Operate, OnEnvironment, "ask resources for facts"},
+	{PausePromotions, Operate, OnEnvironment, "pause and resume promotions"},
+
+	{ModifyEnvironment, WriteIntent, OnEnvironment, "change the name, the source or the description"},
+	{SetSecret, WriteIntent, OnEnvironment, "set credentials and other secrets"},
+	{SetSetting, WriteIntent, OnEnvironment, "change settings"},
+	{PutVersion, WriteIntent, OnEnvironment, "export a version"},
+	{PutFiles, WriteIntent, OnEnvironment, "upload files of resources"},
+	{Release, WriteIntent, OnEnvironment, "release a version"},
+	{Confirm, WriteIntent, OnEnvironment, "confirm a version that takes much away"},
+	{RollBack, WriteIntent, OnEnvironment, "roll back to an earlier version"},
+	{AcceptCommit, WriteIntent, OnEnvironment, "accept a commit that rewrites history"},
+	{UnblockCommit, WriteIntent, OnEnvironment, "unblock a commit"},
+	{Promote, WriteIntent, OnEnvironment, "promote a commit"},
+	{ApprovePromotion, WriteIntent, OnEnvironment, "approve a promotion"},
+	{ApprovePull, WriteIntent, OnEnvironment, "approve a pull request's preview"},
+	{SetParameters, WriteIntent, OnEnvironment, "set and delete parameters and facts"},
+	{WriteDiscovered, WriteIntent, OnEnvironment, "write and delete discovered resources"},
+	{Override, WriteIntent, OnEnvironment, "let changes through a window or a freeze"},
+
+	{DeleteEnvironment, Administer, OnEnvironment, "delete an environment"},
+	{ClearEnvironment, Administer, OnEnvironment, "delete all that an environment has"},
+	{DeleteVersion, Administer, OnEnvironment, "delete a version"},
+	{ProtectSettings, Administer, OnEnvironment, "protect settings from changes"},
+	{ManageTokens, Administer, OnEnvironment, "create and revoke the tokens of an environment"},
+	{TagEnvironment, Administer, OnEnvironment, "set the tags of an environment, which roles can be bound to"},
+	{AssignRoles, Administer, OnEnvironment, "give and take roles in an environment"},
+	{SeeAudit, Administer, OnEnvironment, "read the audit trail of an environment"},
+}
+
+var byName = func() map[Verb]Definition {
+	m := make(map[Verb]Definition, len(Verbs))
+	for _, d := range Verbs {
+		m[d.Verb] = d
+	}
+	return m
+}()
+
+// Define returns the definition of a verb; ok is false if there is no such verb.
+func (v Verb) Define() (d Definition, ok bool) {
+	d, ok = byName[v]
+	return d, ok
+}
+
+// Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
+func (d Definition) Changes() bool {
+	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit}, d.Verb) {
+		return false // administrators alone may see this
+	}
+	return d.Verb == ManageSelf || !slices.Contains([]Label{Public, Open, Read}, d.Label)
+}

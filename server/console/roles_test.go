@@ -1,0 +1,99 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/servertest"
+)
+
+// caller is the principal that the next request is sent by.
+type caller struct{ access.Principal }
+
+func (c *caller) Authenticate(*http.Request) (access.Principal, error) { return c.Principal, nil }
+
+// Every page and form is asked for by every role, by a member of another project, and by a stranger, as a page and as a
+// live stream. Who belongs to another project gets, byte for byte, the answer for an environment that does not exist,
+// and no page names an environment that its reader may not see.
+func TestEveryPageAsEveryRole(t *testing.T) {
+	rich := servertest.NewRich(t)
+	who := &caller{}
+	pages, err := New(Config{
+		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
+		Auth: who, Now: rich.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(p access.Principal, pattern string, env uuid.UUID, query string) *httptest.ResponseRecorder {
+		who.Principal = p
+		method, path, _ := strings.Cut(pattern, " ")
+		path = strings.ReplaceAll(strings.TrimSuffix(path, "{$}"), "{env}", env.String())
+		path = parameter.ReplaceAllStringFunc(path, func(name string) string {
+			if name == "{version}" || name == "{number}" {
+				return "4711"
+			}
+			return uuid.NewString()
+		})
+		r := httptest.NewRequest(method, path+query, nil)
+		if method == http.MethodPost {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, r)
+		return w
+	}
+	checked := 0
+	for pattern, v := range (&console{}).routes(http.NewServeMux()) {
+		verb, _ := v.Define()
+		if w := send(access.Principal{}, pattern, rich.Sandbox.ID, ""); w.Code < 300 ||
+			strings.Contains(w.Body.String(), "sandbox") {
+			t.Errorf("%s as a stranger: %d", pattern, w.Code)
+		}
+		for _, role := range access.BuiltIn {
+			checked++
+			inProject := access.Principal{Kind: access.Person, Name: "member",
+				Bindings: []access.Binding{{Role: role, Scope: access.Scope{Project: rich.Project.ID}}}}
+			destroys := strings.HasSuffix(pattern, "/clear") || strings.HasSuffix(pattern, "/delete")
+			allowed := verb.Label == access.Open || role.Grants(verb) && verb.Reach != access.OnServer
+			if !destroys || !allowed {
+				w := send(inProject, pattern, rich.Sandbox.ID, "")
+				if refused := w.Code == http.StatusForbidden; refused == allowed {
+					t.Errorf("%s as %s: %d", pattern, role.Name, w.Code)
+				}
+			}
+			elsewhere := access.Principal{Kind: access.Person, Name: "foreigner",
+				Bindings: []access.Binding{{Role: role, Scope: access.Scope{Project: uuid.New()}}}}
+			for _, query := range []string{"", "?live", "?env=" + rich.Sandbox.ID.String() + "&q=web"} {
+				if query == "?live" && (strings.HasPrefix(pattern, "POST") || verb.Label == access.Open) {
+					continue // a stream that is allowed would not end
+				}
+				unknown := uuid.New()
+				got := send(elsewhere, pattern, rich.Sandbox.ID, query)
+				query = strings.ReplaceAll(query, rich.Sandbox.ID.String(), unknown.String())
+				nowhere := send(elsewhere, pattern, unknown, query)
+				if got.Code != nowhere.Code || anyID(got.Body.String()) != anyID(nowhere.Body.String()) {
+					t.Errorf("%s%s as %s elsewhere: %d, but of what does not exist: %d", pattern, query, role.Name,
+						got.Code, nowhere.Code)
+				}
+				secret := []string{rich.Production.Name, rich.Staging.Name, rich.Sandbox.Name, rich.Project.Name}
+				for _, name := range secret {
+					if strings.Contains(got.Body.String(), ">"+name+"<") {
+						t.Errorf("%s%s as %s elsewhere names %s", pattern, query, role.Name, name)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d answers checked", checked)
+}
+
+var parameter, anyUUID = regexp.MustCompile(`\{\w+\}`), regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+
+func anyID(text string) string { return anyUUID.ReplaceAllString(text, "ID") }
