@@ -48,11 +48,16 @@ func (m *Manager) watch() {
 // counts threads with them, so its limit is a little wider; the watch is for handlers that raise it.
 const leeway = 128
 
-func (m *Manager) childrenMax() int {
-	if m.c.Cell.Exact() {
-		return m.c.ChildrenMax + leeway
+// replaceFull replaces an executor before its next task, because the kernel would let its handlers start
+// no more processes or threads.
+func (m *Manager) replaceFull(w *process, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.executor.current == w {
+		m.c.Logger.Warn("an executor is replaced because its handlers have too many processes running",
+			"executor", w.executor.hash, "pid", w.session.PID(), "processes", n)
+		m.retire(w)
 	}
-	return m.c.ChildrenMax
 }
 
 // countChildren ends the executors that have more processes than ChildrenMax.
@@ -81,7 +86,11 @@ func (m *Manager) countChildren() {
 			m.baseline = min(m.baseline, total-n) // so that it is counted again at the next check
 			m.mu.Unlock()
 		}
-		if n <= m.childrenMax() {
+		if n <= m.c.ChildrenMax {
+			continue
+		}
+		if m.c.Cell.Exact() && n <= m.c.ChildrenMax+leeway {
+			m.replaceFull(w, n)
 			continue
 		}
 		m.mu.Lock()

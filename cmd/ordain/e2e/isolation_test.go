@@ -385,22 +385,19 @@ func TestBombs(t *testing.T) {
 		o.ExecutorChildren, o.ExecutorMemory, o.ExecutorFileSize = 50, 256<<20, 16<<20
 	})
 	p := w.newPlace(t)
-	main := "import attack\n"
-	bombs := map[string]string{
-		"fork_bomb": "Resource temporarily unavailable", "memory_bomb": "MemoryError", "disk_bomb": "File too large",
-		"file_bomb": "Too many open files",
-	}
-	for name := range bombs {
-		main += fmt.Sprintf("attack::Try(name=%q, targets=\"\", agent=%q)\n", name, name)
-	}
-	p.push("bombs", mergeFiles(attackModule, map[string]string{"main.cf": main}))
-	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	p.compiledWell()
-	rows := p.settled()
-	for name, why := range bombs {
-		log := p.logOf(name)
-		if rows[name].State.Status() != intent.StatusFailed || !strings.Contains(log, why) {
-			t.Errorf("%s is %s, and should have failed with %q:\n%s", name, rows[name].State.Status(), why, log)
+	for n, bomb := range []struct{ name, why string }{
+		{"memory_bomb", "MemoryError"}, {"disk_bomb", "File too large"}, {"file_bomb", "Too many open files"},
+		{"fork_bomb", "Resource temporarily unavailable"},
+	} {
+		main := map[string]string{"main.cf": fmt.Sprintf("import attack\nattack::Try(name=%q, targets=\"\")\n", bomb.name)}
+		p.push(bomb.name, mergeFiles(attackModule, main))
+		if n == 0 {
+			p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+		}
+		p.compiledWell()
+		status, log := p.settled()[bomb.name].State.Status(), p.logOf(bomb.name)
+		if status != intent.StatusFailed || !strings.Contains(log, bomb.why) {
+			t.Errorf("%s is %s, and should have failed with %q:\n%s", bomb.name, status, bomb.why, log)
 		}
 	}
 	found := regexp.MustCompile(`FORKED (\d+)`).FindStringSubmatch(p.logOf("fork_bomb"))
@@ -411,6 +408,11 @@ func TestBombs(t *testing.T) {
 	var n int
 	if _, err := fmt.Sscan(found[1], &n); err != nil || n > 100 {
 		t.Errorf("it had %s processes, with a limit of 50", found[1])
+	}
+	p.push("life", map[string]string{"main.cf": "import attack\nattack::Try(name=\"life\", targets=\"\")\n"})
+	p.compiledWell()
+	if rows := p.settled(); rows["life"].State.Status() != intent.StatusDeployed {
+		t.Errorf("after the bombs, code that means well does not work:\n%s", p.logOf("life"))
 	}
 }
 
