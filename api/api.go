@@ -38,6 +38,9 @@ type Config struct {
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
+	// Isolation says how environments are separated; Separated is whether they are, completely.
+	Isolation string
+	Separated bool
 	// MaxBody limits request bodies in bytes; 0 means MaxBody.
 	MaxBody int64
 	// FactExpire is how long a fact holds; 0 means an hour.
@@ -54,6 +57,7 @@ type server struct {
 	log        *slog.Logger
 	auth       access.Authenticator
 	audit      *audit.Recorder
+	isolation  serverSlice
 	maxBody    int64
 	factExpire time.Duration
 	now        func() time.Time
@@ -74,7 +78,8 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	s := &server{
-		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
+		control: cfg.Control, store: cfg.Store, isolation: isolationSlice(cfg),
+		version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()

@@ -103,7 +103,11 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 		generation: generation,
 		started:    time.Now(),
 	}
-	for _, path := range []string{made.Python, made.SitePackages, codeDir} {
+	needed := []string{made.Python, made.SitePackages, codeDir}
+	if private != nil {
+		needed = append(needed, private.Dir)
+	}
+	for _, path := range needed {
 		info, err := os.Stat(path)
 		if err != nil { // somebody has removed it already
 			session.Kill()

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -137,7 +136,7 @@ func (l *Layout) Sweep() error {
 	if err != nil {
 		return err
 	}
-	left = slices.Concat(left, private, []string{l.Scratch()})
+	left = append(left, private...)
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
 			return fault.Disk("layout.Sweep", dir, err)

@@ -184,10 +184,6 @@ func (l *Layout) Server() string { return filepath.Join(l.state, "server") }
 // Mirrors is the folder of the mirrors of repositories.
 func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
 
-// Scratch is the folder of files that one step passes to the next, such as the
-// result of a compile. Sweep empties it.
-func (l *Layout) Scratch() string { return filepath.Join(l.Server(), ".scratch") }
-
 // ServerLog is the log of the server.
 func (l *Layout) ServerLog() string { return filepath.Join(l.log, "server.log") }
 

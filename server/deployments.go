@@ -50,12 +50,15 @@ type deployment struct {
 	closing   sync.Once
 	// retention is how long lines of the resource action log are kept, in nanoseconds.
 	retention atomic.Int64
+	// separation says for people how the environment is separated from others.
+	separation string
 }
 
 // new makes the deployer of an environment.
 func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
+	made := &deployment{separation: d.server.separation}
+	made.variables = &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}
 	defer func() {
 		if err != nil {
 			made.closeFiles()
@@ -145,7 +148,11 @@ func (d *deployment) Changed(e intent.Environment) {
 }
 
 // Executors describes the processes that run the environment's handlers.
-func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
+func (d *deployment) Executors() intent.Executors {
+	report := d.executors.Report()
+	report.Separation = d.separation
+	return report
+}
 
 func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
 	f, err := logfile.Open(path, policy)

@@ -10,6 +10,9 @@ import (
 	"ordain.dev/ordain/server/config"
 )
 
+// separated is what Server.separation says if nothing is missing.
+const separated = "on: the code of each environment reaches nothing of the server's and of other environments"
+
 // isolate decides how the code of environments is confined, and says in the log what is not. It
 // returns nil if nothing is to be confined, or can be.
 func (s *Server) isolate() (*isolation.Config, error) {
@@ -47,7 +50,7 @@ func (s *Server) isolate() (*isolation.Config, error) {
 			"isolation.mode is require, and not everything can be separated: "+strings.Join(missing, "; ")).
 			Hint("docs/isolation.md says what each part needs; isolation.mode = on goes without what is missing")
 	}
-	s.separation = "on"
+	s.separation = separated
 	if len(missing) > 0 {
 		s.separation = "in part: " + strings.Join(missing, "; ")
 		s.log.Warn("compiles and handlers are confined in part", "missing", strings.Join(missing, "; "))

@@ -233,6 +233,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, err
 	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
+		Isolation: s.separation, Separated: s.separation == separated,
 		Auth: s.auth, Audit: trail,
 	}); err != nil {
 		return nil, err

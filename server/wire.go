@@ -60,7 +60,10 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.bus = events
 	sources := source.NewOpener(records, key)
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
-	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources, isolation: confined}
+	deployments := &deployments{
+		server: s, store: records, maker: maker, bus: events, sources: sources,
+		isolation: confined,
+	}
 	if s.keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,

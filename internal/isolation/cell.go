@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Config says how the processes of all environments of a server are confined.
@@ -89,15 +90,29 @@ func (c *Cell) Exact() bool {
 	return c != nil && c.config.Support.Namespaces && (c.user != 0 || os.Geteuid() != 0)
 }
 
-// Own makes a folder that belongs to the processes of the cell.
+// Own makes a folder that belongs to the processes of the cell. One that belongs to another user, because
+// the range of users was changed, is made again.
 func (c *Cell) Own(dir string) error {
+	user := os.Geteuid()
+	if c.user != 0 {
+		user = int(c.user)
+	}
+	if info, err := os.Lstat(dir); err == nil {
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if ok && info.IsDir() && int(stat.Uid) == user {
+			return nil
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if c.user == 0 {
 		return nil
 	}
-	return os.Lchown(dir, int(c.user), int(c.user))
+	return os.Lchown(dir, user, user)
 }
 
 // Share lets the processes of the cell read folders of the server's that lie below top, the folder of

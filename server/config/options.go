@@ -139,8 +139,8 @@ var options = []option{
 	{
 		name: "agent.executor-children-max",
 		def:  "256",
-		doc: "processes that the handlers of one executor may have running at a time; an executor that has " +
-			"more is ended; 0: no limit",
+		doc: "processes that the handlers of one executor may have running at a time; 0: no limit. Where executors " +
+			"are isolated, the kernel refuses more; elsewhere an executor that has more is ended",
 		set: number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000),
 	},
 	{

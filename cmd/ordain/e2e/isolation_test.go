@@ -181,8 +181,10 @@ func targetsOf(t *testing.T, own, other *place) targets {
 		Mirrors: l.Mirrors(), Stranger: stranger,
 		OtherCode: first(filepath.Join(theirs.Codes(), "*")), OtherCheckout: theirs.Compiler(),
 		OtherVenv: first(filepath.Join(theirs.Venvs(), "*")), OtherCache: theirs.Cache(),
-		OwnCheckout: ours.Compiler(), OwnVenv: first(filepath.Join(ours.Compiler(), ".env-py*", "lib", "*", "site-packages")),
-		Server: os.Getpid(), OtherProcess: processes[0], Database: first(filepath.Join(l.Postgres(), "socket", ".s.PGSQL.*[0-9]")),
+		OwnCheckout: ours.Compiler(),
+		OwnVenv:     first(filepath.Join(ours.Compiler(), ".env-py*", "lib", "*", "site-packages")),
+		Server:      os.Getpid(), OtherProcess: processes[0],
+		Database: first(filepath.Join(l.Postgres(), "socket", ".s.PGSQL.*[0-9]")),
 		Abstract: abstract, SetUID: rootID(t), UID: os.Geteuid(),
 	}
 }
@@ -389,8 +391,8 @@ func TestBombs(t *testing.T) {
 		{"memory_bomb", "MemoryError"}, {"disk_bomb", "File too large"}, {"file_bomb", "Too many open files"},
 		{"fork_bomb", "Resource temporarily unavailable"},
 	} {
-		main := map[string]string{"main.cf": fmt.Sprintf("import attack\nattack::Try(name=%q, targets=\"\")\n", bomb.name)}
-		p.push(bomb.name, mergeFiles(attackModule, main))
+		main := fmt.Sprintf("import attack\nattack::Try(name=%q, targets=\"\")\n", bomb.name)
+		p.push(bomb.name, mergeFiles(attackModule, map[string]string{"main.cf": main}))
 		if n == 0 {
 			p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
 		}

@@ -30,8 +30,9 @@ type Config struct {
 	// empty, only the process group is killed.
 	Mark     string
 	Handover *os.File // the template's end of HandoverPair
-	// Confine, if set, changes a command so that it starts confined; see isolation.Support.Command. After the end of the worker, everything is killed that was confined with it, unless
-	// KeepOthers is set, and Ended is called.
+	// Confine, if set, changes a command so that it starts confined; see isolation.Support.Command. After
+	// the end of the worker, everything is killed that was confined with it, unless KeepOthers is set, and
+	// Ended is called.
 	Confine    func(cmd *exec.Cmd) (started func() (*isolation.Space, error), err error)
 	KeepOthers bool
 	Ended      func()
