@@ -54,7 +54,7 @@ func (s *Space) Close() {
 const endPatience = 10 * time.Second
 
 // End kills every process of the space but those that are spared, even if it left the process group or
-// the session of its parent. It returns their number.
+// the session of its parent, and waits until they are gone. It returns their number.
 func (s *Space) End(spared ...int) int {
 	if s == nil {
 		return 0
@@ -66,18 +66,18 @@ func (s *Space) End(spared ...int) int {
 	}
 	killed := map[int]bool{}
 	for began := time.Now(); time.Since(began) < endPatience; {
-		fresh := 0
-		for _, pid := range s.processes() {
-			if slices.Contains(spared, pid) || s.kill(pid) != nil {
-				continue
-			}
-			if !killed[pid] {
-				fresh++
-			}
-			killed[pid] = true
-		}
-		if fresh == 0 { // one more look after the last one that was killed
+		left := slices.DeleteFunc(s.processes(), func(pid int) bool { return slices.Contains(spared, pid) })
+		if len(left) == 0 {
 			break
+		}
+		again := true
+		for _, pid := range left {
+			if s.kill(pid) == nil && !killed[pid] {
+				killed[pid], again = true, false
+			}
+		}
+		if again { // all of these are about to end
+			time.Sleep(time.Millisecond)
 		}
 	}
 	return len(killed)
