@@ -18,11 +18,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/api"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access"
@@ -30,6 +32,7 @@ import (
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
@@ -59,7 +62,10 @@ type Server struct {
 	bus     *bus.Bus
 	auth    access.Authenticator
 	rest    http.Handler // the REST API, also for handlers
+	guard   *edge.Guard  // before all doors
 	url     string
+	known   atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
+	hidden  []string                        // these secrets, apart from the key
 
 	running service.Runner
 	served  chan error
@@ -149,7 +155,8 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		s.undo = append(s.undo, part.Stop)
 	}
 	serving, stopServing := context.WithCancel(background)
-	s.wg.Go(func() { s.served <- serve(serving, listener, handler, s.log) })
+	s.wg.Go(func() { s.guard.Run(serving) })
+	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), s.guard.Server(handler, s.log)) })
 	s.undo = append(s.undo, stopServing)
 	s.log.Info("the server is up", "url", s.url, "version", s.cfg.Version, "pid", os.Getpid())
 	return func(ctx context.Context) {
@@ -191,7 +198,7 @@ func (s *Server) claim() (err error) {
 		return fault.Disk("server.Start", s.layout.ServerLog(), err)
 	}
 	s.undo = append(s.undo, func() { _ = file.Close() })
-	s.log = newLog(file, o.LogLevel)
+	s.log = newLog(maskedLog{s, file}, o.LogLevel)
 	return s.layout.Sweep()
 }
 
@@ -204,7 +211,7 @@ func (s *Server) logPolicy() logfile.Policy {
 func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level)) // config.Load has checked it
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
+	return slog.New(logfile.Fold(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})))
 }
 
 // step runs one step of the start and reports how long it took.
@@ -226,15 +233,21 @@ func (s *Server) publicURL() string {
 	return s.url
 }
 
-// doors makes the handlers of the API, the webhooks and the console.
-func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
-	var err error
+// doors makes the guard and the handlers of the API, the webhooks and the console.
+func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, err error) {
+	o := s.cfg.Options
+	if s.guard, err = edge.New(edge.Config{
+		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: o.AllowedHosts,
+		MaxConnections: o.Connections, Logger: s.log, Ping: records.Ping,
+	}); err != nil {
+		return nil, err
+	}
 	s.auth = access.Off{}
 	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
-		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
+		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
 		Isolation: s.separation, Separated: s.separation == separated,
-		Auth: s.auth, Audit: trail,
+		MaxUpload: int64(o.UploadSize), Auth: s.auth, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
