@@ -3,10 +3,14 @@ package server
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/isolation"
+	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/server/config"
 )
 
@@ -61,4 +65,42 @@ func (s *Server) isolate() (*isolation.Config, error) {
 	s.log.Info("compiles and handlers are confined", "landlock", support.Landlock, "namespaces", support.Namespaces,
 		"users", c.FirstUser != 0)
 	return c, nil
+}
+
+// installers returns how commands are confined that install packages from source. They run as the
+// server's user, without its privileges, so that what they make belongs to the server: the environment's
+// code must not change it. They need the network, to which isolation.network does not apply.
+func (s *Server) installers(c *isolation.Config) func(*exec.Cmd, venv.Sandbox) (func() (func(), error), error) {
+	if c == nil {
+		return nil
+	}
+	own := isolation.Config{Support: c.Support, Read: c.Read}
+	cell := own.Cell(0)
+	return func(cmd *exec.Cmd, box venv.Sandbox) (func() (func(), error), error) {
+		env, err := uuid.Parse(box.Owner)
+		if err != nil {
+			return nil, fault.Wrap("server.install", fault.Internal, err).Say("nobody owns this installation")
+		}
+		runs := s.layout.Environment(env).Runs()
+		private, err := cell.Open(runs, "install")
+		if err != nil {
+			return nil, fault.Disk("server.install", runs, err)
+		}
+		access := isolation.Access{
+			Read: append(isolation.Interpreter(box.Python), box.Read...), Write: box.Write,
+		}
+		begun, err := private.Confine(cmd, access)
+		if err != nil {
+			private.Close()
+			return nil, err
+		}
+		return func() (func(), error) {
+			space, err := begun()
+			return func() {
+				space.End()
+				space.Close()
+				private.Close()
+			}, err
+		}, nil
+	}
 }

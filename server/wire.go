@@ -28,8 +28,13 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	s.known.Store(key.Redactor(s.hidden...))
 	sources := source.NewOpener(records, key, s.hidden...)
+	confined, err := s.isolate()
+	if err != nil {
+		return nil, err
+	}
 	maker, err := venv.New(venv.Config{
-		Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
+		Confine: s.installers(confined),
+		Python:  o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
 		Records: s.layout.VenvRecords(), SSHAgent: o.GitSSHAgent, Mask: s.masker(records, sources), Logger: s.log,
 	})
 	if err != nil {
@@ -43,10 +48,6 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		return nil, err
 	}
 	modules, err := gitsync.New(s.gitConfig())
-	if err != nil {
-		return nil, err
-	}
-	confined, err := s.isolate()
 	if err != nil {
 		return nil, err
 	}

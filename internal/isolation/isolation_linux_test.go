@@ -1,7 +1,6 @@
 package isolation
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -99,19 +98,15 @@ func TestAProcessReachesWhatItMay(t *testing.T) {
 			if err := os.Symlink("real", dir+"/link"); err != nil {
 				t.Fatal(err)
 			}
-			got := shell(
-				t,
-				cellOf(s, nil),
-				Access{Read: []string{dir + "/link"}, Write: []string{dir + "/open"}},
-				fmt.Sprintf(
-					"cd %s; cat link/file real/file; cat closed/file || echo CLOSED; echo x > real/new || echo READONLY; "+
-						"echo new > open/new && cat open/new; echo t > /tmp/of-%s && echo PRIVATE; "+
-						"echo h > $HOME/x && echo HOME; echo t > $TMPDIR/x && echo TMPDIR; grep NoNewPrivs /proc/self/status",
-					dir, filepath.Base(dir),
-				),
-			)
+			script := "cd " + dir + "; cat link/file real/file; cat closed/file || echo CLOSED; " +
+				"echo x > real/new || echo READONLY; echo new > open/new && cat open/new; " +
+				"echo t > /tmp/of-" + filepath.Base(dir) + " && echo PRIVATE; echo h > $HOME/x && echo HOME; " +
+				"echo t > $TMPDIR/x && echo TMPDIR; grep NoNewPrivs /proc/self/status"
+			access := Access{Read: []string{dir + "/link"}, Write: []string{dir + "/open"}}
+			got := shell(t, cellOf(s, nil), access, script)
 			for _, want := range []string{
-				"content of /real\ncontent of /real\n", "CLOSED", "READONLY", "\nnew\n", "HOME", "TMPDIR", "NoNewPrivs:\t1",
+				"content of /real\ncontent of /real\n", "CLOSED", "READONLY", "\nnew\n", "HOME", "TMPDIR",
+				"NoNewPrivs:\t1",
 			} {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is missing in:\n%s", want, got)
@@ -130,16 +125,9 @@ func TestAProcessReachesWhatItMay(t *testing.T) {
 // An operator who allows the whole machine gets no file system for the process, and no error.
 func TestAllOfTheMachineCanBeAllowed(t *testing.T) {
 	c := cellOf(support(t), func(c *Config) { c.Read = []string{"/"} })
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("seen"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got := shell(t, c, Access{}, "head -c 4 /etc/passwd; echo x > /usr/planted || echo REFUSED; echo x > $HOME/x && echo HOME"); !strings.Contains(
-		got,
-		"root",
-	) ||
-		!strings.Contains(got, "REFUSED") ||
-		!strings.Contains(got, "HOME") {
+	got := shell(t, c, Access{},
+		"head -c 4 /etc/passwd; echo x > /usr/planted || echo REFUSED; echo x > $HOME/x && echo HOME")
+	if !strings.Contains(got, "root") || !strings.Contains(got, "REFUSED") || !strings.Contains(got, "HOME") {
 		t.Error(got)
 	}
 }
@@ -153,7 +141,8 @@ func TestTheUserHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.TrimSpace(shell(t, cellOf(support(t), nil), Access{}, "id -un; id -G")); got != "ordain-2000000007\n2000000007" {
+	got := strings.TrimSpace(shell(t, cellOf(support(t), nil), Access{}, "id -un; id -G"))
+	if got != "ordain-2000000007\n2000000007" {
 		t.Errorf("the user is %q", got)
 	}
 	c := cellOf(support(t), func(c *Config) { c.Write = []string{"/etc"} })

@@ -34,7 +34,13 @@ std::print(std::template("/hello.j2"))
 func BenchmarkCompile(b *testing.B) {
 	for n := range 4 {
 		warm, free := n&1 != 0, n&2 != 0
-		name := map[bool]string{false: "cold", true: "warm"}[warm] + map[bool]string{false: "", true: ", not isolated"}[free]
+		name := "cold"
+		if warm {
+			name = "warm"
+		}
+		if free {
+			name += ", not isolated"
+		}
 		b.Run(name, func(b *testing.B) {
 			s := openShop(b, "", func(c *build.Config) {
 				// Not as another user, who could not read the virtual environment that the benchmark shares.
