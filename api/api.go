@@ -22,6 +22,7 @@ import (
 
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
@@ -34,12 +35,13 @@ const (
 	bodiesInFlight = 32 << 20
 )
 
-// Config is what the API is made of. Control, Store, Logger and Auth are needed.
+// Config is what the API is made of. Control, Store, Logger, Auth and People are needed.
 type Config struct {
 	Control *control.Control // decides
 	Store   *store.Store     // is read
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
+	People  *people.Service      // logs people in
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
@@ -65,6 +67,7 @@ type server struct {
 	version    string
 	log        *slog.Logger
 	auth       access.Authenticator
+	people     *people.Service
 	audit      *audit.Recorder
 	isolation  serverSlice
 	maxBody    int64
@@ -76,8 +79,8 @@ type server struct {
 
 // New returns the handler. It serves whole paths: /api/v1/… and /api/v2/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil {
-		return nil, errors.New("api.New: Control, Store, Logger and Auth are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
+		return nil, errors.New("api.New: Control, Store, Logger, Auth and People are needed")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = maxBody
@@ -95,9 +98,9 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	s := &server{
-		control: cfg.Control, store: cfg.Store, isolation: isolationSlice(cfg),
-		version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
+		isolation: isolationSlice(cfg), people: cfg.People, maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload,
+		bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)
@@ -118,7 +121,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
-		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Server", s.statusCalls},
+		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
+		{"Roles", s.roleCalls}, {"Server", s.statusCalls},
 	} {
 		c.group = group.name
 		group.declare(c)
@@ -156,7 +160,7 @@ func options(next http.Handler) http.Handler {
 		}
 		h := w.Header()
 		h.Set("Access-Control-Allow-Methods", "HEAD, GET, POST, PUT, DELETE, OPTIONS, PATCH")
-		h.Set("Access-Control-Allow-Headers", "Content-Type, "+tidHeader)
+		h.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, "+tidHeader)
 		w.WriteHeader(http.StatusOK)
 	})
 }

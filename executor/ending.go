@@ -71,6 +71,9 @@ func (r *taskRun) replied(raw json.RawMessage, err error) {
 	r.stopAnswering()
 	r.m.release(r.process, r.agent())
 	r.m.releaseLane(r, !processEnded)
+	if reply.Status == intent.StatusFailed && r.m.c.Cell.Exact() {
+		r.m.countChildren() // it may have filled its process, which is then replaced before the next task
+	}
 	r.finish("")
 }
 

@@ -19,8 +19,9 @@ import (
 
 // Client calls one server. It is safe for concurrent use.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	token string // of a login; empty: none
+	http  *http.Client
 }
 
 // New returns a client of the server at an address such as http://127.0.0.1:8888.
@@ -31,6 +32,14 @@ func New(address string) (*Client, error) {
 			Hint("it looks like http://127.0.0.1:8888")
 	}
 	return &Client{base: strings.TrimSuffix(address, "/"), http: &http.Client{Timeout: 2 * time.Minute}}, nil
+}
+
+// Address returns the address of the server.
+func (c *Client) Address() string { return c.base }
+
+// WithToken returns a client that sends a token, unless it is empty.
+func (c *Client) WithToken(token string) *Client {
+	return &Client{base: c.base, token: token, http: c.http}
 }
 
 // Environment is an environment as the API shows it.
@@ -97,6 +106,9 @@ func (c *Client) send(ctx context.Context, method, path, env string, body any) (
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if env != "" {
 		req.Header.Set("X-Inmanta-tid", env)
 	}
@@ -126,7 +138,7 @@ const unexpected = "An unexpected error occurred in the server while processing 
 func refusal(code int, text []byte) error {
 	kind := map[int]fault.Kind{
 		400: fault.Invalid, 401: fault.Unauthorized, 403: fault.Forbidden,
-		404: fault.NotFound, 409: fault.Conflict, 503: fault.Unavailable,
+		404: fault.NotFound, 409: fault.Conflict, 429: fault.TooMany, 503: fault.Unavailable,
 	}[code]
 	if kind == "" {
 		kind = fault.Internal

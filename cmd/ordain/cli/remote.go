@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ordain.dev/ordain/api/client"
 	"ordain.dev/ordain/internal/diag"
 )
 
@@ -39,9 +38,9 @@ func (r *remote) add(c *cobra.Command) {
 
 // call sends a request that is not about an environment.
 func (r *remote) call(c *cobra.Command, method, path string, body, out any) error {
-	server, err := client.New(r.address)
+	server, err := r.client()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	return server.Call(c.Context(), method, path, "", body, out)
 }
@@ -49,9 +48,9 @@ func (r *remote) call(c *cobra.Command, method, path string, body, out any) erro
 // in sends a request about the environment with this name. It replaces %s in the
 // path by the environment's id.
 func (r *remote) in(c *cobra.Command, env, method, path string, body, out any) error {
-	server, err := client.New(r.address)
+	server, err := r.client()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	e, err := server.Find(c.Context(), env)
 	if err != nil {

@@ -114,8 +114,12 @@ var lattice = []struct {
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault internal/jsontext server/promote server/store/partial"},
+	{
+		"server/store",
+		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
+	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{"server/access/people", "internal/fault internal/bus server/access server/access/audit server/store"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -146,7 +150,8 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/build server/control server/forge server/forge/client server/keeper " +
+			"internal/service layout server/access server/access/people server/build server/control server/forge " +
+			"server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
 
@@ -154,13 +159,15 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault internal/jsontext"},
 	{
 		"api",
-		"server/access server/access/audit server/control server/edge server/promote server/store internal/intent " +
+		"server/access server/access/audit server/access/people server/control server/edge server/promote " +
+			"server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/control server/promote server/source server/store " +
+		"server/access server/access/audit server/access/people server/control server/promote server/source " +
+			"server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
