@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 )
@@ -25,6 +26,9 @@ type Config struct {
 	// LANG, TZ and TMPDIR. It is called when a process starts. No other variable
 	// of the server reaches handlers. nil means none.
 	Variables func(ctx context.Context) ([]Variable, error)
+
+	// Cell confines the processes; nil confines nothing.
+	Cell *isolation.Cell
 
 	MemoryMax   uint64 // bytes of data of a process, without the stacks of its threads; 0: no limit
 	FileMax     uint64 // bytes of the largest file that a process may write; 0: no limit

@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/scheduler"
@@ -31,6 +32,8 @@ type deployments struct {
 	maker   *venv.Maker
 	bus     *bus.Bus
 	sources *source.Opener
+	// isolation confines executors; nil confines nothing.
+	isolation *isolation.Config
 }
 
 // cleanInterval is how often unused processes and virtual environments are removed.
@@ -47,12 +50,15 @@ type deployment struct {
 	closing   sync.Once
 	// retention is how long lines of the resource action log are kept, in nanoseconds.
 	retention atomic.Int64
+	// separation says for people how the environment is separated from others.
+	separation string
 }
 
 // new makes the deployer of an environment.
 func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
+	made := &deployment{separation: d.server.separation}
+	made.variables = &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}
 	defer func() {
 		if err != nil {
 			made.closeFiles()
@@ -71,7 +77,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	made.log = newLog(agentLog, o.LogLevel)
+	made.log = newLog(maskedLog{d.server, agentLog}, o.LogLevel)
 	python, err := d.maker.Interpreter(context.Background(), "")
 	if err != nil {
 		return nil, err
@@ -80,7 +86,12 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var cell *isolation.Cell
+	if d.isolation != nil {
+		cell = d.isolation.Cell(e.Number)
+	}
 	made.executors, err = executor.NewManager(executor.Config{
+		Cell:   cell,
 		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
 		Logger: made.log, Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
 		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
@@ -91,8 +102,9 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 		return nil, err
 	}
 	made.Deployer, err = deployer.New(deployer.Config{
-		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log, ActionLog: actions,
-		OnChange: func(moved deployer.Event) { d.publish(e.ID, moved) },
+		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log,
+		ActionLog: maskedLog{d.server, actions},
+		OnChange:  func(moved deployer.Event) { d.publish(e.ID, moved) },
 		OnNotice: func(n intent.Notice) {
 			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})
@@ -137,7 +149,11 @@ func (d *deployment) Changed(e intent.Environment) {
 }
 
 // Executors describes the processes that run the environment's handlers.
-func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
+func (d *deployment) Executors() intent.Executors {
+	report := d.executors.Report()
+	report.Separation = d.separation
+	return report
+}
 
 func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
 	f, err := logfile.Open(path, policy)

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/api"
@@ -69,11 +70,15 @@ type Server struct {
 	rest    http.Handler // the REST API, also for handlers
 	guard   *edge.Guard  // before all doors
 	url     string
+	known   atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
+	hidden  []string                        // these secrets, apart from the key
 
 	running service.Runner
 	served  chan error
-	undo    []func() // what Stop does, in reverse order
-	wg      sync.WaitGroup
+	// separation says for people how environments are separated.
+	separation string
+	undo       []func() // what Stop does, in reverse order
+	wg         sync.WaitGroup
 }
 
 // New makes a server. It does not start or write anything.
@@ -206,7 +211,7 @@ func (s *Server) claim() (err error) {
 		return fault.Disk("server.Start", s.layout.ServerLog(), err)
 	}
 	s.undo = append(s.undo, func() { _ = file.Close() })
-	s.log = newLog(file, o.LogLevel)
+	s.log = newLog(maskedLog{s, file}, o.LogLevel)
 	return s.layout.Sweep()
 }
 
@@ -266,6 +271,7 @@ func (s *Server) doors(
 	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
+		Isolation: s.separation, Separated: s.separation == separated,
 		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
 		Audit: trail,
 	}); err != nil {
@@ -312,8 +318,8 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 		return err
 	}
 	if s.first != "" {
-		s.log.Warn("there is no user yet; this link makes the first administrator, once, within an hour",
-			"link", s.first)
+		// The link itself is a secret: whoever started the server prints it.
+		s.log.Warn("there is no user yet; the link that makes the first administrator was printed at the start")
 	}
 	if s.people.Enabled() {
 		tidying, stop := context.WithCancel(background)

@@ -50,7 +50,8 @@ type parts struct {
 	hold     chan struct{}  // compiles wait for it when it is set
 	holding  chan struct{}  // gets a value when a compile waits
 	venv     func()         // is called while the virtual environment is made
-	released []int          // versions that the deployer heard of
+	installs func(build.Output) (string, error)
+	released []int // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]bool
 	broken   bool              // the model has errors
 	settings map[string]any    // that project.yml asks for
@@ -227,7 +228,10 @@ func (p *parts) Venv(context.Context, build.Job, build.Output) (string, error) {
 	}
 	return "", nil
 }
-func (p *parts) Install(context.Context, build.Job, build.Output) (string, error) {
+func (p *parts) Install(_ context.Context, _ build.Job, out build.Output) (string, error) {
+	if p.installs != nil {
+		return p.installs(out)
+	}
 	return "", nil
 }
 
@@ -358,6 +362,7 @@ type stage struct {
 	store   *store.Store
 	events  *bus.Bus
 	key     *secret.Key
+	keyFile string
 	layout  *layout.Layout
 	keepers *keeper.Registry
 	forge   *forge.Service
@@ -387,7 +392,8 @@ func (j *journal) lines() []string {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	dir := t.TempDir()
-	key, err := secret.OpenKey(filepath.Join(dir, "key"))
+	keyFile := filepath.Join(dir, "key")
+	key, err := secret.OpenKey(keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,10 +404,10 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{
-		t:      t,
-		log:    &journal{},
-		store:  storetest.Open(t),
-		key:    key,
+		t:     t,
+		log:   &journal{},
+		store: storetest.Open(t),
+		key:   key, keyFile: keyFile,
 		layout: folders,
 		parts:  &parts{tip: "c1", watched: map[intent.EnvironmentID]bool{}},
 	}
@@ -708,19 +714,20 @@ func TestTheDoor(t *testing.T) {
 	_, errTaken := s.CreateProject(ctx, intent.Project{Name: "p"})
 	_, errDiff := s.DiffVersions(ctx, s.env, 2, 1)
 	_, errNone := s.Deploy(ctx, s.env, true, nil)
+	_, errResource := s.DeployResource(ctx, s.env,
+		intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y", Value: "z"}, false)
 	for name, c := range map[string]struct {
 		err  error
 		kind fault.Kind
 	}{
 		"a URL that cannot be fetched": {errURL, fault.Invalid}, "a project without a name": {errName, fault.Invalid},
 		"a taken name": {errTaken, fault.Conflict}, "versions the wrong way round": {errDiff, fault.Invalid},
-		"an unknown setting": {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
-		"a setting's type":   {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
-		"an unknown secret":  {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
-		"nothing released":   {errNone, fault.NotFound},
-		"an unknown version": {s.Release(ctx, s.env, 7), fault.NotFound},
-		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y",
-			Value: "z"}), fault.NotFound},
+		"an unknown setting":  {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
+		"a setting's type":    {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
+		"an unknown secret":   {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
+		"nothing released":    {errNone, fault.NotFound},
+		"an unknown version":  {s.Release(ctx, s.env, 7), fault.NotFound},
+		"an unknown resource": {errResource, fault.NotFound},
 	} {
 		if !fault.Is(c.err, c.kind) {
 			t.Errorf("%s gives %v, want a fault of kind %s", name, c.err, c.kind)

@@ -16,6 +16,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/build"
 )
 
@@ -47,6 +48,8 @@ type compilation struct {
 	open     *intent.Stage // the stage that runs
 	// preview is set for a preview, whose version is never released.
 	preview bool
+	// secrets masks what the stages print; nil before the first one.
+	secrets *secret.Redactor
 }
 
 // errModel says that the model has errors, which the diagnostics describe.
@@ -102,7 +105,7 @@ func (c *compilation) run(ctx context.Context) error {
 // finish records how the compilation ended.
 func (c *compilation) finish(ctx context.Context, err error) {
 	success := err == nil || errors.Is(err, errUpToDate)
-	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.diags, At: c.cfg.Now()}
+	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.maskedDiagnostics(), At: c.cfg.Now()}
 	if by := c.ending.superseded(); by != nil && !success {
 		end.SupersededBy = &by.ID
 		c.endSuperseded(ctx, *by)
@@ -132,6 +135,15 @@ func (c *compilation) finish(ctx context.Context, err error) {
 	default:
 		c.log.Warn("compile failed; the deployed version stays", "error", err)
 	}
+}
+
+// maskedDiagnostics returns the diagnostics without secrets, which exceptions of plug-ins
+// may quote.
+func (c *compilation) maskedDiagnostics() json.RawMessage {
+	if masked := json.RawMessage(c.secrets.Text(string(c.diags))); json.Valid(masked) {
+		return masked
+	}
+	return c.diags
 }
 
 // failure returns the notice of a failed compile. People need it because the commit
@@ -196,13 +208,18 @@ func (c *compilation) stage(
 	}
 	c.open = &s
 	c.publishCompile(c.compile.ID)
+	if c.secrets == nil {
+		c.secrets = c.cfg.Sources.Redactor(ctx, c.e)
+	}
 	out := func(stdout, stderr string) {
+		stdout, stderr = c.secrets.Text(stdout), c.secrets.Text(stderr)
 		if err := c.cfg.Store.AppendStage(ctx, s.ID, stdout, stderr); err != nil && ctx.Err() == nil {
 			c.log.Warn("output of a stage was lost", "stage", name, "error", err)
 		}
 		c.publishCompile(c.compile.ID)
 	}
 	command, err := do(out)
+	err = c.secrets.Error(err)
 	code := 0
 	if err != nil && !errors.Is(err, errUpToDate) {
 		code = 1
@@ -213,7 +230,7 @@ func (c *compilation) stage(
 	}
 	at := c.cfg.Now()
 	if !c.persist(ctx, "record the end of a stage", func() error {
-		return c.cfg.Store.FinishStage(ctx, s.ID, c.Folders.shown(c.env, command), code, at)
+		return c.cfg.Store.FinishStage(ctx, s.ID, c.secrets.Text(c.Folders.shown(c.env, command)), code, at)
 	}) {
 		return fmt.Errorf("the end of %s could not be recorded", name)
 	}

@@ -30,6 +30,7 @@ type environmentRow struct {
 	Settings    json.RawMessage
 	Protected   json.RawMessage
 	Created     time.Time
+	Number      int
 	Overrides   json.RawMessage // those that are in force
 }
 
@@ -45,13 +46,13 @@ func (r environmentRow) value() (intent.Environment, error) {
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
 		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Tags: r.Tags, Settings: settings,
-		Protected: protected, Created: r.Created.UTC(),
+		Protected: protected, Created: r.Created.UTC(), Number: r.Number,
 	}, err
 }
 
-// CreateEnvironment stores an environment; Conflict for a name or id that is taken, NotFound when there is no such
-// project.
-func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) error {
+// CreateEnvironment stores an environment with its settings and sealed secrets, in one step; Conflict for a name or id
+// that is taken, NotFound when there is no such project.
+func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment, secrets map[string][]byte) error {
 	if e.Tags == nil {
 		e.Tags = []string{}
 	}
@@ -63,9 +64,36 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
 	}
 	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name, e.Source.URL, e.Source.Branch,
-			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created, e.Tags)
-		return err
+		_, err := tx.Exec(
+			ctx,
+			statements.EnvironmentCreate,
+			e.ID,
+			e.ProjectID,
+			e.Name,
+			e.Source.URL,
+			e.Source.Branch,
+			e.Source.Subdir,
+			e.Description,
+			e.Icon,
+			e.Halted,
+			string(settings),
+			e.Created,
+			e.Tags,
+			cleanText(e.HaltedBy),
+			e.HaltedAt,
+		)
+		if err != nil {
+			return err
+		}
+		for name, sealed := range secrets {
+			if _, err := tx.Exec(ctx, statements.SecretSet, e.ID, name, sealed); err != nil {
+				return err
+			}
+		}
+		if e.HaltedAt == nil {
+			return nil
+		}
+		return intervene(ctx, tx, e.ID, intent.DidHalt, "", intent.Actor{By: e.HaltedBy, At: *e.HaltedAt})
 	})
 }
 

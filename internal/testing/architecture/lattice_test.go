@@ -36,8 +36,9 @@ var lattice = []struct {
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
 	{"internal/python/runtime", ""},
-	{"internal/python/worker", ""},
-	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
+	{"internal/isolation", ""},
+	{"internal/python/worker", "internal/isolation"},
+	{"internal/python/venv", "internal/filestamp internal/fault internal/intent internal/python/pep440"},
 	{"docs/errors", ""},
 
 	// The parts. layout is the only package that joins paths below the state directory.
@@ -63,7 +64,7 @@ var lattice = []struct {
 		"compiler/plugin",
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
 			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
-			"internal/intent",
+			"internal/intent internal/isolation",
 	},
 	{"compiler/plugin/plugintest", "internal/testing/tool"},
 	{"compiler/job", "compiler/plugin"},
@@ -99,7 +100,8 @@ var lattice = []struct {
 	{"scheduler", "internal/intent"},
 	{
 		"executor",
-		"internal/intent internal/fault internal/python/runtime internal/python/worker internal/python/venv layout",
+		"internal/intent internal/fault internal/isolation internal/python/runtime internal/python/worker " +
+			"internal/python/venv layout",
 	},
 
 	// The server. The store is the only importer of the database driver.
@@ -134,16 +136,16 @@ var lattice = []struct {
 			"server/source server/forge/client",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
-	{"server/build/warm", "compiler/plugin internal/fault"},
+	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
 	{
 		"server/build",
 		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module " +
-			"compiler/plugin internal/intent internal/fault internal/python/venv layout",
+			"compiler/plugin internal/intent internal/fault internal/isolation internal/python/venv layout",
 	},
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/provenance internal/service layout server/promote server/store server/source " +
+			"internal/provenance internal/secret internal/service layout server/promote server/store server/source " +
 			"server/forge server/build",
 	},
 	{
