@@ -131,8 +131,8 @@ func (s *server) revokeToken(ctx context.Context, a oneToken) error {
 }
 
 type exchangeArguments struct {
-	Token string `arg:"token,required"` // the identity token
-	Trust string `arg:"trust"`          // the name or id of a trust, if several accept the token
+	Token string `arg:"token,required" max:"16384"` // the identity token
+	Trust string `arg:"trust"`                      // the name or id of a trust, if several accept the token
 }
 
 type exchanged struct {

@@ -166,6 +166,9 @@ func TestEnvironmentTokens(t *testing.T) {
 		t.Errorf("an idempotent token has times: %v", c)
 	}
 	c.bearing(stable).get("/api/v2/environment/" + c.tid)
+	r.ConfigureTokens(t) // the server starts again
+	restarted := newClient(t, r.Server)
+	restarted.bearing(stable).get("/api/v2/environment/" + c.tid)
 	jti := claimsOf(t, stable)["jti"].(string)
 	list := ada.get(auth).list("data")
 	if len(list) != 3 {

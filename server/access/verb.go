@@ -243,5 +243,5 @@ func (d Definition) Changes() bool {
 	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens}, d.Verb) {
 		return false // administrators alone may see this
 	}
-	return d.Verb == ManageSelf || !slices.Contains([]Label{Public, Open, Read}, d.Label)
+	return d.Verb == ManageSelf || d.Verb == ExchangeToken || !slices.Contains([]Label{Public, Open, Read}, d.Label)
 }

@@ -123,7 +123,7 @@ var lattice = []struct {
 	{"server/access/provider/providertest", ""},
 	{
 		"server/access/tokens",
-		"internal/fault internal/secret server/access server/access/audit server/store",
+		"internal/intent internal/fault internal/secret server/access server/access/audit server/store",
 	},
 	{"server/access/people", "internal/fault internal/bus server/access server/access/audit server/store"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 )
@@ -226,6 +227,10 @@ func (s *Service) issue(ctx context.Context, t access.Trust, claims map[string]a
 			s.Logger.Warn("cannot note that a trust was used", "trust", t.ID, "error", err)
 		}
 	}
+	audit.As(ctx, access.Principal{Kind: access.Job, Name: job.Name, Credential: job.ID.String()})
+	audit.OnProject(ctx, intent.Project{ID: t.Project})
+	audit.Subject(ctx, "the trust "+t.Name)
+	audit.Change(ctx, nil, map[string]any{"id": job.ID, "trust": t.ID, "expires": job.Expires})
 	s.Logger.Info("a job got a token", "trust", t.Name, "project", t.Project, "job", job.Name, "token", job.ID)
 	return Exchanged{Text: text, Expires: job.Expires, Trust: t}, nil
 }
