@@ -1,0 +1,92 @@
+package intent
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// QuotaKind is something that a project may use only so much of.
+type QuotaKind string
+
+// The kinds of quotas.
+const (
+	QuotaEnvironments QuotaKind = "environments"
+	QuotaResources    QuotaKind = "resources" // of the newest versions of all environments
+	QuotaExecutors    QuotaKind = "executors" // processes that run handlers at a time
+	QuotaCompiles     QuotaKind = "compiles"  // compiles and previews that run at a time
+	QuotaDisk         QuotaKind = "disk"      // bytes of the folders of all environments
+)
+
+// QuotaKinds lists all kinds in the order in which people see them.
+var QuotaKinds = []QuotaKind{QuotaEnvironments, QuotaResources, QuotaExecutors, QuotaCompiles, QuotaDisk}
+
+// Quota is how much a project may use. A kind that is missing has no limit.
+type Quota map[QuotaKind]int64
+
+// Usage is how much a project uses.
+type Usage map[QuotaKind]int64
+
+// Text writes an amount of the kind for people.
+func (k QuotaKind) Text(n int64) string {
+	if k == QuotaDisk {
+		return byteText(n)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// byteText writes a number of bytes with three digits or so.
+func byteText(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	value, units := float64(n)/(1<<10), "KMGTPE"
+	for value >= 1000 && len(units) > 1 {
+		value, units = value/(1<<10), units[1:]
+	}
+	if value < 10 {
+		return fmt.Sprintf("%.1f %ciB", value, units[0])
+	}
+	return fmt.Sprintf("%.0f %ciB", value, units[0])
+}
+
+// noun is what a project has so many of.
+func (k QuotaKind) noun() string {
+	switch k {
+	case QuotaDisk:
+		return "of disk"
+	case QuotaExecutors:
+		return "running executors"
+	case QuotaCompiles:
+		return "running compiles"
+	}
+	return string(k)
+}
+
+// QuotaError says that a project may not use more of something.
+type QuotaError struct {
+	Project string
+	Kind    QuotaKind
+	Use     int64 // now
+	Wanted  int64 // in the end; 0: anything more
+	Limit   int64
+}
+
+// Error names the quota, the use and the limit.
+func (e *QuotaError) Error() string {
+	text := fmt.Sprintf("the project %s has %s %s, and its quota is %s", e.Project, e.Kind.Text(e.Use), e.Kind.noun(),
+		e.Kind.Text(e.Limit))
+	if e.Wanted > 0 {
+		text += fmt.Sprintf("; this would make it %s", e.Kind.Text(e.Wanted))
+	}
+	return text
+}
+
+// Advice says what can be done about it, and by whom.
+func (e *QuotaError) Advice() string {
+	free := "remove some"
+	if e.Kind == QuotaDisk {
+		free = "clear or delete environments"
+	}
+	return fmt.Sprintf("%s, or ask an administrator of the server to raise the quota: "+
+		"ordain project quota %s --%s N", free, e.Project, e.Kind)
+}
