@@ -23,11 +23,16 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
-// MaxBody is the largest request body, also after decompression.
-const MaxBody = 100 << 20
+const (
+	maxBody   = 10 << 20
+	maxUpload = 100 << 20
+	// bodiesInFlight are the bytes that all bodies may take together.
+	bodiesInFlight = 64 << 20
+)
 
 // Config is what the API is made of. Control, Store, Logger and Auth are needed.
 type Config struct {
@@ -38,8 +43,12 @@ type Config struct {
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
-	// MaxBody limits request bodies in bytes; 0 means MaxBody.
+	// MaxBody limits request bodies in bytes, also after decompression; 0 means 10 MiB.
 	MaxBody int64
+	// MaxUpload limits the bodies that hold a file; 0 means 100 MiB.
+	MaxUpload int64
+	// Bodies bounds the memory that all bodies take together; nil means 64 MiB.
+	Bodies *edge.Bodies
 	// FactExpire is how long a fact holds; 0 means an hour.
 	FactExpire time.Duration
 	// Now is the clock; nil means time.Now.
@@ -55,6 +64,8 @@ type server struct {
 	auth       access.Authenticator
 	audit      *audit.Recorder
 	maxBody    int64
+	maxUpload  int64
+	bodies     *edge.Bodies
 	factExpire time.Duration
 	now        func() time.Time
 }
@@ -65,7 +76,13 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, errors.New("api.New: Control, Store, Logger and Auth are needed")
 	}
 	if cfg.MaxBody == 0 {
-		cfg.MaxBody = MaxBody
+		cfg.MaxBody = maxBody
+	}
+	if cfg.MaxUpload == 0 {
+		cfg.MaxUpload = maxUpload
+	}
+	if cfg.Bodies == nil {
+		cfg.Bodies = edge.NewBodies(bodiesInFlight)
 	}
 	if cfg.FactExpire == 0 {
 		cfg.FactExpire = time.Hour
@@ -75,7 +92,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		maxBody: cfg.MaxBody, factExpire: cfg.FactExpire, now: cfg.Now,
+		maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)

@@ -1,12 +1,9 @@
 package api
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -20,6 +17,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -59,8 +57,10 @@ func invalid(format string, args ...any) error {
 
 // gather merges the arguments of the path, the query and the body into one set. The path counts before the query, and
 // the query before the body.
-func gather(r *http.Request, inPath map[string]string, maxBody int64) (map[string]any, error) {
-	args, err := bodyArguments(r, maxBody)
+func gather(
+	r *http.Request, inPath map[string]string, maxBody int64, share *edge.Share,
+) (map[string]any, error) {
+	args, err := bodyArguments(r, maxBody, share)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func gather(r *http.Request, inPath map[string]string, maxBody int64) (map[strin
 func mergeQuery(args map[string]any, query url.Values) {
 	for key, values := range query {
 		if name, ok := strings.CutPrefix(key, "filter."); ok {
-			filter, isMap := args["filter"].(map[string]any)
+			filter, isMap := decoded(args["filter"]).(map[string]any)
 			if !isMap {
 				filter = map[string]any{}
-				args["filter"] = filter
 			}
+			args["filter"] = filter
 			list := make([]any, len(values))
 			for i, v := range values {
 				list[i] = v
@@ -106,73 +106,6 @@ func mergeQuery(args map[string]any, query url.Values) {
 		}
 		args[key] = list
 	}
-}
-
-// bodyArguments reads the body, which is empty, null or an object, and may be in gzip.
-func bodyArguments(r *http.Request, maxBody int64) (map[string]any, error) {
-	args := map[string]any{}
-	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return args, nil
-	}
-	var in io.Reader = http.MaxBytesReader(nil, r.Body, maxBody)
-	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
-		gz, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, invalid("the body is not gzip: %v", err)
-		}
-		in = &capReader{in: gz, left: maxBody}
-	}
-	body, err := io.ReadAll(in)
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) || errors.Is(err, errTooLarge) {
-		return nil, errTooLarge
-	}
-	if err != nil {
-		return nil, invalid("the body cannot be read: %v", err)
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return args, nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var decoded any
-	if err := decoder.Decode(&decoded); err != nil {
-		return nil, invalid("the body is not valid JSON: %v", err)
-	}
-	if decoder.More() {
-		return nil, invalid("the body holds more than one JSON value")
-	}
-	switch object := decoded.(type) {
-	case nil:
-	case map[string]any:
-		args = object
-	default:
-		return nil, invalid("the body must be a JSON object")
-	}
-	return args, nil
-}
-
-var errTooLarge = errors.New("the request body is too large")
-
-// capReader fails once a decompressed body has become too large.
-type capReader struct {
-	in   io.Reader
-	left int64
-}
-
-func (c *capReader) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		if n, err := c.in.Read(p[:min(1, len(p))]); n == 0 {
-			return 0, err
-		}
-		return 0, errTooLarge
-	}
-	if int64(len(p)) > c.left {
-		p = p[:c.left]
-	}
-	n, err := c.in.Read(p)
-	c.left -= int64(n)
-	return n, err
 }
 
 // decode fills a struct with the arguments. The tag of a field is `arg:"name"` or `arg:"name,required"`; a field whose
@@ -221,10 +154,34 @@ func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]
 		if value == nil && option != "required" {
 			continue // null leaves the default
 		}
-		if kind, err := set(v.Field(i), value); err != nil {
-			*wrong = append(*wrong, fieldError{Type: kind, Loc: []string{name}, Msg: err.Error(), Input: value})
+		if kind, err := set(v.Field(i), value, textLimit(field)); err != nil {
+			*wrong = append(*wrong, fieldError{Type: kind, Loc: []string{name}, Msg: err.Error(), Input: shown(value)})
 		}
 	}
+}
+
+// textLimit returns how many bytes a text may have in a field.
+func textLimit(field reflect.StructField) int {
+	if n, err := strconv.Atoi(field.Tag.Get("max")); err == nil {
+		return n
+	}
+	return maxText
+}
+
+// shown returns a wrong value as the answer repeats it: a long one is not repeated.
+func shown(value any) any {
+	switch x := value.(type) {
+	case json.RawMessage:
+		if len(x) > maxScalar {
+			return nil
+		}
+		return decoded(x)
+	case string:
+		if len(x) > maxScalar {
+			return nil
+		}
+	}
+	return value
 }
 
 // checkArguments panics for a struct with a field of a type that set does not know.
@@ -234,7 +191,7 @@ func checkArguments(v reflect.Value) {
 		case field.Anonymous:
 			checkArguments(v.Field(i))
 		case field.Tag.Get("arg") != "":
-			_, _ = set(v.Field(i), "")
+			_, _ = set(v.Field(i), "", maxText)
 		}
 	}
 }
@@ -256,12 +213,16 @@ func integer(value any, least, most int64) (n int64, kind string, err error) {
 	return n, "", nil
 }
 
-// set converts a value, which came in JSON or as a text, into a field.
-func set(field reflect.Value, value any) (kind string, err error) {
+// set converts a value, which came in JSON or as a text, into a field. Texts may have at most limit bytes.
+func set(field reflect.Value, value any, limit int) (kind string, err error) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
-		return set(field.Elem(), value)
+		return set(field.Elem(), value, limit)
 	}
+	if content, ok := field.Addr().Interface().(*base64Content); ok {
+		return "value_error", content.set(value)
+	}
+	value = decoded(value)
 	switch target := field.Addr().Interface().(type) {
 	case *uuid.UUID:
 		text, ok := value.(string)
@@ -274,7 +235,9 @@ func set(field reflect.Value, value any) (kind string, err error) {
 		}
 		*target = id
 	case *any:
-		*target = plainNumbers(value)
+		if *target, err = plain(value); err != nil {
+			return "value_error", err
+		}
 	case *string:
 		switch x := value.(type) {
 		case string:
@@ -283,6 +246,9 @@ func set(field reflect.Value, value any) (kind string, err error) {
 			*target = x.String()
 		default:
 			return "string_type", errors.New("Input should be a valid string")
+		}
+		if err := checkText(*target, limit); err != nil {
+			return "value_error", err
 		}
 	case *bool:
 		switch x := value.(type) {
@@ -320,6 +286,9 @@ func set(field reflect.Value, value any) (kind string, err error) {
 			if !ok {
 				return "string_type", errors.New("Input should be a list of strings")
 			}
+			if err := checkText(text, limit); err != nil {
+				return "value_error", err
+			}
 			out[i] = text
 		}
 		*target = out
@@ -328,16 +297,22 @@ func set(field reflect.Value, value any) (kind string, err error) {
 		if !ok {
 			return "dict_type", errors.New("Input should be a valid dictionary")
 		}
-		*target, _ = plainNumbers(object).(map[string]any)
+		if _, err := plain(object); err != nil {
+			return "value_error", err
+		}
+		*target = object
 	case *[]map[string]any:
 		list, ok := value.([]any)
 		if !ok {
 			return "list_type", errors.New("Input should be a valid list")
 		}
 		for _, item := range list {
-			object, ok := plainNumbers(item).(map[string]any)
+			object, ok := item.(map[string]any)
 			if !ok {
 				return "dict_type", errors.New("Input should be a list of dictionaries")
+			}
+			if _, err := plain(object); err != nil {
+				return "value_error", err
 			}
 			*target = append(*target, object)
 		}
@@ -345,6 +320,9 @@ func set(field reflect.Value, value any) (kind string, err error) {
 		return "value_error", target.set(value)
 	case *intent.ResourceID:
 		text, _ := value.(string)
+		if err := checkText(text, limit); err != nil {
+			return "value_error", err
+		}
 		id, err := intent.ParseResourceID(text)
 		if err != nil {
 			return "value_error", err
@@ -352,6 +330,9 @@ func set(field reflect.Value, value any) (kind string, err error) {
 		*target = id
 	case *versionedID:
 		text, _ := value.(string)
+		if err := checkText(text, limit); err != nil {
+			return "value_error", err
+		}
 		id, version, err := intent.ParseResourceVersionID(text)
 		if err != nil {
 			return "value_error", err
@@ -367,25 +348,4 @@ func set(field reflect.Value, value any) (kind string, err error) {
 type versionedID struct {
 	ID      intent.ResourceID
 	Version int
-}
-
-// plainNumbers turns each json.Number into an int where it is one, and else into a float64.
-func plainNumbers(v any) any {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := strconv.Atoi(x.String()); err == nil {
-			return n
-		}
-		f, _ := x.Float64()
-		return f
-	case map[string]any:
-		for k, item := range x {
-			x[k] = plainNumbers(item)
-		}
-	case []any:
-		for i, item := range x {
-			x[i] = plainNumbers(item)
-		}
-	}
-	return v
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -37,6 +38,8 @@ type declaration struct {
 	answer       reflect.Type // of the body; nil when it has none
 	status       int          // of success
 	list         *store.List  // what the call returns pages of; nil: it is not paged
+	uploads      bool         // the body may be as large as a file
+	acts         bool         // a GET that does something
 }
 
 // option is one more thing to declare of a call.
@@ -44,6 +47,12 @@ type option func(*declaration)
 
 // accepted says that a call answers 202: what it asks for is yet to happen.
 func accepted(d *declaration) { d.status = http.StatusAccepted }
+
+// uploads says that the body of a call may be as large as a file.
+func uploads(d *declaration) { d.uploads = true }
+
+// acts says that a GET does something, so that a page of another site must not send it.
+func acts(d *declaration) { d.acts = true }
 
 // pagesOf says that a call returns pages of a list.
 func pagesOf(l *store.List) option { return func(d *declaration) { d.list = l } }
@@ -140,13 +149,15 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			g.Header(tidHeader, tid)
 		}
 		var args A
+		share := c.server.bodies.Share()
+		defer share.Release()
 		var answer any
 		request, err := access.Enter(c.server.auth, g.Request)
 		if err == nil {
 			err = c.server.greet(request.Context(), d.verb)
 		}
 		if err == nil {
-			err = c.server.read(request, inPath, &args)
+			err = c.server.read(request, d, inPath, share, &args)
 			// Who may not do this is told so, and not what else is wrong with the call.
 			if err == nil || namesTarget(&args) {
 				ctx, trail := c.server.audit.Begin(request, "api", d.verb)
@@ -185,8 +196,19 @@ func pathPattern(path string) (pattern string, names []string) {
 }
 
 // read fills in the arguments of a call, and finds the environment that it works in.
-func (s *server) read(r *http.Request, inPath map[string]string, args any) error {
-	given, err := gather(r, inPath, s.maxBody)
+func (s *server) read(
+	r *http.Request, d *declaration, inPath map[string]string, share *edge.Share, args any,
+) error {
+	if d.acts {
+		if err := edge.CheckActingGet(r); err != nil {
+			return err
+		}
+	}
+	limit := s.maxBody
+	if d.uploads {
+		limit = s.maxUpload
+	}
+	given, err := gather(r, inPath, limit, share)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ import (
 func (s *server) compileCalls(c *calls) {
 	const notify, report = "/api/v1/notify/{id}", "/api/v2/compilereport"
 	whole(c, http.MethodPost, notify, "Ask for a compile.", access.Compile, s.requestCompile)
-	whole(c, http.MethodGet, notify, "Ask for a compile, as simple webhooks do.", access.Compile, s.requestCompileByGet)
+	whole(c, http.MethodGet, notify, "Ask for a compile, as simple webhooks do.",
+		access.Compile, s.requestCompileByGet, acts)
 	whole(c, http.MethodHead, notify, "Tell whether the environment compiles: 200, or 204 when it does not.",
 		access.SeeCompiles, s.isCompiling)
 	whole(c, http.MethodGet, "/api/v1/compilequeue", "List the compiles that have not ended, oldest first.",

@@ -219,6 +219,8 @@ func argumentSchema(t reflect.Type) *openapi3.Schema {
 	switch t {
 	case reflect.TypeFor[uuid.UUID]():
 		return openapi3.NewUUIDSchema()
+	case reflect.TypeFor[base64Content]():
+		return openapi3.NewStringSchema()
 	case reflect.TypeFor[intent.ResourceID]():
 		return openapi3.NewStringSchema()
 	}

@@ -90,8 +90,8 @@ type newEnvironmentV1 struct {
 
 type newEnvironment struct {
 	newEnvironmentV1
-	Description string `arg:"description"`
-	Icon        string `arg:"icon"`
+	Description string `arg:"description" max:"65536"`
+	Icon        string `arg:"icon" max:"131072"`
 }
 
 type details struct {
@@ -124,8 +124,8 @@ type changedEnvironmentV1 struct {
 type changedEnvironment struct {
 	changedEnvironmentV1
 	ProjectID   *uuid.UUID `arg:"project_id"`
-	Description *string    `arg:"description"`
-	Icon        *string    `arg:"icon"`
+	Description *string    `arg:"description" max:"65536"`
+	Icon        *string    `arg:"icon" max:"131072"`
 }
 
 func (s *server) createEnvironment(ctx context.Context, a newEnvironment) (environment, error) {

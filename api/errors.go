@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/edge"
 )
 
 // errorAnswer is the body of an error.
@@ -89,10 +90,17 @@ func (s *server) fail(g *gin.Context, err error) {
 		send(g, http.StatusBadRequest, errorAnswer{
 			Message: prefixes[http.StatusBadRequest] + args.Error(), Details: &errorDetails{args.fields},
 		})
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, edge.ErrTooLarge):
 		send(g, http.StatusRequestEntityTooLarge, errorAnswer{
 			Message: prefixes[http.StatusBadRequest] + err.Error(),
 		})
+	case errors.Is(err, edge.ErrContentType):
+		send(g, http.StatusUnsupportedMediaType, errorAnswer{
+			Message: prefixes[http.StatusBadRequest] + err.Error(),
+		})
+	case errors.Is(err, edge.ErrBusy):
+		g.Header("Retry-After", "5")
+		send(g, http.StatusServiceUnavailable, errorAnswer{Message: err.Error()})
 	default:
 		s.failWith(g, statusOf(err), err)
 	}

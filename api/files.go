@@ -17,7 +17,8 @@ import (
 
 func (s *server) fileCalls(c *calls) {
 	const path, one = "/api/v1/file", "/api/v1/file/{id}"
-	done[object](c, http.MethodPut, one, "Store a file under the SHA-1 of its content.", access.PutFiles, s.putFile)
+	done[object](c, http.MethodPut, one, "Store a file under the SHA-1 of its content.",
+		access.PutFiles, s.putFile, uploads)
 	whole(c, http.MethodGet, one, "Return a file.", access.SeeFiles, s.getFile)
 	done[noBody](c, http.MethodHead, one, "Tell whether a file is there: 200, or 404 when it is not.",
 		access.SeeFiles, s.hasFile)
@@ -43,7 +44,7 @@ type oneFile struct {
 
 type newFile struct {
 	oneFile
-	Content string `arg:"content,required"`
+	Content base64Content `arg:"content,required"`
 }
 
 type fileIDs struct {
@@ -103,15 +104,11 @@ func (s *server) putFile(ctx context.Context, a newFile) error {
 	if err != nil {
 		return err
 	}
-	content, err := base64.StdEncoding.DecodeString(a.Content)
-	if err != nil {
-		return invalid("the content is not base64: %v", err)
-	}
-	sum := sha1.Sum(content)
+	sum := sha1.Sum(a.Content)
 	if hash := hex.EncodeToString(sum[:]); hash != a.ID {
 		return invalid("the content has the hash %s and cannot be stored as %s", hash, a.ID)
 	}
-	_, err = s.store.PutFile(ctx, content, projects...)
+	_, err = s.store.PutFile(ctx, a.Content, projects...)
 	return err
 }
 

@@ -28,7 +28,11 @@ func (f *filters) set(value any) error {
 			list = []any{given}
 		}
 		for _, one := range list {
-			switch x := plainNumbers(one).(type) {
+			one, err := plain(one)
+			if err != nil {
+				return err
+			}
+			switch x := one.(type) {
 			case string:
 				(*f)[key] = append((*f)[key], x)
 			case bool:

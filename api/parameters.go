@@ -20,7 +20,8 @@ func (s *server) parameterCalls(c *calls) {
 	whole(c, http.MethodGet, path, "List the parameters.",
 		access.SeeParameters, s.listParameters, pagesOf(store.ParameterList))
 	v2(c, http.MethodPut, path+"/{name}", "Set a parameter.", access.SetParameters, s.setParameter)
-	whole(c, http.MethodGet, one, "Show a parameter or a fact.", access.SeeParameters, s.getParameterV1)
+	whole(c, http.MethodGet, one, "Show a parameter or a fact.",
+		access.SeeParameters, s.getParameterV1, acts)
 	whole(c, http.MethodPut, one, "Set a parameter or a fact.", access.SetParameters, s.setParameterV1)
 	done[object](c, http.MethodDelete, one, "Delete a parameter or a fact.", access.SetParameters, s.deleteParameter)
 	whole(c, http.MethodPost, "/api/v1/parameter", "List the parameters and facts whose metadata matches a query.",

@@ -37,18 +37,18 @@ type secretName struct {
 type environmentSecret struct {
 	oneEnvironment
 	Name  string `arg:"name,required"`
-	Value string `arg:"value"`
+	Value string `arg:"value" max:"65536"`
 }
 
 type projectSecret struct {
 	oneProject
 	Name  string `arg:"name,required"`
-	Value string `arg:"value"`
+	Value string `arg:"value" max:"65536"`
 }
 
 type knownHosts struct {
 	oneProject
-	Lines string `arg:"lines"`
+	Lines string `arg:"lines" max:"1048576"`
 }
 
 func (s *server) listSecrets(ctx context.Context, a oneEnvironment) ([]secretName, error) {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
@@ -42,9 +43,19 @@ type serverSlice struct {
 	Message        *string  `json:"message"`
 }
 
+// pingTimeout is how long a status waits for the database.
+const pingTimeout = 800 * time.Millisecond
+
+// ping reports whether the database answers soon.
+func (s *server) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	return s.store.Ping(ctx)
+}
+
 func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error) {
 	database := serverSlice{Name: "core.database", ReportedStatus: "OK"}
-	if err := s.store.Ping(ctx); err != nil {
+	if err := s.ping(ctx); err != nil {
 		database.ReportedStatus, database.Message = "Error", new("the database does not answer")
 	}
 	return serverStatus{
@@ -56,7 +67,7 @@ func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error
 }
 
 func (s *server) checkHealth(ctx context.Context, _ struct{}) error {
-	if err := s.store.Ping(ctx); err != nil {
+	if err := s.ping(ctx); err != nil {
 		return fault.Wrap("api.health", fault.Internal, err).Say("the database does not answer")
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -34,15 +33,8 @@ func listen(address string, port int) (net.Listener, error) {
 
 // serve answers requests until ctx ends. Then it gives them a few seconds to finish;
 // live streams end with ctx.
-func serve(ctx context.Context, l net.Listener, handler http.Handler, log *slog.Logger) error {
-	s := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 20 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    1 << 20,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
+func serve(ctx context.Context, l net.Listener, s *http.Server) error {
+	s.BaseContext = func(net.Listener) context.Context { return ctx }
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	select {

@@ -30,6 +30,7 @@ import (
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
@@ -59,6 +60,7 @@ type Server struct {
 	bus     *bus.Bus
 	auth    access.Authenticator
 	rest    http.Handler // the REST API, also for handlers
+	guard   *edge.Guard  // before all doors
 	url     string
 
 	running service.Runner
@@ -147,7 +149,8 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		s.undo = append(s.undo, part.Stop)
 	}
 	serving, stopServing := context.WithCancel(background)
-	s.wg.Go(func() { s.served <- serve(serving, listener, handler, s.log) })
+	s.wg.Go(func() { s.guard.Run(serving) })
+	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), s.guard.Server(handler, s.log)) })
 	s.undo = append(s.undo, stopServing)
 	s.log.Info("the server is up", "url", s.url, "version", s.cfg.Version, "pid", os.Getpid())
 	return func(ctx context.Context) {
@@ -202,7 +205,7 @@ func (s *Server) logPolicy() logfile.Policy {
 func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level)) // config.Load has checked it
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l}))
+	return slog.New(logfile.Fold(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})))
 }
 
 // step runs one step of the start and reports how long it took.
@@ -224,14 +227,20 @@ func (s *Server) publicURL() string {
 	return s.url
 }
 
-// doors makes the handlers of the API, the webhooks and the console.
-func (s *Server) doors(records *store.Store, events *bus.Bus) (http.Handler, error) {
-	var err error
+// doors makes the guard and the handlers of the API, the webhooks and the console.
+func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, err error) {
+	o := s.cfg.Options
+	if s.guard, err = edge.New(edge.Config{
+		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: o.AllowedHosts,
+		MaxConnections: o.Connections, Logger: s.log, Ping: records.Ping,
+	}); err != nil {
+		return nil, err
+	}
 	s.auth = access.Off{}
 	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
-		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: s.cfg.Options.FactExpire,
-		Auth: s.auth, Audit: trail,
+		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
+		MaxUpload: int64(o.UploadSize), Auth: s.auth, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}

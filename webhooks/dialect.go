@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"ordain.dev/ordain/internal/jsontext"
 )
 
 // dialect is how one forge sends webhooks.
@@ -30,10 +32,21 @@ func dialectsByName(now func() time.Time) map[string]dialect {
 	return out
 }
 
+// maxValues is how many values a payload may hold. A push of 2,000 commits, the most that a forge lists, has some
+// 50,000 and the paths that they changed.
+const maxValues = 250_000
+
 // decode reads JSON into a struct that has the few fields we need. Its error says
 // where the JSON is wrong, without quoting it.
 func decode(body []byte, into any) error {
-	err := json.Unmarshal(body, into)
+	var nothing struct{}
+	err := json.Unmarshal(body, &nothing) // builds nothing
+	if err == nil {
+		if jsontext.Measure(body).Values > maxValues {
+			return fmt.Errorf("it holds more than %d values", maxValues)
+		}
+		err = json.Unmarshal(body, into)
+	}
 	var (
 		syntax *json.SyntaxError
 		typed  *json.UnmarshalTypeError

@@ -64,6 +64,8 @@ const (
 	// handled at a time.
 	bigBody      = 1 << 20
 	maxBigBodies = 8
+	// maxRefused is the size in bytes of the largest payload that is read although it proves nothing.
+	maxRefused = 256 << 10
 	// maxKey is the longest id of a delivery that is kept.
 	maxKey = 200
 )
@@ -204,6 +206,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 
 // read reads the body. With an error it returns the status of the answer.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+	if r.ContentLength > h.cfg.MaxBody {
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the payload is bigger than %d bytes", h.cfg.MaxBody)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the payload is bigger than %d bytes", tooBig.Limit)
@@ -317,11 +322,11 @@ func (h *Handler) record(w http.ResponseWriter, r *http.Request, d intent.Delive
 }
 
 // refuse records a request that proves nothing for the environments that it
-// names, so that people see what is wrong with their webhook. In a flood it
-// neither reads nor records most of them.
+// names, so that people see what is wrong with their webhook. It neither reads nor
+// records big ones, and in a flood most of the others.
 func (h *Handler) refuse(ctx context.Context, r *request) {
 	now := h.cfg.Now()
-	if !h.refusals.AllowN(now, 1) || r.parse() != nil {
+	if len(r.body) > maxRefused || !h.refusals.AllowN(now, 1) || r.parse() != nil {
 		return
 	}
 	all, err := h.targets.get(ctx)

@@ -40,3 +40,44 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+// The members of any JSON object are those that encoding/json finds.
+func FuzzMembers(f *testing.F) {
+	for _, s := range []string{`{}`, `{"a": 1, "b" : [1, {"c": "}"}], "a":"x\"y" }`, `[{"a":1}]`, `null`,
+		` {"\u0061":{}} `,
+		`{"":"","a":{"b":{"c":[[]]}}}`, `"{"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) {
+			return
+		}
+		got, shape := jsontext.Members(text), jsontext.Measure(text)
+		var want map[string]json.RawMessage
+		err := json.Unmarshal(text, &want)
+		if err != nil {
+			want = nil
+		}
+		if len(got) != len(want) || (got == nil) != (want == nil) {
+			t.Fatalf("%q: %q, want %q", text, got, want)
+		}
+		for name, value := range want {
+			if !bytes.Equal(got[name], value) {
+				t.Errorf("%q: %s is %q, want %q", text, name, got[name], value)
+			}
+		}
+		if shape.Values < len(want) || shape.Values > len(text)+1 || shape.Depth > len(text) {
+			t.Errorf("%q: %+v", text, shape)
+		}
+	})
+}
+
+func TestShape(t *testing.T) {
+	for text, want := range map[string]jsontext.Shape{
+		`1`: {1, 0}, `[]`: {2, 1}, `[[],[]]`: {5, 2}, `{"a":[1,2,3]}`: {6, 2}, `{"a":"[[[,,,"}`: {3, 1},
+	} {
+		if got := jsontext.Measure([]byte(text)); got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+}

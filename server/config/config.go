@@ -25,7 +25,10 @@ type Config struct {
 	BindAddress string
 	BindPort    int // 0: any free one
 
-	PublicURL string // of the console, for links; empty: where it listens
+	PublicURL    string   // of the console, for links; empty: where it listens
+	AllowedHosts []string // names that clients may use for the server besides that of PublicURL
+	Connections  int      // that may be open at a time
+	UploadSize   uint64   // bytes of the largest body of a request that stores a file
 
 	DatabaseURL string // empty: the embedded PostgreSQL
 	PostgresBin string // folder with initdb and postgres; empty: found or fetched

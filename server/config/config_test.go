@@ -95,3 +95,24 @@ func TestOptionsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// The names and limits of the HTTP server are checked when it starts.
+func TestOptionsOfTheHTTPServer(t *testing.T) {
+	c, err := Load("", nil, map[string]string{"server.allowed-hosts": "ordain.lan, second.lan:8443"})
+	if err != nil || len(c.AllowedHosts) != 2 || c.AllowedHosts[1] != "second.lan:8443" {
+		t.Errorf("%q, %v", c.AllowedHosts, err)
+	}
+	if c.Connections != 1000 || c.UploadSize != 100<<20 {
+		t.Errorf("%d connections, uploads of %d bytes", c.Connections, c.UploadSize)
+	}
+	for option, value := range map[string]string{
+		"server.allowed-hosts": "https://ordain.lan/", "server.connections-max": "1", "server.upload-size-max": "0",
+	} {
+		if _, err := Load("", nil, map[string]string{option: value}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s = %s: %v", option, value, err)
+		}
+	}
+	if _, err := Load("", nil, map[string]string{"server.allowed-hosts": "*"}); err == nil {
+		t.Error("any name is allowed")
+	}
+}

@@ -64,6 +64,33 @@ var options = []option{
 			c.PublicURL = strings.TrimSuffix(s, "/")
 			return nil
 		}},
+	{name: "server.allowed-hosts", def: "",
+		doc: "names under which clients reach the server, separated by commas, besides loopback addresses, " +
+			"bind-address and the host of public-url; requests that name another host are refused",
+		set: func(c *Config, s string) error {
+			c.AllowedHosts = nil
+			for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+				if strings.ContainsAny(name, "/*@") {
+					return fmt.Errorf("%q is not the name of a host, such as ordain.example.org", name)
+				}
+				c.AllowedHosts = append(c.AllowedHosts, name)
+			}
+			return nil
+		}},
+	{name: "server.connections-max", def: "1000",
+		doc: "connections that may be open at a time; when there are more, idle ones are closed",
+		set: number(func(c *Config) *int { return &c.Connections }, 10, 1_000_000)},
+	{name: "server.upload-size-max", def: "104857600",
+		doc: "bytes of the largest request that stores a file, also after decompression; other requests may " +
+			"have 10 MiB",
+		set: func(c *Config, s string) error {
+			n, err := strconv.ParseUint(s, 10, 31)
+			if err != nil || n < 1<<20 {
+				return fmt.Errorf("%q is not a number of bytes from 1048576 to 2147483647", s)
+			}
+			c.UploadSize = n
+			return nil
+		}},
 	{name: "server.log-level", def: "info", doc: "debug, info, warn or error",
 		set: func(c *Config, s string) error {
 			switch s = strings.ToLower(s); s {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
@@ -57,6 +58,9 @@ type console struct {
 	streams   chan struct{} // holds an item for each open stream
 	templates templates
 	assets    assets
+
+	environments shared[[]intent.Environment] // for the switcher of every page
+	homes        shared[homeContent]
 }
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
@@ -81,6 +85,8 @@ func New(cfg Config) (http.Handler, error) {
 		log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
+	c.environments.load = c.store.Environments
+	c.homes.load = c.loadHome
 	var err error
 	if c.assets, err = loadAssets(); err != nil {
 		return nil, err
@@ -91,13 +97,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.Handle("GET /static/", c.assets)
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.failure(w, r, http.StatusForbidden, "This form came from another site",
-			"The browser says that a page of another origin sent it, so nothing was done.",
-			"Open the console at its own address and try again.")
-	}))
-	return headers(protection.Handler(mux)), nil
+	return headers(mux), nil
 }
 
 // routes registers all routes, and returns the verb of each.

@@ -59,7 +59,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	query.Del("done")
 	query.Del("live")
 	f.Back = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-	all, err := c.store.Environments(r.Context())
+	all, err := c.environments.get(r.Context())
 	if err != nil {
 		return f, err
 	}

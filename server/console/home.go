@@ -2,11 +2,13 @@ package console
 
 import (
 	"context"
+	"html/template"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -24,7 +26,7 @@ type homePage struct {
 	Problem  string // why the form was refused
 }
 
-type environmentList struct{ Rows []environmentRow }
+type environmentList struct{ Rows []template.HTML }
 
 type environmentRow struct {
 	Name, Project, URL string
@@ -48,32 +50,73 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 		return view{}, err
 	}
 	p := homePage{frame: f, Form: form, Problem: problem}
-	environments, err := c.store.Environments(r.Context())
+	shown, err := c.homes.get(r.Context())
 	if err != nil {
 		return view{}, err
 	}
-	for _, e := range access.Visible(r.Context(), environments) {
-		s, err := c.summary(r, e)
-		if err != nil {
-			return view{}, err
+	for _, e := range access.Visible(r.Context(), shown.environments) {
+		if card, ok := shown.cards[e.ID]; ok {
+			p.List.Rows = append(p.List.Rows, card)
 		}
-		row := environmentRow{
-			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Repo: e.Source.URL, Branch: e.Source.Branch,
-			State: s.State, Sentence: s.Text, Bar: s.Bar,
-		}
-		if len(s.Runs) > 0 {
-			row.LastRun = &s.Runs[0]
-		}
-		p.List.Rows = append(p.List.Rows, row)
 	}
-	projects, err := c.store.Projects(r.Context())
-	if err != nil {
-		return view{}, err
-	}
-	for _, project := range access.VisibleProjects(r.Context(), projects, environments) {
+	for _, project := range access.VisibleProjects(r.Context(), shown.projects, shown.environments) {
 		p.Projects = append(p.Projects, project.Name)
 	}
 	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
+}
+
+// homeContent is what the home pages of all people have in common: every environment and every project. Each person
+// sees a part of it.
+type homeContent struct {
+	environments []intent.Environment
+	cards        map[intent.EnvironmentID]template.HTML // rendered, which costs more than all else on the page
+	projects     []intent.Project
+}
+
+// loadHome reads a few environments at a time.
+func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
+	if h.environments, err = c.store.Environments(ctx); err != nil {
+		return h, err
+	}
+	cards := make([]template.HTML, len(h.environments))
+	group, grouped := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for i, e := range h.environments {
+		group.Go(func() (err error) {
+			cards[i], err = c.environmentCard(grouped, e)
+			if fault.Is(err, fault.NotFound) {
+				return nil // it was deleted meanwhile
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return h, err
+	}
+	h.cards = map[intent.EnvironmentID]template.HTML{}
+	for i, e := range h.environments {
+		if cards[i] != "" {
+			h.cards[e.ID] = cards[i]
+		}
+	}
+	h.projects, err = c.store.Projects(ctx)
+	return h, err
+}
+
+func (c *console) environmentCard(ctx context.Context, e intent.Environment) (template.HTML, error) {
+	s, err := c.summary(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	row := environmentRow{
+		Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Repo: e.Source.URL, Branch: e.Source.Branch,
+		State: s.State, Sentence: s.Text, Bar: s.Bar,
+	}
+	if len(s.Runs) > 0 {
+		row.LastRun = &s.Runs[0]
+	}
+	html, err := c.renderFragment(view{template: "home"}, fragment{"", "environment", row})
+	return template.HTML(html), err // the template has escaped it
 }
 
 // createEnvironment serves the form of the home page.

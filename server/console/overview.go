@@ -78,7 +78,7 @@ func (c *console) overview(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := overviewPage{frame: f}
-	if p.Sum, err = c.summary(r, e); err != nil {
+	if p.Sum, err = c.summary(r.Context(), e); err != nil {
 		return view{}, err
 	}
 	if p.Problems, err = c.problems(r.Context(), e, p.Sum.Bar); err != nil {
@@ -93,8 +93,7 @@ func (c *console) overview(r *http.Request) (view, error) {
 }
 
 // summary reads the state of an environment.
-func (c *console) summary(r *http.Request, e intent.Environment) (summary, error) {
-	ctx := r.Context()
+func (c *console) summary(ctx context.Context, e intent.Environment) (summary, error) {
 	s := summary{Bound: e.Source.URL != "", EnvURL: envURL(e.ID), Halted: e.Halted}
 	s.Gates = c.gatesOf(e)
 	if e.Halted && e.HaltedAt != nil {

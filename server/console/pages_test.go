@@ -73,6 +73,9 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if err := templatecheck.CheckHTML(set["home"].Lookup("environment"), environmentRow{}); err != nil {
+		t.Error(err)
+	}
 	if len(set) != len(pages) {
 		t.Errorf("%d templates, %d pages", len(set), len(pages))
 	}

@@ -96,6 +96,8 @@ func translateServer(op string, pg *pgconn.PgError) error {
 	case class == "57", class == "08", class == "53", class == "40":
 		return fault.Wrap(op, fault.Unavailable, cause).Say("the database cannot be reached").
 			Hint("the server keeps trying")
+	case class == "54": // too large for an index, too deep
+		return fault.Wrap(op, fault.Invalid, cause).Say("a value is too large for the database")
 	case class == "22":
 		return fault.Wrap(op, fault.Invalid, cause).Say("the database does not accept this value")
 	case class == "28", class == "3D":

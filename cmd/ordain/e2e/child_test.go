@@ -83,7 +83,7 @@ func (c *child) log() string {
 	return string(text[max(0, len(text)-8000):])
 }
 
-// bind makes an environment for a repository and returns its id.
+// bind makes an environment for a repository, or for none, and returns its id.
 func (c *child) bind(repo string) string {
 	c.t.Helper()
 	var project, env struct {
@@ -94,7 +94,10 @@ func (c *child) bind(repo string) string {
 		&project); err != nil {
 		c.t.Fatal(err)
 	}
-	body := map[string]any{"project_id": project.ID, "name": "e", "repository": repo, "branch": "main"}
+	body := map[string]any{"project_id": project.ID, "name": "e"}
+	if repo != "" {
+		body["repository"], body["branch"] = repo, "main"
+	}
 	if err := c.client.Call(ctx, http.MethodPut, "/api/v2/environment", "", body, &env); err != nil {
 		c.t.Fatal(err)
 	}

@@ -105,6 +105,7 @@ var lattice = []struct {
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
+	{"server/edge", "internal/fault"},
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access"},
 	{"server/callback", "internal/intent server/access"},
@@ -148,12 +149,11 @@ var lattice = []struct {
 	},
 
 	// The doors.
-	{"webhooks", "internal/intent internal/fault"},
+	{"webhooks", "internal/intent internal/fault internal/jsontext"},
 	{
 		"api",
-		"server/access server/access/audit server/control server/promote server/store internal/intent " +
-			"internal/fault internal/diag " +
-			"internal/provenance",
+		"server/access server/access/audit server/control server/edge server/promote server/store internal/intent " +
+			"internal/fault internal/diag internal/jsontext internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -179,8 +179,8 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/access server/config server/logfile server/callback server/promote server/store server/source " +
-			"server/deployer server/forge server/build server/keeper server/control",
+		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
+			"server/source server/deployer server/forge server/build server/keeper server/control",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
