@@ -22,6 +22,7 @@ import (
 
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
@@ -34,13 +35,14 @@ const (
 	bodiesInFlight = 64 << 20
 )
 
-// Config is what the API is made of. Control, Store, Logger and Auth are needed.
+// Config is what the API is made of. Control, Store, Logger, Auth and People are needed.
 type Config struct {
 	Control *control.Control // decides
 	Store   *store.Store     // is read
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
+	People  *people.Service      // logs people in
 	// Version is the version of the program.
 	Version string
 	// MaxBody limits request bodies in bytes, also after decompression; 0 means 10 MiB.
@@ -63,6 +65,7 @@ type server struct {
 	log        *slog.Logger
 	auth       access.Authenticator
 	audit      *audit.Recorder
+	people     *people.Service
 	maxBody    int64
 	maxUpload  int64
 	bodies     *edge.Bodies
@@ -72,8 +75,8 @@ type server struct {
 
 // New returns the handler. It serves whole paths: /api/v1/… and /api/v2/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil {
-		return nil, errors.New("api.New: Control, Store, Logger and Auth are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
+		return nil, errors.New("api.New: Control, Store, Logger, Auth and People are needed")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = maxBody
@@ -92,7 +95,8 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
+		people: cfg.People, maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload, bodies: cfg.Bodies,
+		factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)
@@ -113,7 +117,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
-		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Server", s.statusCalls},
+		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
+		{"Roles", s.roleCalls}, {"Server", s.statusCalls},
 	} {
 		c.group = group.name
 		group.declare(c)
@@ -151,7 +156,7 @@ func options(next http.Handler) http.Handler {
 		}
 		h := w.Header()
 		h.Set("Access-Control-Allow-Methods", "HEAD, GET, POST, PUT, DELETE, OPTIONS, PATCH")
-		h.Set("Access-Control-Allow-Headers", "Content-Type, "+tidHeader)
+		h.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, "+tidHeader)
 		w.WriteHeader(http.StatusOK)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -16,12 +15,13 @@ type client struct {
 	t       *testing.T
 	handler http.Handler
 	tid     string
+	token   string // of a login
 }
 
 func newClient(t *testing.T, s *servertest.Server, change ...func(*Config)) *client {
 	t.Helper()
-	cfg := Config{Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Auth: access.Off{},
-		Now: s.Now}
+	cfg := Config{Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Auth: s.People.API(),
+		People: s.People, Now: s.Now}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -47,6 +47,9 @@ func (c *client) send(method, path, body string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	if c.tid != "" {
 		req.Header.Set(tidHeader, c.tid)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	w := httptest.NewRecorder()
 	c.handler.ServeHTTP(w, req)

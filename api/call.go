@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
@@ -60,6 +61,12 @@ func pagesOf(l *store.List) option { return func(d *declaration) { d.list = l } 
 // data is the envelope of the answers of version 2.
 type data[T any] struct {
 	Data T `json:"data"`
+}
+
+func (d data[T]) setHeaders(h http.Header) {
+	if own, ok := any(d.Data).(interface{ setHeaders(http.Header) }); ok {
+		own.setHeaders(h)
+	}
 }
 
 // v2 declares a call whose answer stands under data.
@@ -152,7 +159,11 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		share := c.server.bodies.Share()
 		defer share.Release()
 		var answer any
-		request, err := access.Enter(c.server.auth, g.Request)
+		request := g.Request.WithContext(people.WithOrigin(g.Request))
+		request, err := access.Enter(c.server.auth, request)
+		if isPublic(d.verb) {
+			err = nil // a login with a token that has expired is a login
+		}
 		if err == nil {
 			err = c.server.greet(request.Context(), d.verb)
 		}
@@ -178,8 +189,16 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		if s, ok := answer.(interface{ statusCode() int }); ok {
 			status, answer = s.statusCode(), nil
 		}
+		if h, ok := answer.(interface{ setHeaders(http.Header) }); ok {
+			h.setHeaders(g.Writer.Header())
+		}
 		send(g, status, answer)
 	})
+}
+
+func isPublic(v access.Verb) bool {
+	d, _ := v.Define()
+	return d.Label == access.Public
 }
 
 // pathPattern translates /a/{id}/b for gin, which wants a wildcard to have the same name in all paths that share its

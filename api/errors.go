@@ -51,6 +51,8 @@ func statusOf(err error) int {
 		return http.StatusNotFound
 	case fault.Conflict:
 		return http.StatusConflict
+	case fault.TooMany:
+		return http.StatusTooManyRequests
 	case fault.Unavailable, fault.Exhausted:
 		return http.StatusServiceUnavailable
 	}

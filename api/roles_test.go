@@ -33,8 +33,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	rest, err := New(Config{
-		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now,
+		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Auth: who, Now: rich.Now,
+		People: rich.People,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,11 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	unknown := uuid.New()
 	send := func(p access.Principal, d *declaration, env, project uuid.UUID) *httptest.ResponseRecorder {
 		who.Principal = p
-		r := httptest.NewRequest(d.method, pathFor(d, env, project), bytes.NewBufferString(bodyFor(d, project)))
+		target := pathFor(d, env, project)
+		if strings.Contains(d.path, "role_assignment") {
+			target += "?environment=" + env.String()
+		}
+		r := httptest.NewRequest(d.method, target, bytes.NewBufferString(bodyFor(d, project)))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set(tidHeader, env.String())
 		w := httptest.NewRecorder()

@@ -13,8 +13,6 @@ func (s *server) statusCalls(c *calls) {
 	v2(c, http.MethodGet, "/api/v1/serverstatus", "Show the status of the server.", access.SeeStatus, s.getStatus)
 	done[nullData](c, http.MethodGet, "/api/v2/health", "Tell whether the server can work.",
 		access.SeeHealth, s.checkHealth)
-	done[nullData](c, http.MethodGet, "/api/v2/current_user",
-		"Show the user; it answers 404, for there are no users to log in as.", access.SeeSelf, s.currentUser)
 }
 
 type serverStatus struct {
@@ -71,9 +69,4 @@ func (s *server) checkHealth(ctx context.Context, _ struct{}) error {
 		return fault.Wrap("api.health", fault.Internal, err).Say("the database does not answer")
 	}
 	return nil
-}
-
-func (s *server) currentUser(context.Context, struct{}) error {
-	return fault.New("api", fault.NotFound,
-		"no current user found, probably an API token is used or authentication is off")
 }

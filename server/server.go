@@ -25,8 +25,8 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
-	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -58,7 +58,8 @@ type Server struct {
 	control *control.Control
 	store   *store.Store
 	bus     *bus.Bus
-	auth    access.Authenticator
+	people  *people.Service
+	first   string       // the link that makes the first administrator
 	rest    http.Handler // the REST API, also for handlers
 	guard   *edge.Guard  // before all doors
 	url     string
@@ -95,6 +96,10 @@ func (s *Server) Store() *store.Store { return s.store }
 
 // Bus returns the events of this server, once Start has returned.
 func (s *Server) Bus() *bus.Bus { return s.bus }
+
+// FirstLink returns the link that makes the first administrator, once Start has returned; empty: there are users, or
+// nobody has to log in.
+func (s *Server) FirstLink() string { return s.first }
 
 // Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
@@ -140,6 +145,9 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	s.store = records
 	handler, err := s.wire(ctx, records)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.welcome(ctx, background); err != nil {
 		return nil, err
 	}
 	for _, part := range []service.Service{s.keepers, s.forge} {
@@ -236,11 +244,14 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, e
 	}); err != nil {
 		return nil, err
 	}
-	s.auth = access.Off{}
 	trail := &audit.Recorder{Store: records, Logger: s.log}
+	s.people = people.New(people.Config{
+		Store: records, Bus: events, Logger: s.log, Enabled: o.Auth != config.AuthOff,
+		PublicURL: s.publicURL(), Idle: o.SessionIdle, Lifetime: o.SessionLifetime,
+	})
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
-		MaxUpload: int64(o.UploadSize), Auth: s.auth, Audit: trail,
+		MaxUpload: int64(o.UploadSize), Auth: s.people.API(), People: s.people, Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
@@ -250,12 +261,29 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, e
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.auth, Audit: trail,
+		Auth: s.people.Console(), People: s.people, Audit: trail,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return byPrefix(s.rest, hooks, pages), nil
+}
+
+// welcome makes the link for the first administrator, if there is to be one, and removes what expires.
+func (s *Server) welcome(ctx, background context.Context) (err error) {
+	if s.first, err = s.people.FirstLink(ctx); err != nil {
+		return err
+	}
+	if s.first != "" {
+		s.log.Warn("there is no user yet; this link makes the first administrator, once, within an hour",
+			"link", s.first)
+	}
+	if s.people.Enabled() {
+		tidying, stop := context.WithCancel(background)
+		s.undo = append(s.undo, stop)
+		s.wg.Go(func() { s.people.Run(tidying) })
+	}
+	return nil
 }
 
 // byPrefix passes requests to the handler for their path. It does not change paths,

@@ -24,6 +24,7 @@ const (
 	Forbidden    Kind = "forbidden"    // the caller is known but not allowed: 403
 	NotFound     Kind = "not found"    // 404
 	Conflict     Kind = "conflict"     // not possible in the present state: 409
+	TooMany      Kind = "too many"     // the caller has to wait: 429
 	Unavailable  Kind = "unavailable"  // something we depend on cannot be reached, and another try may succeed: 503
 	Exhausted    Kind = "exhausted"    // disk, memory, time or another limit: 503
 	Internal     Kind = "internal"     // a bug: 500

@@ -140,6 +140,16 @@ func (p Principal) Decide(v Verb, t Target) Decision {
 		"%s has the role %s on %s%s; it allows %s", p.Name, by.Role.Name, by.Scope, through, d.Label)}
 }
 
+// Lacks returns a verb that a role allows on a target and the principal does not; ok is false if there is none.
+func (p Principal) Lacks(r Role, t Target) (v Verb, ok bool) {
+	for _, d := range Verbs {
+		if r.Grants(d) && !p.Decide(d.Verb, t).Allowed {
+			return d.Verb, true
+		}
+	}
+	return "", false
+}
+
 // Sees reports whether a principal may know that a target exists: any role there will do. Everybody who is logged in
 // knows of the server.
 func (p Principal) Sees(t Target) bool {

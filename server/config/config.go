@@ -6,6 +6,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,6 +30,10 @@ type Config struct {
 	AllowedHosts []string // names that clients may use for the server besides that of PublicURL
 	Connections  int      // that may be open at a time
 	UploadSize   uint64   // bytes of the largest body of a request that stores a file
+
+	Auth            string        // AuthOff, AuthDatabase or AuthOIDC
+	SessionIdle     time.Duration // after which an unused session ends
+	SessionLifetime time.Duration // after which any session ends
 
 	DatabaseURL string // empty: the embedded PostgreSQL
 	PostgresBin string // folder with initdb and postgres; empty: found or fetched
@@ -61,6 +66,13 @@ type Config struct {
 	LogKeep               int           // files kept beside each
 	LogRetention          time.Duration // of a file that was set aside; 0: for ever
 }
+
+// The ways in which people prove who they are.
+const (
+	AuthOff      = "off"      // not at all
+	AuthDatabase = "database" // with a password of which the server keeps a hash
+	AuthOIDC     = "oidc"     // at an identity provider, or with such a password
+)
 
 // Load reads the file (empty: none; its drop-ins file.d/*.cfg too), the environment and overrides, by
 // section.option, in that order.
@@ -95,6 +107,9 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 		}
 		delete(values, o.name)
 	}
+	if err := c.checkAuth(values); err != nil {
+		return Config{}, err
+	}
 	if c.FactRenew == 0 {
 		c.FactRenew = c.FactExpire / 3
 	}
@@ -104,6 +119,37 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 			Hint("server.fact-renew must be at least a second, and less than server.fact-expire")
 	}
 	return c, nil
+}
+
+// checkAuth settles how people prove who they are, and that nobody can reach the server unless they have to. others are
+// the options that we do not have: Inmanta's files say auth = true, and the method in an option of its own.
+func (c *Config) checkAuth(others map[string]string) error {
+	bad := func(name, what, advice string) error {
+		return fault.New("config.Load", fault.Invalid, "the option "+name+" is wrong: "+what).Hint(advice)
+	}
+	if c.Auth == authByMethod {
+		switch method := others["server.auth-method"]; method {
+		case "database":
+			c.Auth = AuthDatabase
+		case "", "oidc", "jwt": // a server that takes tokens of others lets people log in, too
+			c.Auth = AuthOIDC
+		default:
+			return bad("server.auth-method", fmt.Sprintf("%q is no method", method), "it is database, oidc or jwt")
+		}
+	}
+	if ip := net.ParseIP(c.BindAddress); c.BindAddress == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	if c.Auth == AuthOff {
+		return bad("server.bind-address", c.BindAddress+" is not a loopback address, and without authentication no "+
+			"other is served", "set [server] auth = database, or listen on 127.0.0.1")
+	}
+	return bad(
+		"server.bind-address",
+		c.BindAddress+" is not a loopback address, and passwords would cross the network "+
+			"unencrypted",
+		"listen on 127.0.0.1 behind a proxy that serves HTTPS",
+	)
 }
 
 // readFiles reads the file and its drop-ins into values. Unknown options are left
@@ -189,6 +235,19 @@ func bytes(field func(*Config) *uint64, least uint64) func(*Config, string) erro
 			return fmt.Errorf("%q is not a number of bytes: want 0 for no limit, or at least %d", s, least)
 		}
 		*field(c) = n
+		return nil
+	}
+}
+
+// atLeast reads a number of seconds that is not smaller than least.
+func atLeast(least float64, field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		if err := seconds(field)(c, s); err != nil {
+			return err
+		}
+		if field(c).Seconds() < least {
+			return fmt.Errorf("%q is less than %v seconds", s, least)
+		}
 		return nil
 	}
 }

@@ -81,6 +81,34 @@ func TestErrorsNameTheOption(t *testing.T) {
 	}
 }
 
+// Files of an Inmanta server say auth = true and the method in another option; ours name the method.
+func TestAuthentication(t *testing.T) {
+	for _, c := range []struct{ auth, method, want string }{
+		{"", "", AuthOff}, {"false", "database", AuthOff}, {"off", "", AuthOff}, {"no", "", AuthOff},
+		{"true", "database", AuthDatabase}, {"true", "", AuthOIDC}, {"True", "oidc", AuthOIDC},
+		{"yes", "jwt", AuthOIDC}, {"database", "", AuthDatabase}, {"oidc", "", AuthOIDC},
+	} {
+		given := map[string]string{"server.auth-method": c.method}
+		if c.auth != "" {
+			given["server.auth"] = c.auth
+		}
+		if got, err := Load("", nil, given); err != nil || got.Auth != c.want {
+			t.Errorf("%+v: %q, %v", c, got.Auth, err)
+		}
+	}
+	for name, given := range map[string]map[string]string{
+		"server.auth":              {"server.auth": "maybe"},
+		"server.auth-method":       {"server.auth": "true", "server.auth-method": "guess"},
+		"server.session-idle-time": {"server.session-idle-time": "1"},
+		"unencrypted":              {"server.auth": "database", "server.bind-address": "0.0.0.0"},
+		"without authentication":   {"server.bind-address": "::"},
+	} {
+		if _, err := Load("", nil, given); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v: %v", given, err)
+		}
+	}
+}
+
 // The table in docs/server.md lists every option with its default and meaning.
 func TestOptionsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "server.md"))

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,6 +16,9 @@ type option struct {
 	doc  string
 	set  func(*Config, string) error
 }
+
+// authByMethod is what server.auth = true means until the option server.auth-method is known.
+const authByMethod = "true"
 
 var options = []option{
 	{name: "config.state-dir", def: "",
@@ -41,14 +43,9 @@ var options = []option{
 			"resource_action_logs_retention of their environment counts instead",
 		set: seconds(func(c *Config) *time.Duration { return &c.LogRetention })},
 	{name: "server.bind-address", def: "127.0.0.1",
-		doc: "address to listen on; only loopback addresses are allowed as long as there is no authentication",
-		set: func(c *Config, s string) error {
-			if ip := net.ParseIP(s); s != "localhost" && (ip == nil || !ip.IsLoopback()) {
-				return fmt.Errorf("%q is not a loopback address, and without authentication no other is served", s)
-			}
-			c.BindAddress = s
-			return nil
-		}},
+		doc: "address to listen on; only loopback addresses are allowed as long as nobody has to log in or " +
+			"connections are not encrypted",
+		set: text(func(c *Config) *string { return &c.BindAddress })},
 	{name: "server.bind-port", def: "8888", doc: "TCP port; 0 takes any free one",
 		set: number(func(c *Config) *int { return &c.BindPort }, 0, 65535)},
 	{name: "server.public-url", def: "",
@@ -91,6 +88,31 @@ var options = []option{
 			c.UploadSize = n
 			return nil
 		}},
+	{name: "server.auth", def: AuthOff,
+		doc: "who may use the server: off (everybody who reaches it), database (people log in with a password), oidc " +
+			"(also at an identity provider); Inmanta's true, with server.auth-method, is understood",
+		set: func(c *Config, s string) error {
+			switch s = strings.ToLower(s); s {
+			case AuthOff, AuthDatabase, AuthOIDC:
+				c.Auth = s
+				return nil
+			}
+			on, err := strconv.ParseBool(s)
+			switch {
+			case s == "yes" || s == "on" || err == nil && on:
+				c.Auth = authByMethod
+			case s == "no" || err == nil:
+				c.Auth = AuthOff
+			default:
+				return fmt.Errorf("%q is neither off, database nor oidc", s)
+			}
+			return nil
+		}},
+	{name: "server.session-idle-time", def: "28800",
+		doc: "seconds after which a login ends that is not used; a page that is only left open is not used",
+		set: atLeast(60, func(c *Config) *time.Duration { return &c.SessionIdle })},
+	{name: "server.session-lifetime", def: "604800", doc: "seconds after which a login ends however much it is used",
+		set: atLeast(60, func(c *Config) *time.Duration { return &c.SessionLifetime })},
 	{name: "server.log-level", def: "info", doc: "debug, info, warn or error",
 		set: func(c *Config, s string) error {
 			switch s = strings.ToLower(s); s {

@@ -21,11 +21,12 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
 
-// Config configures a console. Control, Store, Bus, Logger and Auth are required.
+// Config configures a console. Control, Store, Bus, Logger, Auth and People are required.
 type Config struct {
 	Control *control.Control // does what forms ask for
 	Store   *store.Store     // is what pages show
@@ -34,6 +35,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
+	People  *people.Service      // logs people in
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -50,6 +52,7 @@ type console struct {
 	bus       *bus.Bus
 	auth      access.Authenticator
 	audit     *audit.Recorder
+	people    *people.Service
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
@@ -65,8 +68,8 @@ type console struct {
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil {
-		return nil, errors.New("console.New: Control, Store, Bus, Logger and Auth are required")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
+		return nil, errors.New("console.New: Control, Store, Bus, Logger, Auth and People are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -81,8 +84,8 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, program: cfg.Version,
-		log: cfg.Logger, now: cfg.Now,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, people: cfg.People,
+		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	c.environments.load = c.store.Environments
@@ -111,6 +114,26 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 		verbs["GET "+pattern] = v
 		mux.HandleFunc("GET "+pattern, c.page(v, load))
 	}
+	handle("GET /login", access.LogIn, c.login)
+	handle("POST /login", access.LogIn, c.doLogin)
+	handle("GET /first/{secret}", access.LogIn, c.first)
+	handle("POST /first/{secret}", access.LogIn, c.doFirst)
+	handle("POST /logout", access.ManageSelf, c.doLogout)
+	page("/people", access.SeeUsers, c.peopleList)
+	page("/account", access.SeeSelf, c.account)
+	form := func(pattern string, v access.Verb, do func(*http.Request) (string, error)) {
+		handle("POST "+pattern, v, c.form(do))
+	}
+	form("/people/add", access.ManageUsers, c.doAddUser)
+	form("/people/delete", access.ManageUsers, c.doDeleteUser)
+	form("/people/disable", access.ManageUsers, c.doDisableUser)
+	form("/people/password", access.ManageUsers, c.doSetPassword)
+	form("/people/give", access.ManageRoles, c.doGive)
+	form("/people/take", access.ManageRoles, c.doTake)
+	form("/people/role", access.ManageRoles, c.doCreateRole)
+	form("/people/role/delete", access.ManageRoles, c.doDeleteRole)
+	form("/account/password", access.ManageSelf, c.doOwnPassword)
+	form("/account/end", access.ManageSelf, c.doEndSession)
 	page("/{$}", access.ListEnvironments, c.home)
 	page("/e/{env}", access.SeeEnvironment, c.overview)
 	page("/e/{env}/runs", access.SeeCompiles, c.runs)

@@ -23,6 +23,9 @@ type frame struct {
 	Search  string
 	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
+
+	Person   *personFrame // who is logged in; nil: nobody, or nobody has to
+	Stranger bool         // the page is for people who are not logged in
 }
 
 // envFrame is the environment that a page is in.
@@ -55,6 +58,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		Title: title, Page: page, Assets: c.assets.paths, Version: c.program,
 		Live: true, Done: doneTexts[r.URL.Query().Get("done")], Search: r.URL.Query().Get("q"),
 	}
+	f.Person = c.personOf(r, page)
 	query := r.URL.Query()
 	query.Del("done")
 	query.Del("live")

@@ -17,8 +17,9 @@ const writeTimeout = 10 * time.Second
 
 // stream sends the fragments of a page as they change. It begins with all of them, since a browser that reconnects has
 // missed some; after every event that may concern the page, it sends those that changed. A burst of events becomes one
-// update.
-func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
+// update. It ends when the reader may not see the page any more: allowed says so at each heartbeat, and load at each
+// event.
+func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader, allowed func() error) {
 	select {
 	case c.streams <- struct{}{}:
 		defer func() { <-c.streams }()
@@ -30,7 +31,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 	// Subscribe before the first load, so that no event is missed in between.
 	env, _ := uuid.Parse(r.PathValue("env"))
 	sub := c.bus.Subscribe(func(e bus.Event) bool {
-		return env == uuid.Nil || e.Environment == env || e.Topic == bus.Lagged
+		return env == uuid.Nil || e.Environment == env || e.Topic == bus.Lagged || e.Topic == bus.People
 	})
 	defer sub.Close()
 	s := &stream{w: w, control: http.NewResponseController(w), sent: map[string][32]byte{}}
@@ -45,8 +46,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 		begun := time.Now()
 		v, err := load(r)
 		if err != nil {
-			s.write("event: gone\ndata: reload\n\n")
-			s.flush()
+			s.gone()
 			return
 		}
 		if page, ok := v.data.(interface{ pageBell() *bell }); ok && page.pageBell() != nil {
@@ -62,7 +62,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader) {
 		}
 		s.flush()
 		// Rest for the pace at least, and longer when loading took long.
-		if !rest(r, max(c.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C) {
+		if !rest(r, max(c.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C, allowed) {
 			return
 		}
 	}
@@ -90,12 +90,18 @@ type stream struct {
 }
 
 // await waits for an event, takes the others that have arrived with it, and reports whether the stream goes on.
-func (s *stream) await(r *http.Request, sub *bus.Subscription, heartbeat <-chan time.Time) bool {
+func (s *stream) await(
+	r *http.Request, sub *bus.Subscription, heartbeat <-chan time.Time, allowed func() error,
+) bool {
 	for {
 		select {
 		case <-r.Context().Done():
 			return false
 		case <-heartbeat:
+			if allowed() != nil {
+				s.gone()
+				return false
+			}
 			s.write(": still here\n\n")
 			s.flush()
 			if s.err != nil {
@@ -115,6 +121,12 @@ func (s *stream) await(r *http.Request, sub *bus.Subscription, heartbeat <-chan 
 			}
 		}
 	}
+}
+
+// gone has the browser load the page again, which then says what is the matter.
+func (s *stream) gone() {
+	s.write("event: gone\ndata: reload\n\n")
+	s.flush()
 }
 
 // send writes a fragment, unless the browser already has it.

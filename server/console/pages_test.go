@@ -13,7 +13,6 @@ import (
 	"github.com/jba/templatecheck"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -23,7 +22,7 @@ func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) htt
 	t.Helper()
 	cfg := Config{
 		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
-		Auth: access.Off{}, Now: s.Now,
+		Auth: s.People.Console(), People: s.People, Now: s.Now,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -57,6 +56,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := map[string]any{
+		"login": loginPage{}, "first": firstPage{}, "people": peoplePage{}, "account": accountPage{},
 		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{},
 		"resources": resourcesPage{}, "resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{},
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},

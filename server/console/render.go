@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -74,7 +75,10 @@ func (c *console) page(v access.Verb, load loader) http.HandlerFunc {
 				c.fail(w, admitted, err)
 				return
 			}
-			c.stream(w, r, load) // it admits r again before each update
+			c.stream(w, r, load, func() error { // it admits r again before each update
+				_, err := c.admit(r, v)
+				return err
+			})
 			return
 		}
 		page, err := load(r)
@@ -116,7 +120,11 @@ type failurePage struct {
 }
 
 func (c *console) failure(w http.ResponseWriter, r *http.Request, code int, what, why, do string) {
-	f, err := c.frame(r, what, "")
+	f := c.strangerFrame(what)
+	var err error
+	if r, err = access.Enter(c.auth, r); err == nil && access.Of(r.Context()).Known() {
+		f, err = c.frame(r, what, "")
+	}
 	if err != nil { // not even the list of environments can be read
 		f = frame{Title: what, Assets: c.assets.paths, Version: c.program}
 	}
@@ -124,8 +132,17 @@ func (c *console) failure(w http.ResponseWriter, r *http.Request, code int, what
 	c.render(w, r, code, view{template: "failure", data: failurePage{frame: f, What: what, Why: why, Do: do}})
 }
 
-// fail shows an error.
+// fail shows an error. Strangers are sent to the login.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if fault.Is(err, fault.Unauthorized) && !access.Of(r.Context()).Known() {
+		if r.URL.Query().Has("live") { // the script then loads the page again
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: gone\ndata: reload\n\n") // it fails when the browser has gone away
+			return
+		}
+		http.Redirect(w, r, loginAddress(r), http.StatusSeeOther)
+		return
+	}
 	code, what := http.StatusInternalServerError, "Something went wrong in the server"
 	why := "The text of this error may hold anything, so it is only in the server's log."
 	do := "Try again; if it fails again, look into the server's log."
@@ -142,7 +159,9 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case fault.Invalid:
 		code, what = http.StatusBadRequest, "This cannot be done as asked"
 	case fault.Unauthorized:
-		code, what = http.StatusUnauthorized, "You have to sign in"
+		code, what = http.StatusUnauthorized, "You have to log in"
+	case fault.TooMany:
+		code, what = http.StatusTooManyRequests, "This was tried too often"
 	case fault.Forbidden:
 		code, what = http.StatusForbidden, "This is not allowed"
 	case fault.NotFound:

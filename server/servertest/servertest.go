@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
@@ -47,12 +49,14 @@ type Server struct {
 	Keepers *keeper.Registry
 	Forge   *forge.Service
 	Bus     *bus.Bus
+	People  *people.Service // nobody has to log in until RequireLogin
 	Log     *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
 
 	dir   string
 	clock clock
+	ahead atomic.Int64 // nanoseconds by which the clock of People is ahead of the real one
 	mu    sync.Mutex
 	told  []string
 }
@@ -107,6 +111,7 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Keepers: s.Keepers, Forge: s.Forge,
 		Now: s.clock.read,
 	})
+	s.People = people.New(people.Config{Store: records, Bus: s.Bus, Logger: log})
 	return s, err
 }
 

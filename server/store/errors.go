@@ -23,6 +23,9 @@ var conflicts = map[string]string{
 	"compile_starts_before_it_completes":      "the compile was not started",
 	"version_one_is_active":                   "another version was released at the same time",
 	"version_released_when_active_or_retired": "the version cannot go into that state",
+	"person_name_taken":                       "there is a user with this name already",
+	"role_pkey":                               "there is a role with this name already",
+	"role_binding_taken":                      "it has this role there already",
 	"dryrun_counts_down":                      "the dry run has no more resources to do",
 }
 
@@ -41,6 +44,10 @@ var missing = map[string]string{
 	"pull_environment":         "there is no such environment",
 	"stage_compile":            "there is no such compile",
 	"dryrun_version":           "there is no such version",
+	"role_binding_person":      "there is no such user",
+	"role_binding_project":     "there is no such project",
+	"role_binding_environment": "there is no such environment",
+	"session_person":           "there is no such user",
 }
 
 // translate turns an error of pgx into a fault. Values of statements never get into the message.
@@ -116,7 +123,7 @@ func translateServer(op string, pg *pgconn.PgError) error {
 func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
 	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
-		"setting", "environment", "action"} {
+		"setting", "environment", "action", "user", "role", "binding", "session"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {
 				return "dry run"

@@ -56,6 +56,13 @@ type statementTexts struct {
 	// parameter.sql
 	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete, FactRequestAdd string
 	FactRequestList, FactRequestDone, FactsDue, UnknownsKnown                            string
+	// people.sql
+	PersonCreate, PersonList, PersonPassword, PersonPasswordSet, PersonRehash, PersonDisable string
+	PersonDelete, PersonLoggedIn, PersonAny, PeopleLock, AdministratorAny, RoleCreate        string
+	RoleUpdate, RoleList, RoleLock, RoleBound, RoleDelete, BindingAdd, BindingList           string
+	BindingOf, BindingDelete, SessionSave, SessionTouch, SessionGet, SessionList             string
+	SessionDelete, SessionEnd, SessionEndAll, SessionExpire, LoginTry, LoginBlock            string
+	LoginRefund, LoginForget, FirstLinkSet, FirstLinkGet, FirstLinkUse                       string
 	// project.sql
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete, ProjectSecretSet string
 	ProjectSecretDelete, ProjectSecretList, ProjectKnownHosts, ProjectKnownHostsSet        string

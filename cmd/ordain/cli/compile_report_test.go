@@ -7,14 +7,13 @@ import (
 
 	"ordain.dev/ordain/api"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 )
 
 // A compile that was cancelled for a newer commit names that commit's compile.
 func TestACancelledCompileNamesTheNewerOne(t *testing.T) {
 	r := servertest.NewRich(t)
-	rest, err := api.New(api.Config{Control: r.Control, Store: r.Store, Logger: r.Log, Auth: access.Off{}})
+	rest, err := api.New(api.Config{Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People})
 	if err != nil {
 		t.Fatal(err)
 	}

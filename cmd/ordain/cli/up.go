@@ -33,6 +33,10 @@ func newUp() *cobra.Command {
 			defer s.Stop()
 			fmt.Fprintf(c.OutOrStdout(), "Ordain %s is up: %s\nState is in %s, logs are in %s. Interrupt to stop.\n",
 				Version, s.URL(), s.Layout().StateDir(), s.Layout().LogDir())
+			if link := s.FirstLink(); link != "" {
+				fmt.Fprintf(c.OutOrStdout(), "There is no user yet. This link makes the first administrator. It works "+
+					"once, within an hour:\n%s\n", link)
+			}
 			return s.Wait(c.Context())
 		},
 	}

@@ -112,8 +112,12 @@ var lattice = []struct {
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
-	{"server/store", "internal/intent internal/fault internal/jsontext server/promote server/store/partial"},
+	{
+		"server/store",
+		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
+	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{"server/access/people", "internal/fault internal/bus server/access server/store"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -144,7 +148,7 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/build server/control server/forge server/forge/client server/keeper " +
+			"internal/service layout server/access server/access/people server/build server/control server/forge server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
 
@@ -152,14 +156,14 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault internal/jsontext"},
 	{
 		"api",
-		"server/access server/access/audit server/control server/edge server/promote server/store internal/intent " +
-			"internal/fault internal/diag internal/jsontext internal/provenance",
+		"server/access server/access/audit server/access/people server/control server/edge server/promote server/store " +
+			"internal/intent internal/fault internal/diag internal/jsontext internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/control server/promote server/source server/store " +
-			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
+		"server/access server/access/audit server/access/people server/control server/promote server/source " +
+			"server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.
