@@ -25,6 +25,7 @@ import (
 // remote holds the flags of the commands that talk to a server, and sends their requests.
 type remote struct {
 	address string
+	ca      string // file with the authorities of the server's certificate
 	format  string
 }
 
@@ -34,14 +35,28 @@ type row = map[string]any
 func (r *remote) add(c *cobra.Command) {
 	address := cmp.Or(os.Getenv("ORDAIN_SERVER"), "http://127.0.0.1:8888")
 	c.PersistentFlags().StringVar(&r.address, "server", address, "address of the server (or ORDAIN_SERVER)")
+	c.PersistentFlags().StringVar(&r.ca, "ca", os.Getenv("ORDAIN_CA"),
+		"file with the authority of the server's certificate, in PEM, if the machine does not know it (or ORDAIN_CA)")
 	c.PersistentFlags().StringVarP(&r.format, "output", "o", "table", "table or json")
+}
+
+// client returns a client of the server that the flags name.
+func (r *remote) client() (*client.Client, error) {
+	server, err := client.New(r.address)
+	if err == nil && r.ca != "" {
+		err = server.Trust(r.ca)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return server, nil
 }
 
 // call sends a request that is not about an environment.
 func (r *remote) call(c *cobra.Command, method, path string, body, out any) error {
-	server, err := client.New(r.address)
+	server, err := r.client()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	return server.Call(c.Context(), method, path, "", body, out)
 }
@@ -49,9 +64,9 @@ func (r *remote) call(c *cobra.Command, method, path string, body, out any) erro
 // in sends a request about the environment with this name. It replaces %s in the
 // path by the environment's id.
 func (r *remote) in(c *cobra.Command, env, method, path string, body, out any) error {
-	server, err := client.New(r.address)
+	server, err := r.client()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	e, err := server.Find(c.Context(), env)
 	if err != nil {

@@ -105,9 +105,9 @@ var lattice = []struct {
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
-	{"server/edge", "internal/fault"},
+	{"server/edge", "internal/fault internal/filestamp"},
 	{"server/access", "internal/fault internal/intent"},
-	{"server/access/audit", "internal/fault internal/intent server/access"},
+	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -117,7 +117,7 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/access/people", "internal/fault internal/bus server/access server/store"},
+	{"server/access/people", "internal/fault internal/bus server/access server/edge server/store"},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -153,7 +153,7 @@ var lattice = []struct {
 	},
 
 	// The doors.
-	{"webhooks", "internal/intent internal/fault internal/jsontext"},
+	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{
 		"api",
 		"server/access server/access/audit server/access/people server/control server/edge server/promote server/store " +
