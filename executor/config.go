@@ -26,6 +26,10 @@ type Config struct {
 	// of the server reaches handlers. nil means none.
 	Variables func(ctx context.Context) ([]Variable, error)
 
+	// MayGrow fails when the environment may take no more disk. It is asked before a virtual environment is made; nil
+	// means that there is always room.
+	MayGrow func(ctx context.Context) error
+
 	MemoryMax   uint64 // bytes of data of a process, without the stacks of its threads; 0: no limit
 	FileMax     uint64 // bytes of the largest file that a process may write; 0: no limit
 	ChildrenMax int    // processes that an executor may have started; 0: no limit

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +45,7 @@ func newProject() *cobra.Command {
 			return r.show(c, rows, "name", "value")
 		}),
 		newKnownHosts(r),
+		newQuota(r),
 		command("delete ID", "Delete a project with its environments", func(c *cobra.Command, args []string) error {
 			return r.call(c, remove, "/api/v2/project/"+escape(args[0]), nil, nil)
 		}),
@@ -116,4 +119,69 @@ func newKnownHosts(r *remote) *cobra.Command {
 	c.Flags().BoolVar(&add, "add", false, "add the lines from standard input")
 	c.Flags().BoolVar(&replace, "replace", false, "replace all keys by the lines from standard input")
 	return c
+}
+
+// quotaKinds are the quotas of a project, and what each limits.
+var quotaKinds = [][2]string{
+	{"environments", "environments"},
+	{"resources", "resources in all environments"},
+	{"executors", "processes that run handlers at a time"},
+	{"compiles", "compiles and previews that run at a time"},
+	{"disk", "bytes of the folders of all environments, with K, M, G or T for units of 1024"},
+}
+
+// newQuota makes `ordain project quota`.
+func newQuota(r *remote) *cobra.Command {
+	given := map[string]*string{}
+	c := command(
+		"quota NAME",
+		"Show how much a project may use and uses; with flags, set it (administrators of the server)",
+		func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.inProject(c, args[0], get, "/quota", nil, &rows); err != nil {
+				return err
+			}
+			limits, changed := row{}, false
+			for _, one := range rows {
+				limits[one["name"].(string)] = one["limit"]
+			}
+			for name, value := range given {
+				if !c.Flags().Changed(name) {
+					continue
+				}
+				most, err := parseQuota(*value)
+				if err != nil {
+					return usageError{fmt.Errorf("--%s: %w", name, err)}
+				}
+				limits[name], changed = most, true
+			}
+			if changed {
+				if err := r.inProject(c, args[0], put, "/quota", limits, &rows); err != nil {
+					return err
+				}
+			}
+			return r.show(c, rows, "name", "use", "limit")
+		},
+	)
+	for _, kind := range quotaKinds {
+		given[kind[0]] = c.Flags().String(kind[0], "", "most "+kind[1]+"; none for no limit")
+	}
+	return c
+}
+
+// parseQuota reads a number, with a unit of 1024 if there is one, or none for no limit.
+func parseQuota(text string) (*int64, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	number, shift := text, 0
+	if i := strings.IndexAny(text, "KMGT"); i > 0 && i == len(text)-1 {
+		number, shift = text[:i], 10*(1+strings.IndexByte("KMGT", text[i]))
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>shift {
+		return nil, fmt.Errorf("%q is neither a number, such as 20 or 5G, nor none", text)
+	}
+	n <<= shift
+	return &n, nil
 }

@@ -24,6 +24,7 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
 	{"internal/filestamp", ""},
+	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
 	{"internal/diag", ""},
@@ -99,7 +100,8 @@ var lattice = []struct {
 	{"scheduler", "internal/intent"},
 	{
 		"executor",
-		"internal/intent internal/fault internal/python/runtime internal/python/worker internal/python/venv layout",
+		"internal/intent internal/diskuse internal/fault internal/python/runtime internal/python/worker " +
+			"internal/python/venv layout",
 	},
 
 	// The server. The store is the only importer of the database driver.
@@ -137,8 +139,8 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/provenance internal/service layout server/promote server/store server/source " +
-			"server/forge server/build",
+			"internal/diskuse internal/provenance internal/service layout server/promote server/store " +
+			"server/source server/forge server/build",
 	},
 	{
 		"server/control",
