@@ -10,8 +10,8 @@ import (
 // File identifies a file, whatever its names.
 type File struct{ device, number uint64 }
 
-// Walk calls each with every file and folder below dir, and the space that it takes. Files that vanish meanwhile are left
-// out. A file with several names is passed once for each.
+// Walk calls each with every file and folder below dir, and the space that it takes. Files that vanish meanwhile are
+// left out. A file with several names is passed once for each.
 func Walk(dir string, each func(file File, size int64)) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -49,19 +49,6 @@ func byteText(n int64) string {
 	return fmt.Sprintf("%.0f %ciB", value, units[0])
 }
 
-// noun is what a project has so many of.
-func (k QuotaKind) noun() string {
-	switch k {
-	case QuotaDisk:
-		return "of disk"
-	case QuotaExecutors:
-		return "running executors"
-	case QuotaCompiles:
-		return "running compiles"
-	}
-	return string(k)
-}
-
 // QuotaError says that a project may not use more of something.
 type QuotaError struct {
 	Project string
@@ -73,8 +60,8 @@ type QuotaError struct {
 
 // Error names the quota, the use and the limit.
 func (e *QuotaError) Error() string {
-	text := fmt.Sprintf("the project %s has %s %s, and its quota is %s", e.Project, e.Kind.Text(e.Use), e.Kind.noun(),
-		e.Kind.Text(e.Limit))
+	text := fmt.Sprintf("the project %s has a quota of %s for %s and uses %s", e.Project, e.Kind.Text(e.Limit), e.Kind,
+		e.Kind.Text(e.Use))
 	if e.Wanted > 0 {
 		text += fmt.Sprintf("; this would make it %s", e.Kind.Text(e.Wanted))
 	}

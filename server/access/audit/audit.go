@@ -60,7 +60,8 @@ func (r *Recorder) Begin(req *http.Request, door string, v access.Verb) (context
 	}
 	p := access.Of(ctx)
 	t := &Trail{entry: intent.AuditEntry{
-		Actor: p.Name, Kind: string(p.Kind), Credential: p.Credential, Address: edge.ClientAddress(req), Door: door, Verb: string(v),
+		Actor: p.Name, Kind: string(p.Kind), Credential: p.Credential,
+		Address: edge.ClientAddress(req), Door: door, Verb: string(v),
 	}}
 	return context.WithValue(ctx, trailKey{}, t), t
 }
