@@ -31,8 +31,8 @@ import (
 const (
 	maxBody   = 10 << 20
 	maxUpload = 100 << 20
-	// bodiesInFlight are the bytes that all bodies may take together.
-	bodiesInFlight = 64 << 20
+	// bodiesInFlight are the bytes that all bodies may take together, but for one large one.
+	bodiesInFlight = 32 << 20
 )
 
 // Config is what the API is made of. Control, Store, Logger, Auth and People are needed.
@@ -49,7 +49,7 @@ type Config struct {
 	MaxBody int64
 	// MaxUpload limits the bodies that hold a file; 0 means 100 MiB.
 	MaxUpload int64
-	// Bodies bounds the memory that all bodies take together; nil means 64 MiB.
+	// Bodies bounds the memory that all bodies take together; nil means 32 MiB and one large body.
 	Bodies *edge.Bodies
 	// FactExpire is how long a fact holds; 0 means an hour.
 	FactExpire time.Duration

@@ -110,7 +110,9 @@ func TestNamesOfFiveMegabytes(t *testing.T) {
 	for path, body := range map[string]string{
 		"PUT /api/v2/project":     `{"name": "` + long + `"}`,
 		"PUT /api/v2/environment": `{"project_id": "` + project + `", "name": "` + long + `"}`,
+
 		"PUT /api/v2/parameters/" + url.PathEscape(tooLong): `{"source": "user", "value": "x"}`,
+
 		"PUT /api/v1/parameters": `{"parameters": [{"id": "` + tooLong + `", "source": "user", "value": "x"}]}`,
 	} {
 		method, path, _ := strings.Cut(path, " ")

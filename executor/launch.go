@@ -127,14 +127,14 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 	}
 	r, err := m.c.Maker.Ensure(
 		ctx,
-		venv.Spec{Dir: dir, Python: python, Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip},
+		venv.Spec{
+			Dir: dir, Owner: m.c.Environment.String(), Python: python, Requirements: b.Requirements,
+			Constraints: b.Constraints, Pip: b.Pip,
+		},
 	)
 	for _, s := range r.Steps {
 		m.c.Logger.Info("ran a command", "command", s.Command, "code", s.ReturnCode,
 			"took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
-	}
-	if err == nil && r.Built {
-		m.shareBytecode(r, dir)
 	}
 	return r, err
 }

@@ -103,7 +103,11 @@ func BlameFile(ctx context.Context, path string) (provenance.Blame, error) {
 	if err != nil {
 		return nil, none(err)
 	}
-	return uncommitted(before, string(text), committed), nil
+	now := string(text)
+	if !strings.Contains(before, "\r\n") { // .gitattributes may have changed the line breaks
+		now = strings.ReplaceAll(now, "\r\n", "\n")
+	}
+	return uncommitted(before, now, committed), nil
 }
 
 // uncommitted carries the commits of lines over to a changed text.

@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -22,7 +24,7 @@ import (
 	"ordain.dev/ordain/internal/provenance"
 )
 
-// Checkout makes dir an exact copy of a commit. Everything that is not in the
+// Checkout makes dir an exact copy of a commit, as its .gitattributes ask for. Everything that is not in the
 // commit is removed, except for the names of Config.Keep at the top; files that are
 // right already are not touched. dir is an absolute path, is created when it is
 // missing, and becomes a working copy that git understands. A commit that the mirror
@@ -136,16 +138,20 @@ type worktree struct {
 	pointers []string  // files that are Git LFS pointers
 	lent     []*mirror // mirrors of submodules, open while files are staged
 
+	m       *mirror // while files are compared and staged
 	root    *os.Root
 	mirror  string
 	commit  *object.Commit
 	content *content
 	index   map[string]*entry // of the last checkout
 	written time.Time         // when index was written
-	remove  []string          // paths of files and whole folders to remove
-	stage   []int             // the files to write, as indexes into content.files
-	fresh   []entry           // new index entries, parallel to content.files; without a name until the file is right
-	there   map[string]bool   // folders of the commit that exist already
+	// converted says how files were converted by the last checkout, by path; see conversionsFile.
+	converted map[string]string
+	unencoded sync.Map        // paths of files whose content does not fit their encoding, with the reason
+	remove    []string        // paths of files and whole folders to remove
+	stage     []int           // the files to write, as indexes into content.files
+	fresh     []entry         // new index entries, parallel to content.files; without a name until the file is right
+	there     map[string]bool // folders of the commit that exist already
 }
 
 var errNoCommitHere = errors.New("there is no such commit")
@@ -163,7 +169,7 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 	if err != nil {
 		return fmt.Errorf("%w: commit %s: %w", errCorrupt, short(commit.String()), err)
 	}
-	w.commit, w.mirror = c, m.dir
+	w.commit, w.mirror, w.m = c, m.dir, m
 	if w.content, err = m.readContent(ctx, &w.syncer.trees, c, w.kept); err != nil {
 		return err
 	}
@@ -182,6 +188,7 @@ func (w *worktree) prepare(ctx context.Context, m *mirror, commit plumbing.Hash)
 		}
 	}
 	w.index, w.written = readIndex(filepath.Join(w.dir, ".git", "index"))
+	w.converted = readConversions(w.dir)
 	if err := w.compare(ctx); err != nil {
 		return err
 	}
@@ -271,8 +278,16 @@ func (w *worktree) same(f file, info fs.FileInfo) bool {
 		return false
 	}
 	if old := w.index[f.path]; old != nil && old.hash == f.hash && old.mode == f.mode &&
-		untouched(old, info, w.written) {
+		untouched(old, info, w.written) && w.sameConversion(f) {
 		return true
+	}
+	if f.conversion != (conversion{}) {
+		want, err := w.convert(f)
+		if err != nil || info.Size() != int64(len(want)) {
+			return false // staging it will say what is wrong
+		}
+		have, err := os.ReadFile(full)
+		return err == nil && bytes.Equal(have, want)
 	}
 	in, err := os.Open(full)
 	if err != nil {
@@ -324,6 +339,17 @@ func (w *worktree) stageFile(m *mirror, f file, to string) error {
 	damaged := func(err error) error {
 		return fmt.Errorf("%w: file %s (%s): %w", errCorrupt, short(f.hash.String()), printable(f.path), err)
 	}
+	mode := fs.FileMode(0o644)
+	if f.mode == filemode.Executable {
+		mode = 0o755
+	}
+	if f.conversion != (conversion{}) {
+		text, err := w.convert(f)
+		if err != nil {
+			return err
+		}
+		return w.writeNew(to, text, mode)
+	}
 	if f.from != nil {
 		m = f.from
 	}
@@ -336,10 +362,6 @@ func (w *worktree) stageFile(m *mirror, f file, to string) error {
 		return damaged(err)
 	}
 	defer in.Close()
-	mode := fs.FileMode(0o644)
-	if f.mode == filemode.Executable {
-		mode = 0o755
-	}
 	out, err := w.root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -366,6 +388,19 @@ func (w *worktree) stageFile(m *mirror, f file, to string) error {
 		return damaged(errors.New("it has another content"))
 	}
 	return nil
+}
+
+// writeNew writes a file that is not there.
+func (w *worktree) writeNew(to string, text []byte, mode fs.FileMode) error {
+	out, err := w.root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 type readerFunc func([]byte) (int, error)
@@ -460,6 +495,11 @@ func (w *worktree) describe(commit string) string {
 		fmt.Fprintf(&out, "Submodules are not fetched; these folders are empty: %s. "+
 			"Switch the setting git_submodules on, or name the modules in project.yml.\n", enumerate(subs, 10))
 	}
+	w.unencoded.Range(func(path, why any) bool {
+		w.content.note(why.(string), path.(string))
+		return true
+	})
+	out.WriteString(w.content.unappliedText())
 	if pointers := w.pointers; len(pointers) > 0 {
 		fmt.Fprintf(&out, "Git LFS keeps the content of these files elsewhere, which is not fetched; "+
 			"the checkout has pointers in their place: %s. "+

@@ -1,11 +1,13 @@
 package gitsync
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,8 +43,14 @@ func (s *Syncer) Refs(ctx context.Context, src Source, refresh bool) (Refs, erro
 	dir := s.mirrorDir(p)
 	fetched := refresh || !s.mirrored(p)
 	if fetched {
-		if _, err := s.share(ctx, p); err != nil {
+		got, err := s.share(ctx, p)
+		if err != nil {
 			return Refs{}, err
+		}
+		for name, why := range got.after.broken {
+			if p.local == "" && (errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF)) {
+				return Refs{}, p.brokenFault(opClone, name, why) // the connection may have broken off
+			}
 		}
 	}
 	refs, err := withMirror(dir, readTags)
@@ -228,6 +236,7 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 	if head.Hash().String() == commit {
 		return nil
 	}
+	var before, after converted
 	known, err := withMirror(s.mirrorDir(p), func(m *mirror) (bool, error) {
 		to, err := m.peel(plumbing.NewHash(commit))
 		if err != nil {
@@ -243,7 +252,21 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 				return false, err
 			}
 		}
-		return m.has(head.Hash()), nil
+		if !m.has(head.Hash()) {
+			return false, nil
+		}
+		if after, err = m.convertAll(content); err != nil {
+			return false, err
+		}
+		now, err := m.peel(head.Hash())
+		if err != nil {
+			return false, err
+		}
+		if content, err = m.readContent(ctx, &s.trees, now, s.kept); err != nil {
+			return false, err
+		}
+		before, err = m.convertAll(content)
+		return true, err
 	})
 	if err != nil {
 		return diskFault(opClone, "the mirror of "+p.shown+" cannot be read", err)
@@ -266,17 +289,102 @@ func (s *Syncer) Switch(ctx context.Context, src Source, commit, dir string) err
 	if err != nil {
 		return diskFault(opClone, dir+" cannot be read", err)
 	}
-	if err := unchanged(tree, to, dir); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return diskFault(opClone, dir+" cannot be read", err)
+	}
+	defer root.Close()
+	if err := unchanged(tree, to, dir, func(path string) bool { return before.is(root, path) }); err != nil {
 		return err
 	}
-	if err := tree.Checkout(&git.CheckoutOptions{Hash: to.Hash}); err != nil {
+	// go-git takes converted files for changed ones, and converts none itself.
+	if err = before.write(root, false); err == nil {
+		if err = tree.Checkout(&git.CheckoutOptions{Hash: to.Hash}); err == nil {
+			if err = after.write(root, true); err == nil {
+				err = refresh(root, repository, before, after)
+			}
+		} else {
+			err = errors.Join(err, before.write(root, true))
+		}
+	}
+	if err != nil {
 		return diskFault(opClone, dir+" cannot be brought to "+short(commit), err)
 	}
 	return nil
 }
 
-// unchanged returns a fault that names a change which a checkout would lose.
-func unchanged(tree *git.Worktree, to *object.Commit, dir string) error {
+// converted are the files of a commit that its .gitattributes changes on the disk, by path.
+type converted map[string]struct{ plain, onDisk []byte }
+
+// convertAll converts the files of a commit that are to be.
+func (m *mirror) convertAll(c *content) (converted, error) {
+	all := converted{}
+	for _, f := range c.files {
+		if f.conversion == (conversion{}) {
+			continue
+		}
+		text, err := m.read(f.hash, math.MaxInt64)
+		if err != nil {
+			return nil, err
+		}
+		if onDisk, _ := f.conversion.apply(text, f.hash.String()); !bytes.Equal(text, onDisk) {
+			all[f.path] = struct{ plain, onDisk []byte }{text, onDisk}
+		}
+	}
+	return all, nil
+}
+
+// is reports whether a file in a working copy is as its conversion left it.
+func (c converted) is(root *os.Root, path string) bool {
+	one, ok := c[path]
+	if !ok {
+		return false
+	}
+	text, err := root.ReadFile(path)
+	return err == nil && bytes.Equal(text, one.onDisk)
+}
+
+// write writes the files as they are on the disk, or as they are in the commit.
+func (c converted) write(root *os.Root, onDisk bool) error {
+	for path, one := range c {
+		text := one.plain
+		if onDisk {
+			text = one.onDisk
+		}
+		if err := root.WriteFile(path, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh writes the sizes and times of files that were converted, or are, into the
+// index: git takes a file of another size for a changed one.
+func refresh(root *os.Root, repository *git.Repository, before, after converted) error {
+	if len(before)+len(after) == 0 {
+		return nil
+	}
+	index, err := repository.Storer.Index()
+	if err != nil {
+		return err
+	}
+	for _, e := range index.Entries {
+		_, was := before[e.Name]
+		if _, is := after[e.Name]; !was && !is {
+			continue
+		}
+		info, err := root.Lstat(e.Name)
+		if err != nil {
+			return err
+		}
+		e.Size, e.ModifiedAt = uint32(info.Size()), info.ModTime()
+	}
+	return repository.Storer.SetIndex(index)
+}
+
+// unchanged returns a fault that names a change which a checkout would lose. Files that
+// .gitattributes converted are no changes.
+func unchanged(tree *git.Worktree, to *object.Commit, dir string, converted func(path string) bool) error {
 	status, err := tree.StatusWithOptions(git.StatusOptions{Strategy: git.Preload})
 	if err != nil {
 		return diskFault(opClone, dir+" cannot be compared with its commit", err)
@@ -286,7 +394,7 @@ func unchanged(tree *git.Worktree, to *object.Commit, dir string) error {
 			if _, err := to.File(path); errors.Is(err, object.ErrFileNotFound) {
 				continue
 			}
-		} else if one.Worktree == git.Unmodified && one.Staging == git.Unmodified {
+		} else if one.Staging == git.Unmodified && (one.Worktree == git.Unmodified || converted(path)) {
 			continue
 		}
 		return fault.New(opClone, fault.Conflict,

@@ -112,6 +112,51 @@ func TestSwitchLosesNothing(t *testing.T) {
 	}
 }
 
+// A module whose files .gitattributes converts is switched to another commit and back,
+// and is as a clone of git each time. Changes in it are still changes.
+func TestSwitchOfConvertedFiles(t *testing.T) {
+	o := newOrigin(t)
+	s, dir := newSyncer(t), filepath.Join(t.TempDir(), "m")
+	src := Source{URL: o.bare}
+	one := o.push("one", map[string]string{
+		".gitattributes": "*.txt eol=crlf\n", "a.txt": "1\n", "same.txt": "s\n", "b": "1\n", "gone.txt": "x\n",
+	})
+	first := o.cloned(t)
+	o.git("rm", "-q", "gone.txt")
+	two := o.push("two", map[string]string{".gitattributes": "*.txt eol=crlf\nb eol=crlf\n", "a.txt": "2\n"})
+	second := o.cloned(t)
+	if _, err := s.Refs(t.Context(), src, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Clone(t.Context(), src, one, dir); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, first)
+	if second["b"] != "1\r\n" {
+		t.Fatalf("git wrote %q", second)
+	}
+	for range 2 {
+		if err := s.Switch(t.Context(), src, two, dir); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, dir, second)
+		if err := s.Switch(t.Context(), src, one, dir); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, dir, first)
+	}
+	if got := o.run(dir, "status", "--porcelain"); got != "" {
+		t.Errorf("git finds changes: %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("mine\r\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, s.Switch(t.Context(), src, two, dir), fault.Conflict, "not committed: a.txt")
+	if got := tree(t, dir)["a.txt"]; got != "mine\r\n" {
+		t.Errorf("a.txt is %q", got)
+	}
+}
+
 // A module with a file that is larger than allowed is neither cloned nor switched to, and
 // the fault names the file.
 func TestAModuleWithAHugeFile(t *testing.T) {

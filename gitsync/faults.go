@@ -174,6 +174,39 @@ func (p place) damaged(op string, err error) error {
 		Hint("run git fsck in it")
 }
 
+// brokenFault returns the fault for a reference that is there and cannot be read.
+func (p place) brokenFault(op, full string, err error) error {
+	if p.local == "" || !fromRepository(err) || errors.Is(err, fs.ErrPermission) {
+		return p.remoteFault(op, err)
+	}
+	return fault.Wrap(op, fault.Invalid, err).
+		Say(fmt.Sprintf("%s of the repository %s is damaged", printable(full), p.shown)).
+		Hint("run git fsck in it, and push the branch or tag again")
+}
+
+// fromRepository reports whether a fetch failed because of what the repository holds,
+// so that fetching less of it may succeed. It returns false when the repository could
+// not be asked at all, and when our own disk is full.
+func fromRepository(err error) bool {
+	var (
+		f       *fault.Error
+		httpErr *githttp.Err
+		network *net.OpError
+		dns     *net.DNSError
+	)
+	switch err = unexpected(err); {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		isDiskFull(err), isCertificate(err),
+		errors.Is(err, errCorrupt),
+		errors.Is(err, transport.ErrAuthenticationRequired),
+		errors.Is(err, transport.ErrAuthorizationFailed),
+		errors.Is(err, transport.ErrRepositoryNotFound),
+		errors.As(err, &f), errors.As(err, &httpErr), errors.As(err, &network), errors.As(err, &dns):
+		return false
+	}
+	return true
+}
+
 // unexpected unwraps go-git's UnexpectedError, which says only "unexpected client error".
 func unexpected(err error) error {
 	if e := (*plumbing.UnexpectedError)(nil); errors.As(err, &e) && e.Err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,9 +92,9 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 	}
 	switch {
 	case err == nil:
-		said, forced, err := s.update(ctx, from, m, got.after)
+		said, forced, err := s.update(ctx, from, p, m, &got.after)
 		if err == nil {
-			got.report.Output, got.forced = said, forced
+			got.report.Output, got.forced = got.after.leftOut()+said, forced
 			m.close()
 			return got, nil
 		}
@@ -106,8 +107,8 @@ func (s *Syncer) fetch(ctx context.Context, p place, dir string) (got fetched, e
 		return got, s.rebuild(ctx, from, p, dir, &got, err)
 	case errors.Is(err, fs.ErrNotExist):
 		got.report.Cloned = true
-		said, err := s.clone(ctx, from, p, dir, got.after)
-		got.report.Output = said
+		said, err := s.clone(ctx, from, p, dir, &got.after)
+		got.report.Output = got.after.leftOut() + said
 		if err != nil {
 			return got, p.remoteFault(opFetch, err)
 		}
@@ -124,11 +125,14 @@ func (s *Syncer) ask(ctx context.Context, from remote) (refSet, error) {
 }
 
 // update fetches what a mirror lacks, and returns which branches were rewritten.
+// References that cannot be fetched are moved to to.broken; the mirror keeps their
+// former values.
 func (s *Syncer) update(
 	ctx context.Context,
 	from remote,
+	p place,
 	m *mirror,
-	to refSet,
+	to *refSet,
 ) (said string, forced map[string]bool, err error) {
 	var want []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
@@ -140,20 +144,32 @@ func (s *Syncer) update(
 	}
 	if len(want) > 0 {
 		m.store.Sweep()
-		if said, err = from.fetch(ctx, m, want); err != nil {
+		b := &bringer{s: s, place: p, into: m, broken: map[plumbing.Hash]error{}, left: maxFetches}
+		if said, err = b.bring(ctx, from, want); err != nil {
 			return said, nil, err
 		}
+		for _, name := range to.names() {
+			if why := b.broken[to.refs[name]]; why != nil {
+				to.leaveOut(name, why)
+			}
+		}
 		for _, h := range want {
-			if !m.has(h) {
+			if b.broken[h] == nil && !m.has(h) {
 				return said, nil, fmt.Errorf("%w: %s was fetched and is not there", errCorrupt, short(h.String()))
 			}
 		}
 	}
-	forced = m.forced(m.refs, to)
-	if err := m.retire(m.leftBehind(to, forced)); err != nil {
+	keep := refSet{head: to.head, refs: maps.Clone(to.refs)}
+	for name := range to.broken {
+		if old, ok := m.refs.refs[name]; ok {
+			keep.refs[name] = old
+		}
+	}
+	forced = m.forced(m.refs, keep)
+	if err := m.retire(m.leftBehind(keep, forced)); err != nil {
 		return said, nil, err
 	}
-	if err := m.setRefs(to); err != nil {
+	if err := m.setRefs(keep); err != nil {
 		return said, nil, err
 	}
 	s.compact(ctx, m)
@@ -161,7 +177,7 @@ func (s *Syncer) update(
 }
 
 // clone makes a new mirror beside its place, and moves it there when it is complete.
-func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to refSet) (string, error) {
+func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to *refSet) (string, error) {
 	// A clone that was killed left these. Nobody uses them, because we hold the lock.
 	stale, err := filepath.Glob(dir + ".new-*")
 	if err != nil {
@@ -184,7 +200,7 @@ func (s *Syncer) clone(ctx context.Context, from remote, p place, dir string, to
 	if err != nil {
 		return "", err
 	}
-	said, _, err := s.update(ctx, from, m, to)
+	said, _, err := s.update(ctx, from, p, m, to)
 	m.close()
 	if err != nil {
 		return said, err
@@ -204,7 +220,7 @@ func (s *Syncer) rebuild(ctx context.Context, from remote, p place, dir string, 
 	s.cfg.Logger.Warn("a mirror is damaged; it is made again", "url", p.shown, "dir", dir, "error", why)
 	got.report.Rebuilt = true
 	got.report.Command = s.command(p, false)
-	said, err := s.clone(ctx, from, p, dir, got.after)
+	said, err := s.clone(ctx, from, p, dir, &got.after)
 	got.report.Output = fmt.Sprintf("The mirror was damaged (%v); it was made again.\n%s", why, said)
 	if err != nil {
 		return p.remoteFault(opFetch, err)
@@ -260,7 +276,9 @@ func (s *Syncer) resolve(ctx context.Context, p place, src Source, got *fetched)
 				why,
 				got.report.Output,
 			)
-			rev, err = withMirror(dir, look)
+			if rev, err = withMirror(dir, look); errors.Is(err, errCorrupt) {
+				err = p.damaged(opFetch, err)
+			}
 		}
 	}
 	if f := (*fault.Error)(nil); err != nil && !errors.As(err, &f) {
@@ -332,8 +350,12 @@ func (m *mirror) revision(p place, src Source, at refSet) (intent.Revision, erro
 	}, nil
 }
 
-// branchFault returns the fault for a branch, tag or commit that the repository does not have.
+// branchFault returns the fault for a branch, tag or commit that the repository does
+// not have, or that is broken in it.
 func branchFault(p place, branch string, at refSet) error {
+	if full := at.meant(branch); at.broken[full] != nil {
+		return p.brokenFault(opFetch, full, at.broken[full])
+	}
 	all := at.branches()
 	if strings.HasPrefix(branch, rangePrefix) {
 		return rangeFault(p, branch, at)
@@ -430,5 +452,9 @@ func (s *Syncer) Tip(ctx context.Context, src Source) (string, error) {
 	case !ok:
 		return "", branchFault(p, src.Branch, at)
 	}
-	return from.peeled(full, at.refs[full]).String(), nil
+	commit, err := from.peeled(full, at.refs[full])
+	if err != nil {
+		return "", p.brokenFault(op, full, err)
+	}
+	return commit.String(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -201,7 +202,7 @@ func (o *origin) serve(password string) *httptest.Server {
 	if err != nil {
 		tool.Missing(o.t, "there is no git")
 	}
-	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
+	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
 		"GIT_PROJECT_ROOT=" + filepath.Dir(o.bare), "GIT_HTTP_EXPORT_ALL=1",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 	}}

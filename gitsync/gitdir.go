@@ -73,5 +73,8 @@ func (w *worktree) writeGitDir() error {
 	if err := w.writeShallow(git); err != nil {
 		return err
 	}
+	if err := writeFile(filepath.Join(git, conversionsFile), w.conversions()); err != nil {
+		return err
+	}
 	return replaceFile(filepath.Join(git, "index"), encodeIndex(list)) // always, because readIndex also uses its time
 }

@@ -104,8 +104,12 @@ func (w *Watcher) look(ctx context.Context, s *watched, why poke) time.Duration 
 		s.status.Failures = before.Failures + 1
 	}
 	s.mu.Unlock()
-	if w.cfg.OnLook != nil && (errorText(before.Err) != errorText(err) || before.Checked.IsZero()) {
-		w.cfg.OnLook(ctx, s.env, read)
+	if w.cfg.OnLook != nil {
+		failures := 0
+		if read != nil {
+			failures = before.Failures + 1
+		}
+		w.cfg.OnLook(ctx, s.env, failures, read)
 	}
 	if err == nil {
 		if before.Failures > 0 {

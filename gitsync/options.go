@@ -44,14 +44,17 @@ func CheckBranch(branch string) error {
 }
 
 // highest finds the highest tag in a range of versions. A leading v is not part of
-// the version. If two tags have the same version, the first by name wins.
-func (r refSet) highest(wanted string) (full string, ok bool) {
+// the version. If two tags have the same version, the first by name wins. The tag may
+// be broken: a lower one would take the environment back. It is empty when there is none.
+func (r refSet) highest(wanted string) (full string) {
 	in, err := semver.NewConstraint(wanted)
 	if err != nil {
-		return "", false
+		return ""
 	}
 	var best *semver.Version
-	for _, name := range r.names() {
+	names := slices.AppendSeq(r.names(), maps.Keys(r.broken))
+	slices.Sort(names)
+	for _, name := range names {
 		tag, is := strings.CutPrefix(name, "refs/tags/")
 		if !is {
 			continue
@@ -61,7 +64,7 @@ func (r refSet) highest(wanted string) (full string, ok bool) {
 			best, full = v, name
 		}
 	}
-	return full, best != nil
+	return full
 }
 
 // rangeFault returns the fault for a range without a tag in it.
@@ -131,7 +134,13 @@ func (p place) narrow(all, have refSet) refSet {
 			}
 		}
 	}
-	return refSet{head: all.head, refs: keep}
+	broken := map[string]error{}
+	for _, branch := range []string{only, p.wanted()} {
+		if full := all.meant(branch); all.broken[full] != nil {
+			broken[full] = all.broken[full]
+		}
+	}
+	return refSet{head: all.head, refs: keep, broken: broken}
 }
 
 // options returns the options of git clone that a person would have typed.

@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ type remote interface {
 	// the messages of the remote.
 	fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (said string, err error)
 	// peeled returns the commit of a reference that points to h: h itself, unless it
-	// is an annotated tag.
-	peeled(name string, h plumbing.Hash) plumbing.Hash
+	// is an annotated tag. An error means that the reference is broken.
+	peeled(name string, h plumbing.Hash) (plumbing.Hash, error)
 	close()
 }
 
@@ -38,6 +39,31 @@ func (s *Syncer) dial(p place) (remote, error) {
 type refSet struct {
 	head string // full name of the default branch; empty when unknown
 	refs map[string]plumbing.Hash
+	// broken are the references that cannot be read, with the reason. They are not in
+	// refs. They concern only those who follow them; see find.
+	broken map[string]error
+}
+
+// leaveOut moves a reference from refs to broken.
+func (r *refSet) leaveOut(name string, why error) {
+	delete(r.refs, name)
+	if r.broken == nil {
+		r.broken = map[string]error{}
+	}
+	r.broken[name] = why
+}
+
+// leftOut returns lines for the report about the references that are broken.
+func (r refSet) leftOut() string {
+	var out strings.Builder
+	names := slices.Sorted(maps.Keys(r.broken))
+	for _, name := range names[:min(len(names), 10)] {
+		fmt.Fprintf(&out, "%s is broken and was left out: %s\n", name, printable(r.broken[name].Error()))
+	}
+	if more := len(names) - 10; more > 0 {
+		fmt.Fprintf(&out, "and %d more\n", more)
+	}
+	return out.String()
 }
 
 // mirrored reports whether a mirror has a reference: it has branches and tags, but
@@ -63,25 +89,42 @@ func (r refSet) branches() []string {
 }
 
 // find returns the full name of the reference that a person means by a branch or tag.
+// It returns false when there is none, and also when the reference is broken: nothing
+// else may take its place.
 func (r refSet) find(branch string) (full string, ok bool) {
+	full = r.meant(branch)
+	_, ok = r.refs[full]
+	return full, ok
+}
+
+// meant returns the full name of the reference that a person means by a branch or tag,
+// which may be broken. It is empty when there is no such reference.
+func (r refSet) meant(branch string) (full string) {
 	if wanted, is := strings.CutPrefix(branch, rangePrefix); is {
 		return r.highest(wanted)
 	}
 	if branch == "" {
-		if _, ok := r.refs[r.head]; ok {
-			return r.head, true
+		if r.has(r.head) {
+			return r.head
 		}
 		// HEAD of a new bare repository often names a branch that nobody has pushed.
 		// If there is only one branch, it is the one that is meant.
 		if all := r.branches(); len(all) == 1 {
-			return "refs/heads/" + all[0], true
+			return "refs/heads/" + all[0]
 		}
-		return "", false
+		return ""
 	}
 	for _, full := range []string{"refs/heads/" + branch, "refs/tags/" + branch, branch} {
-		if _, ok := r.refs[full]; ok {
-			return full, true
+		if r.has(full) {
+			return full
 		}
 	}
-	return "", false
+	return ""
+}
+
+// has reports whether there is a reference, broken or not.
+func (r refSet) has(full string) bool {
+	_, ok := r.refs[full]
+	_, broken := r.broken[full]
+	return ok || broken
 }

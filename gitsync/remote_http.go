@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -111,20 +113,29 @@ func (s *Syncer) openHTTP(p place) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
-	var auth transport.AuthMethod
+	// go-git appends /info/refs to this path as it is.
+	if u, err := url.Parse(p.shown); err == nil {
+		endpoint.Path = strings.TrimRight(u.EscapedPath(), "/")
+	}
+	var auth *githttp.BasicAuth
+	var method transport.AuthMethod
 	if c := p.credentials; c.Username != "" || c.Password != "" {
 		if c.Username == "" {
 			c.Username = "git" // with a token, forges accept any user name, but it must not be empty
 		}
 		auth = &githttp.BasicAuth{Username: c.Username, Password: c.Password}
+		method = auth
 	}
 	client, err := s.client(p.trust)
 	if err != nil {
 		return nil, err
 	}
-	session, err := githttp.NewClient(client).NewUploadPackSession(endpoint, auth)
+	session, err := githttp.NewClient(client).NewUploadPackSession(endpoint, method)
 	if err != nil {
 		return nil, err
 	}
-	return &web{place: p, session: session, depth: p.depth}, nil
+	both := &httpSession{
+		packSession: session, v2: &v2Session{client: client, base: endpoint.String(), auth: auth, place: p},
+	}
+	return &web{place: p, session: both, depth: p.depth}, nil
 }

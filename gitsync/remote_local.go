@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-billy/v5"
@@ -67,8 +66,9 @@ func gitDirs(path string) (dot, common string, err error) {
 // to.
 type local struct {
 	place  place
-	common string
-	refsIn *filesystem.Storage
+	dot    string // the Git folder of the repository, or of a linked worktree
+	common string // the Git folder with objects and branches
+	config *filesystem.Storage
 	// stores are the objects of the repository, and those that it borrows.
 	stores []*objects.Store
 	// shallow commits were fetched without their parents.
@@ -84,9 +84,8 @@ func openLocal(p place) (*local, error) {
 	if common != dot {
 		fsys = dotgit.NewRepositoryFilesystem(fsys, osfs.New(common))
 	}
-	fsys = withoutLocks{fsys}
-	l := &local{place: p, common: common, refsIn: filesystem.NewStorage(fsys, nil)}
-	if _, err := git.Open(l.refsIn, nil); err != nil { // checks format and extensions
+	l := &local{place: p, dot: dot, common: common, config: filesystem.NewStorage(fsys, nil)}
+	if _, err := git.Open(l.config, nil); err != nil { // checks format and extensions
 		l.close()
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func openLocal(p place) (*local, error) {
 		}
 		l.stores = append(l.stores, store)
 	}
-	shallow, err := l.refsIn.Shallow()
+	shallow, err := l.config.Shallow()
 	if err != nil {
 		l.close()
 		return nil, err
@@ -116,16 +115,6 @@ func openLocal(p place) (*local, error) {
 		l.shallow[h] = true
 	}
 	return l, nil
-}
-
-// withoutLocks hides the files with which git locks references during a push.
-// refs/heads/main.lock is empty at first, and then has the new value of main.
-type withoutLocks struct{ billy.Filesystem }
-
-// ReadDir implements billy.Dir.
-func (w withoutLocks) ReadDir(path string) ([]os.FileInfo, error) {
-	list, err := w.Filesystem.ReadDir(path)
-	return slices.DeleteFunc(list, func(f os.FileInfo) bool { return strings.HasSuffix(f.Name(), ".lock") }), err
 }
 
 // alternates returns the object folders that a repository borrows from, directly or through others.
@@ -161,31 +150,7 @@ func (l *local) close() {
 	for _, s := range l.stores {
 		s.Close()
 	}
-	_ = l.refsIn.Close()
-}
-
-func (l *local) refs(ctx context.Context) (refSet, error) {
-	set := refSet{refs: map[string]plumbing.Hash{}}
-	iter, err := l.refsIn.IterReferences()
-	if err != nil {
-		return refSet{}, err
-	}
-	err = iter.ForEach(func(r *plumbing.Reference) error {
-		if r.Type() == plumbing.HashReference && l.place.wants(r.Name().String()) {
-			set.refs[r.Name().String()] = r.Hash()
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return refSet{}, err
-	}
-	if head, err := l.refsIn.Reference(plumbing.HEAD); err == nil && head.Type() == plumbing.SymbolicReference {
-		set.head = head.Target().String()
-	}
-	if len(set.refs) == 0 {
-		return refSet{}, transport.ErrEmptyRemoteRepository
-	}
-	return set, nil
+	_ = l.config.Close()
 }
 
 // object finds an object in one of the stores.
@@ -199,22 +164,34 @@ func (l *local) object(h plumbing.Hash) (plumbing.EncodedObject, error) {
 	return nil, plumbing.ErrObjectNotFound
 }
 
-func (l *local) peeled(_ string, h plumbing.Hash) plumbing.Hash {
+func (l *local) peeled(_ string, h plumbing.Hash) (plumbing.Hash, error) {
 	for range 10 {
 		o, err := l.object(h)
-		if err != nil || o.Type() != plumbing.TagObject {
-			break
+		if err != nil {
+			return h, err
+		}
+		switch o.Type() {
+		case plumbing.CommitObject:
+			return h, (&object.Commit{}).Decode(o)
+		case plumbing.TagObject:
+		default: // a tag of a file or folder
+			return h, nil
 		}
 		t := &object.Tag{}
-		if t.Decode(o) != nil {
-			break
+		if err := t.Decode(o); err != nil {
+			return h, err
 		}
 		h = t.Target
 	}
-	return h
+	return h, nil
 }
 
 func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (string, error) {
+	for _, h := range want {
+		if _, err := l.peeled("", h); err != nil {
+			return "", err
+		}
+	}
 	if into.empty && len(l.stores) == 1 {
 		if err := copyObjects(ctx, filepath.Join(l.common, "objects"), into.objects()); err != nil {
 			return "", err
@@ -225,7 +202,7 @@ func (l *local) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (
 		return "", err
 	}
 	if len(l.shallow) > 0 {
-		shallow, err := l.refsIn.Shallow()
+		shallow, err := l.config.Shallow()
 		if err == nil {
 			err = into.setShallow(nil, shallow, nil)
 		}

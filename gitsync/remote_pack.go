@@ -13,6 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"ordain.dev/ordain/internal/fault"
 )
 
 // go-git does not announce the capability multi_ack, because it does not negotiate in
@@ -42,9 +44,15 @@ func (w *web) close() { _ = w.session.Close() }
 func (w *web) refs(ctx context.Context) (refSet, error) {
 	adv, err := w.session.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		if decode := (*packp.ErrUnexpectedData)(nil); errors.As(err, &decode) ||
+		decode := (*packp.ErrUnexpectedData)(nil)
+		switch {
+		case errors.As(err, &decode) && bytes.HasPrefix(decode.Data, []byte("version 2")):
+			return refSet{}, fault.New(opFetch, fault.Invalid,
+				w.place.shown+" speaks only version 2 of Git's protocol, which is supported over HTTP alone").
+				Hint("use the repository's https:// URL, or let the server speak version 0 as well")
+		case decode != nil ||
 			strings.Contains(err.Error(), "pkt-line") ||
-			strings.Contains(err.Error(), "pkt-len") {
+			strings.Contains(err.Error(), "pkt-len"):
 			err = errNotGit
 		}
 		return refSet{}, err
@@ -76,11 +84,11 @@ func (w *web) refs(ctx context.Context) (refSet, error) {
 	return set, nil
 }
 
-func (w *web) peeled(name string, h plumbing.Hash) plumbing.Hash {
+func (w *web) peeled(name string, h plumbing.Hash) (plumbing.Hash, error) {
 	if peeled, ok := w.adv.Peeled[name]; ok {
-		return peeled
+		return peeled, nil
 	}
-	return h
+	return h, nil
 }
 
 func (w *web) fetch(ctx context.Context, into *mirror, want []plumbing.Hash) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/skeema/knownhosts"
@@ -279,6 +280,9 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	said := s.said.text()
+	if line := (*pktline.ErrorLine)(nil); errors.As(err, &line) {
+		said += line.Text
+	}
 	lower := strings.ToLower(said + err.Error())
 	for _, hint := range []string{
 		"not found", "does not appear to be a git repository", "does not exist", "could not be found", "no such",

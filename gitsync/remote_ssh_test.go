@@ -141,6 +141,22 @@ func TestSSHFaults(t *testing.T) {
 				}
 			})
 		}, fault.Forbidden, []string{"may not be read"}},
+		{"refuses version 0", func(t *testing.T, w *world) {
+			w.server.change(func(s *sshd) {
+				s.run = func(_ string, ch ssh.Channel) uint32 {
+					_, _ = ch.Write([]byte("0016ERR use version 2\n"))
+					return 1
+				}
+			})
+		}, fault.Unavailable, []string{"could not be read", "use version 2"}},
+		{"answers in version 2", func(t *testing.T, w *world) {
+			w.server.change(func(s *sshd) {
+				s.run = func(_ string, ch ssh.Channel) uint32 {
+					_, _ = ch.Write([]byte("000eversion 2\n000cls-refs\n0000"))
+					return 0
+				}
+			})
+		}, fault.Invalid, []string{"speaks only version 2", "https://"}},
 		{"greets instead of git", func(t *testing.T, w *world) {
 			w.server.change(func(s *sshd) {
 				s.run = func(_ string, ch ssh.Channel) uint32 { _, _ = ch.Write([]byte("Welcome!\n")); return 0 }

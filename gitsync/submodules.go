@@ -193,6 +193,11 @@ func (w *worktree) addSubmodule(ctx context.Context, r *contentReader, a *parent
 	for dir := range inside.dirs {
 		r.dirs[a.prefix+dir] = true
 	}
+	for what, paths := range inside.unapplied {
+		for _, path := range paths {
+			r.note(what, a.prefix+path)
+		}
+	}
 	var deeper []string
 	for _, f := range inside.files {
 		f.path, f.from = a.prefix+f.path, a.m

@@ -36,6 +36,8 @@ type file struct {
 	hash plumbing.Hash
 	// target is where a symbolic link leads.
 	target string
+	// conversion is how its content is written to the disk.
+	conversion conversion
 	// from is the mirror of the submodule that it belongs to; nil for the commit's own.
 	from *mirror
 }
@@ -46,6 +48,8 @@ type content struct {
 	byPath     map[string]int  // index into files
 	dirs       map[string]bool // by path, without the top
 	submodules []string
+	// unapplied are the attributes that were not applied, with the paths of their files.
+	unapplied map[string][]string
 }
 
 // readContent reads and checks everything in a commit except the content of its files.
@@ -61,6 +65,9 @@ func (m *mirror) readContent(
 		return nil, err
 	}
 	if err := r.links(); err != nil {
+		return nil, err
+	}
+	if err := r.applyAttributes(); err != nil {
 		return nil, err
 	}
 	return r.content, nil

@@ -38,10 +38,10 @@ type WatcherConfig struct {
 	// error. Calls for different environments run at the same time. It must not
 	// call Stop. Its context ends with the watcher.
 	OnMove func(ctx context.Context, m Move) error
-	// OnLook is called with the result of the first look at a source, and of each
-	// look that ends differently from the one before; err is nil when the source
-	// could be read. It may be nil.
-	OnLook func(ctx context.Context, env intent.EnvironmentID, err error)
+	// OnLook is called with the result of each look at a source. err is nil when the
+	// source could be read; otherwise failures counts the looks in a row that failed,
+	// this one included. It may be nil.
+	OnLook func(ctx context.Context, env intent.EnvironmentID, failures int, err error)
 	Logger *slog.Logger
 	// Debounce is how long a local repository must be unchanged before it is
 	// looked at; 25 ms when zero.

@@ -172,9 +172,6 @@ func (l *Layout) LogDir() string { return l.log }
 // system of the state directory.
 func (l *Layout) CacheDir() string { return l.cache }
 
-// UVCache is uv's cache of wheels, from which virtual environments are linked.
-func (l *Layout) UVCache() string { return filepath.Join(l.cache, "uv") }
-
 // Postgres is the folder of the embedded database.
 func (l *Layout) Postgres() string { return filepath.Join(l.state, "postgres") }
 
@@ -186,6 +183,10 @@ func (l *Layout) Certificates() string { return filepath.Join(l.Server(), ".cert
 
 // Mirrors is the folder of the mirrors of repositories.
 func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
+
+// VenvRecords is the folder of what the server knows of the files of virtual
+// environments. Only the server may write there.
+func (l *Layout) VenvRecords() string { return filepath.Join(l.Server(), ".venvs") }
 
 // Scratch is the folder of files that one step passes to the next, such as the
 // result of a compile. Sweep empties it.

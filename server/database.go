@@ -27,6 +27,11 @@ func (s *Server) openStore(ctx, background context.Context) (records *store.Stor
 				return err
 			}
 			url = db.URL()
+			password, err := db.Password()
+			if err != nil {
+				return err
+			}
+			s.hidden = append(s.hidden, password)
 			s.undo = append(s.undo, func() { s.stopDatabase(db) })
 			watching, stop := context.WithCancel(background)
 			s.undo = append(s.undo, stop)
@@ -36,6 +41,9 @@ func (s *Server) openStore(ctx, background context.Context) (records *store.Stor
 		if err != nil {
 			return nil, err
 		}
+	}
+	if password := passwordOf(url); password != "" {
+		s.hidden = append(s.hidden, password)
 	}
 	err = s.step("tables", func() error {
 		records, err = store.Open(ctx, store.Config{URL: url, Logger: s.log})

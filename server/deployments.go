@@ -99,7 +99,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	made.log = newLog(agentLog, o.LogLevel)
+	made.log = newLog(maskedLog{d.server, agentLog}, o.LogLevel)
 	python, err := d.maker.Interpreter(context.Background(), "")
 	if err != nil {
 		return nil, err
@@ -125,8 +125,9 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	}
 	made.executors.SetAllowance(allowance)
 	made.Deployer, err = deployer.New(deployer.Config{
-		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log, ActionLog: actions,
-		OnChange: func(moved deployer.Event) { d.publish(e.ID, moved) },
+		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log,
+		ActionLog: maskedLog{d.server, actions},
+		OnChange:  func(moved deployer.Event) { d.publish(e.ID, moved) },
 		OnNotice: func(n intent.Notice) {
 			made.log.Warn(n.Title, "severity", n.Severity, "message", n.Message, "uri", n.URI)
 			d.bus.Publish(bus.Event{Environment: e.ID, Topic: bus.Notification})

@@ -18,11 +18,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/api"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access/audit"
@@ -63,7 +65,9 @@ type Server struct {
 	rest    http.Handler // the REST API, also for handlers
 	guard   *edge.Guard  // before all doors
 	url     string
-	names   []string // of hosts, in the server's certificate
+	names   []string                        // of hosts, in the server's certificate
+	known   atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
+	hidden  []string                        // these secrets, apart from the key
 
 	running service.Runner
 	served  chan error
@@ -208,7 +212,7 @@ func (s *Server) claim() (err error) {
 		return fault.Disk("server.Start", s.layout.ServerLog(), err)
 	}
 	s.undo = append(s.undo, func() { _ = file.Close() })
-	s.log = newLog(file, o.LogLevel)
+	s.log = newLog(maskedLog{s, file}, o.LogLevel)
 	return s.layout.Sweep()
 }
 

@@ -26,9 +26,11 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	s.known.Store(key.Redactor(s.hidden...))
+	sources := source.NewOpener(records, key, s.hidden...)
 	maker, err := venv.New(venv.Config{
 		Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
-		Logger: s.log,
+		Records: s.layout.VenvRecords(), SSHAgent: o.GitSSHAgent, Mask: s.masker(records, sources), Logger: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -54,13 +56,12 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, builder.Close)
 	events := &bus.Bus{}
 	s.bus = events
-	sources := source.NewOpener(records, key)
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
 	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}
 	if s.keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,
-		Compiles: o.CompileConcurrency,
+		Compiles: o.CompileConcurrency, AuditRetention: o.AuditRetention,
 	}); err != nil {
 		return nil, err
 	}

@@ -464,6 +464,8 @@ func TestAzureAddresses(t *testing.T) {
 			"https://dev.azure.com/acme/My%20Shop/_git/site",
 			"https://me@dev.azure.com/acme/My%20Shop/_git/site",
 			"https://acme.visualstudio.com/My%20Shop/_git/site", "git@ssh.dev.azure.com:v3/acme/My%20Shop/site",
+			"acme@vs-ssh.visualstudio.com:v3/acme/My%20Shop/site",
+			"ssh://acme@vs-ssh.visualstudio.com:22/DefaultCollection/My%20Shop/_ssh/site",
 		} {
 			targets := newTargets([]intent.HookTarget{{Name: "1", Source: intent.Source{URL: source}}})
 			if len(targets.using(azureRepository{RemoteURL: remote}.urls())) != 1 {

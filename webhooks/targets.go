@@ -3,10 +3,7 @@ package webhooks
 import (
 	"context"
 	"maps"
-	"net/url"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,10 +46,8 @@ func (t *targets) add(target *intent.HookTarget, url, module string) {
 	}
 }
 
-// using returns the environments that use one of these URLs, each once. A forge
-// names a repository in several ways, of which people choose one; so protocol,
-// user, letter case and the ending .git do not count. A match gives no right:
-// that is what secrets are for.
+// using returns the environments that use one of these URLs, each once, however
+// the URLs are spelled. A match gives no right: that is what secrets are for.
 func (t *targets) using(urls []string) []match {
 	var found []match
 	seen := map[intent.EnvironmentID]bool{}
@@ -139,62 +134,4 @@ func (c *targetCache) since(ctx context.Context, oldest time.Time) (*targets, er
 	}
 	c.last, c.read = newTargets(all), read
 	return c.last, nil
-}
-
-// repositoryKey is equal for URLs that mean the same repository. It is empty for
-// a text that means none.
-func repositoryKey(raw string) string {
-	raw = strings.TrimSpace(raw)
-	if filepath.IsAbs(raw) {
-		return localKey(raw)
-	}
-	if !strings.Contains(raw, "://") {
-		// user@host:path
-		host, path, ok := strings.Cut(raw, ":")
-		if _, after, found := strings.Cut(host, "@"); found {
-			host = after
-		}
-		if !ok || strings.ContainsAny(host, `/\`) {
-			return ""
-		}
-		return remoteKey(host, path)
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	switch u.Scheme {
-	case "file":
-		if u.Host != "" && !strings.EqualFold(u.Host, "localhost") || !filepath.IsAbs(u.Path) {
-			return ""
-		}
-		return localKey(u.Path)
-	case "http", "https":
-		host := u.Hostname()
-		if port := u.Port(); port != "" && port != "80" && port != "443" {
-			host += ":" + port
-		}
-		return remoteKey(host, u.Path)
-	case "ssh", "git", "git+ssh", "ssh+git":
-		return remoteKey(u.Hostname(), u.Path) // the port of the SSH server says nothing about the web server
-	}
-	return ""
-}
-
-func remoteKey(host, path string) string {
-	path = strings.Trim(path, "/")
-	path = strings.TrimSuffix(strings.TrimSuffix(path, ".git"), "/")
-	if host == "" || path == "" {
-		return ""
-	}
-	return strings.ToLower(host + "/" + path)
-}
-
-// localKey keeps the ending .git: x and x.git are two folders.
-func localKey(path string) string {
-	path = filepath.Clean(path)
-	if filepath.Base(path) == ".git" {
-		path = filepath.Dir(path)
-	}
-	return "file:" + path
 }

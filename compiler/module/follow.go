@@ -2,7 +2,6 @@ package module
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 
 	"ordain.dev/ordain/compiler/syntax"
@@ -105,9 +104,9 @@ func (f *following) requires(i int) error {
 	if err := checkConstraints("project.yml", f.project.Metadata.Requires); err != nil {
 		return err
 	}
-	packages, err := readRequirements(filepath.Join(f.project.Dir, "requirements.txt"))
+	packages, err := readRequirements(f.project.Dir, true)
 	if err != nil {
 		return err
 	}
-	return checkPackages("the project", packages)
+	return checkPackages("the project", packages.lines)
 }

@@ -233,7 +233,8 @@ func openV1(path string) (*Module, error) {
 		Path:       path,
 		Requires:   meta.requires,
 	}
-	m.Requirements, m.requirementsErr = readRequirements(filepath.Join(path, "requirements.txt"))
+	packages, err := readRequirements(path, true)
+	m.Requirements, m.requirementsErr = packages.lines, err
 	if plugins := filepath.Join(path, "plugins"); exists(plugins) {
 		m.PluginDir = plugins
 	}

@@ -24,6 +24,10 @@ type Project struct {
 	// Applies evaluates the condition of a requirement, such as
 	// python_version < "3.11". If it is nil, no condition holds.
 	Applies func(condition string) bool
+	// Root is the folder that requirements files and modules with requirements must lie
+	// in when all links are followed. If it is empty, the project belongs to the person
+	// who runs this program, and may refer to any file of theirs.
+	Root string
 }
 
 // OpenProject reads the project in a folder.
@@ -94,14 +98,20 @@ func (p *Project) PipConfig() intent.PipConfig {
 }
 
 // Requirements returns the Python packages that the project needs: those in its
-// requirements.txt, those of its modules of the first generation, and std.
+// requirements.txt, those of its modules of the first generation, and std. A line that is
+// not allowed there is an error.
 func (p *Project) Requirements() ([]string, error) {
-	all, err := readRequirements(filepath.Join(p.Dir, "requirements.txt"))
+	own, err := p.checked(p.Dir)
 	if err != nil {
 		return nil, err
 	}
+	all := own.lines
 	for _, m := range p.localModules() {
-		all = append(all, m.Requirements...)
+		of, err := p.checked(m.Path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of.lines...)
 	}
 	all = append(all, Distribution("std"))
 	var out []string
@@ -114,29 +124,41 @@ func (p *Project) Requirements() ([]string, error) {
 }
 
 // Constraints returns what `requires` in project.yml and in the modules of the first
-// generation demands, as constraints for pip: inmanta-module-std~=8.0.
+// generation demands, as constraints for pip: inmanta-module-std~=8.0. It adds the
+// files that their requirements name with -c.
 func (p *Project) Constraints() []string {
 	specs := slices.Clone(p.Metadata.Requires)
+	var out []string
+	add := func(lines []string) {
+		for _, c := range lines {
+			if !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	if own, err := p.checked(p.Dir); err == nil { // Requirements returns the error
+		add(own.constraints)
+	}
 	for _, m := range p.localModules() {
 		specs = append(specs, m.Requires...)
+		if of, err := p.checked(m.Path); err == nil {
+			add(of.constraints)
+		}
 	}
-	var out []string
 	for _, spec := range specs {
 		r, err := requirement(spec)
 		if err != nil || r.URL == "" && len(r.Versions) == 0 { // without a version there is nothing to constrain
 			continue
 		}
 		r.Name, r.Extras = Distribution(r.Name), ""
-		if c := r.String(); !slices.Contains(out, c) {
-			out = append(out, c)
-		}
+		add([]string{r.String()})
 	}
 	slices.Sort(out)
 	return out
 }
 
 // localModules reads all modules on the module path, imported or not. It skips those
-// that cannot be read: the compile reports them.
+// outside of the root, and those that cannot be read: the compile reports them.
 func (p *Project) localModules() []*Module {
 	var all []*Module
 	seen := map[string]bool{}
@@ -145,6 +167,9 @@ func (p *Project) localModules() []*Module {
 		for _, e := range entries {
 			if path := filepath.Join(root, e.Name()); !seen[e.Name()] && isFile(filepath.Join(path, "module.yml")) {
 				seen[e.Name()] = true
+				if !p.contains(path) {
+					continue
+				}
 				if m, err := openV1(path); err == nil {
 					all = append(all, m)
 				}
@@ -175,38 +200,4 @@ func (p *Project) DownloadPath() string {
 func inside(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-// readRequirements returns the lines of a requirements.txt without comments. A
-// backslash joins lines. A missing file has none.
-func readRequirements(path string) ([]string, error) {
-	text, err := readText(path)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	joined := ""
-	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		line, _, _ = strings.Cut(line, " #")
-		line = strings.TrimSpace(line)
-		if rest, ok := strings.CutSuffix(line, "\\"); ok {
-			joined += rest
-			continue
-		}
-		if joined += line; joined != "" {
-			out = append(out, joined)
-		}
-		joined = ""
-	}
-	if joined != "" {
-		out = append(out, joined)
-	}
-	return out, nil
 }

@@ -102,8 +102,8 @@ func (p *Project) Wishes(modules []*Module) map[string][]Wish {
 		}
 	}
 	byName("project.yml", p.Metadata.Requires)
-	if lines, err := readRequirements(filepath.Join(p.Dir, "requirements.txt")); err == nil {
-		byPackage("requirements.txt", lines)
+	if packages, err := p.checked(p.Dir); err == nil {
+		byPackage("requirements.txt", packages.lines)
 	}
 	for _, m := range modules {
 		byName(m.Name, m.Requires)

@@ -4,6 +4,8 @@ package filestamp
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"syscall"
 	"time"
 )
@@ -22,8 +24,25 @@ func Of(path string) (Stamp, error) {
 		}
 		return Stamp{}, err
 	}
-	content, metadata := times(&s)
-	return Stamp{s.Size, content, metadata, int64(s.Ino), int64(s.Dev)}, nil
+	return of(&s), nil
+}
+
+func of(s *syscall.Stat_t) Stamp {
+	content, metadata := times(s)
+	return Stamp{s.Size, content, metadata, int64(s.Ino), int64(s.Dev)}
+}
+
+// OfLink returns the stamp and the mode of a file, of a symbolic link itself and not of what it leads to.
+func OfLink(path string) (Stamp, fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Stamp{}, 0, err
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Stamp{}, 0, errors.ErrUnsupported
+	}
+	return of(s), info.Mode(), nil
 }
 
 // Changed is the last time when the file's content or metadata changed.

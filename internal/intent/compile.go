@@ -9,6 +9,10 @@ import (
 // takes the newest versions of the modules.
 const TriggerModule = "module"
 
+// TriggerSource is the trigger type of a compile that finds out, and reports, whether
+// the repository can be read: a look at it failed, or can be read again.
+const TriggerSource = "source"
+
 // TriggerPromotion is the trigger type of a commit that was promoted from the
 // environment that this one follows.
 const TriggerPromotion = "promotion"

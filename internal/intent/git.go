@@ -17,6 +17,9 @@ type GitState struct {
 	Commit  string // the commit that it is about; empty: none in particular
 	Message string
 	Advice  string
+	// Reason is equal for failures that are the same to a person, however their messages
+	// differ in detail. It is set while Kind is GitFailing.
+	Reason  string
 	Since   time.Time // when it became of this kind, about this commit
 	Checked time.Time // when it was last found so
 }

@@ -25,6 +25,7 @@ const (
 // Key seals and opens secrets. It is safe for concurrent use.
 type Key struct {
 	aead cipher.AEAD
+	text string // as in the file
 }
 
 // OpenKey reads the key file, or makes one with a new random key if there is none.
@@ -55,7 +56,7 @@ func OpenKey(path string) (*Key, error) {
 	if err != nil {
 		return nil, fault.Wrap("secret.OpenKey", fault.Internal, err)
 	}
-	return &Key{aead: aead}, nil
+	return &Key{aead: aead, text: base64.StdEncoding.EncodeToString(raw)}, nil
 }
 
 func readKey(path string) ([]byte, error) {
@@ -130,6 +131,10 @@ func createKey(path string) error {
 	}
 	return nil
 }
+
+// Redactor returns a redactor that masks the key, as it is written in its file, and
+// these secrets.
+func (k *Key) Redactor(secrets ...string) *Redactor { return NewRedactor(append(secrets, k.text)...) }
 
 // Seal encrypts a secret and binds it to its context, such as the environment
 // and the name of the secret.

@@ -75,9 +75,14 @@ func New(c Config) (*Builder, error) {
 // Close ends the workers that wait for the next compiles.
 func (b *Builder) Close() { b.warm.Close() }
 
-// Forget ends the worker that waits for the next compile of an environment:
-// its files are about to go.
-func (b *Builder) Forget(env intent.EnvironmentID) { b.warm.Forget(env.String()) }
+// Forget ends the worker that waits for the next compile of an environment and deletes
+// what was built for it: its files are about to go.
+func (b *Builder) Forget(env intent.EnvironmentID) {
+	b.warm.Forget(env.String())
+	if err := b.maker.Forget(env.String()); err != nil {
+		b.log.Warn("packages that were built for a deleted environment are still there", "error", err)
+	}
+}
 
 // place is where a job compiles.
 func (b *Builder) place(job Job) layout.Environment {

@@ -69,8 +69,9 @@ type Config struct {
 	FactExpire            time.Duration // a fact holds this long
 	FactRenew             time.Duration // a fact is asked for again after this
 	CompileTimeout        time.Duration
-	CompileConcurrency    int    // 0: by the number of processors
-	CompileMemory         uint64 // bytes; 0: no limit
+	CompileConcurrency    int           // 0: by the number of processors
+	CompileMemory         uint64        // bytes; 0: no limit
+	AuditRetention        time.Duration // of an entry of the audit trail; 0: for ever
 	LogLevel              string
 	LogSize               uint64        // bytes after which a log file is set aside; 0: any
 	LogAge                time.Duration // after which it is; 0: any

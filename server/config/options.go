@@ -42,6 +42,17 @@ var options = []option{
 		doc: "seconds after which a rotated log file is removed; 0: never. For resource-actions logs the setting " +
 			"resource_action_logs_retention of their environment counts instead",
 		set: seconds(func(c *Config) *time.Duration { return &c.LogRetention })},
+	{name: "server.audit-retention", def: "0",
+		doc: "seconds after which entries of the audit trail are dropped, 30 days at least; 0: never",
+		set: func(c *Config, s string) error {
+			if err := seconds(func(c *Config) *time.Duration { return &c.AuditRetention })(c, s); err != nil {
+				return err
+			}
+			if c.AuditRetention != 0 && c.AuditRetention < 31*24*time.Hour {
+				return fmt.Errorf("%s is shorter than 31 days", c.AuditRetention)
+			}
+			return nil
+		}},
 	{name: "server.bind-address", def: "127.0.0.1",
 		doc: "address to listen on; only loopback addresses are allowed as long as nobody has to log in or " +
 			"connections are not encrypted",

@@ -153,9 +153,13 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page("/e/{env}/agents", access.SeeAgents, c.agents)
 	page("/e/{env}/executors", access.SeeAgents, c.executors)
 	page("/e/{env}/notifications", access.SeeNotifications, c.notifications)
+	page("/e/{env}/audit", access.SeeAudit, c.environmentAudit)
+	page("/audit", access.SeeServerAudit, c.serverAudit)
 	page("/e/{env}/settings", access.SeeEnvironment, c.settings)
 	handle("GET /e/{env}/runs/{run}/output/{stage}", access.SeeCompiles, c.output)
 	handle("GET /e/{env}/dryruns/{dryrun}/value", access.SeeDryRuns, c.dryRunValue)
+	handle("GET /e/{env}/audit/export", access.SeeAudit, c.exportAudit)
+	handle("GET /audit/export", access.SeeServerAudit, c.exportAudit)
 	handle("GET /search", access.ListEnvironments, c.search)
 
 	post := func(pattern string, v access.Verb, do action) { handle("POST "+pattern, v, c.post(do)) }

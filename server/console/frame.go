@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 )
 
@@ -23,6 +24,7 @@ type frame struct {
 	Search  string
 	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
+	Audit   string // the address of the audit trail, for those who may read it
 
 	Person   *personFrame // who is logged in; nil: nobody, or nobody has to
 	Stranger bool         // the page is for people who are not logged in
@@ -83,6 +85,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 			return f, err
 		}
 	}
+	f.Audit = auditURL(r, f.Env, all)
 	f.Crumbs = []crumb{{Text: "Environments", URL: "/"}}
 	if f.Env != nil {
 		f.Crumbs = append(f.Crumbs, crumb{Text: f.Env.Name, URL: f.Env.URL})
@@ -90,6 +93,23 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	f.Crumbs = append(f.Crumbs, trail...)
 	f.Crumbs[len(f.Crumbs)-1].URL = ""
 	return f, nil
+}
+
+// auditURL returns the address of the audit trail that belongs to a page, or nothing when the reader may not see it.
+func auditURL(r *http.Request, env *envFrame, all []intent.Environment) string {
+	p := access.Of(r.Context())
+	if env == nil {
+		if p.Decide(access.SeeServerAudit, access.Target{}).Allowed {
+			return "/audit"
+		}
+		return ""
+	}
+	for _, e := range all {
+		if e.ID == env.ID && p.Decide(access.SeeAudit, access.TargetOf(e)).Allowed {
+			return env.URL + "/audit"
+		}
+	}
+	return ""
 }
 
 // pageBell returns the bell of a page, nil when it shows none.

@@ -136,3 +136,30 @@ func TestPagesOfAddresses(t *testing.T) {
 		}
 	}
 }
+
+// An environment whose repository cannot be read is red on the home page and on its own, which says why and what to do,
+// until the repository can be read again.
+func TestARepositoryThatCannotBeReadIsSeen(t *testing.T) {
+	r, h := rich(t)
+	env := "/e/" + r.Production.ID.String()
+	must(t, r.Store.SetGitState(t.Context(), r.Production.ID, intent.GitState{
+		Kind: intent.GitFailing, Message: `there is no branch or tag "<main>"`, Advice: "push it", Checked: r.Now(),
+	}))
+	for _, path := range []string{"/", env} {
+		if body := get(t, h, path).Body.String(); !strings.Contains(body, "The repository cannot be read. ") {
+			t.Errorf("%s does not say that the repository cannot be read", path)
+		}
+	}
+	body := get(t, h, env).Body.String()
+	for _, want := range []string{
+		env + "/git\">The repository</a>", "there is no branch or tag &#34;&lt;main&gt;&#34;", "push it",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the overview lacks %q", want)
+		}
+	}
+	must(t, r.Store.SetGitState(t.Context(), r.Production.ID, intent.GitState{Kind: intent.GitOK, Checked: r.Now()}))
+	if body := get(t, h, env).Body.String(); strings.Contains(body, "cannot be read") {
+		t.Error("the overview still says that the repository cannot be read")
+	}
+}

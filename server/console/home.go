@@ -275,6 +275,8 @@ func triggerWord(kind string) string {
 		return "a dry run"
 	case intent.TriggerModule:
 		return "a module that changed"
+	case intent.TriggerSource:
+		return "a look at the repository"
 	case intent.TriggerPromotion:
 		return "a promotion"
 	case "rollback":

@@ -33,9 +33,17 @@ type summary struct {
 	Behind   *runRow      // the newest run, when it failed: the deployed commit is not the newest
 	Held     []versionRow // versions that wait for a person
 	Bound    bool         // to a repository
+	Unread   *unread      // the repository, when it cannot be read
 	Halted   bool
 	HaltedBy string // who halted it and when
 	Gates    gateCard
+}
+
+// unread is a repository that cannot be read.
+type unread struct {
+	Since           time.Time
+	Message, Advice string
+	URL             string
 }
 
 // bar is a picture of how many resources are in which state.
@@ -115,6 +123,15 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 	if err != nil {
 		return s, err
 	}
+	if s.Bound {
+		git, err := c.store.GitState(ctx, e.ID)
+		if err != nil {
+			return s, err
+		}
+		if git != nil && git.Kind == intent.GitFailing {
+			s.Unread = &unread{Since: git.Since, Message: git.Message, Advice: git.Advice, URL: s.EnvURL + "/git"}
+		}
+	}
 	if version != nil {
 		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
 		from := version.Provenance
@@ -123,7 +140,7 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 			if run.State == succeeded {
 				break
 			}
-			if run.State == failed {
+			if run.State == failed && s.Unread == nil {
 				s.Behind = &s.Runs[i]
 				break
 			}
@@ -137,6 +154,9 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 		s.Held = append(s.Held, versionRowOf(v))
 	}
 	s.State, s.Text = sentence(s, version, counts)
+	if s.Unread != nil && !s.Halted {
+		s.State, s.Text = failed, "The repository cannot be read. "+s.Text
+	}
 	return s, nil
 }
 

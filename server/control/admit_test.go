@@ -121,7 +121,7 @@ func TestARepositoryThatCannotBeRead(t *testing.T) {
 		got.Advice != "set them" {
 		t.Errorf("the state of Git is %+v", got)
 	}
-	s.watcher.cfg.OnLook(t.Context(), s.env, nil)
+	s.look(0, nil)
 	if got := s.git(); got.Kind != intent.GitOK {
 		t.Errorf("the state of Git is %+v", got)
 	}

@@ -51,7 +51,8 @@ type parts struct {
 	holding  chan struct{}       // gets a value when a compile waits
 	compiled func(string) func() // is called with the project when a compile begins, and what it returns when it ends
 	venv     func()              // is called while the virtual environment is made
-	released []int               // versions that the deployer heard of
+	installs func(build.Output) (string, error)
+	released []int // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]bool
 	broken   bool              // the model has errors
 	settings map[string]any    // that project.yml asks for
@@ -228,7 +229,10 @@ func (p *parts) Venv(context.Context, build.Job, build.Output) (string, error) {
 	}
 	return "", nil
 }
-func (p *parts) Install(context.Context, build.Job, build.Output) (string, error) {
+func (p *parts) Install(_ context.Context, _ build.Job, out build.Output) (string, error) {
+	if p.installs != nil {
+		return p.installs(out)
+	}
 	return "", nil
 }
 
@@ -363,6 +367,7 @@ type stage struct {
 	store   *store.Store
 	events  *bus.Bus
 	key     *secret.Key
+	keyFile string
 	layout  *layout.Layout
 	keepers *keeper.Registry
 	forge   *forge.Service
@@ -392,7 +397,8 @@ func (j *journal) lines() []string {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	dir := t.TempDir()
-	key, err := secret.OpenKey(filepath.Join(dir, "key"))
+	keyFile := filepath.Join(dir, "key")
+	key, err := secret.OpenKey(keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,10 +409,10 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{
-		t:      t,
-		log:    &journal{},
-		store:  storetest.Open(t),
-		key:    key,
+		t:     t,
+		log:   &journal{},
+		store: storetest.Open(t),
+		key:   key, keyFile: keyFile,
 		layout: folders,
 		parts:  &parts{tip: "c1", watched: map[intent.EnvironmentID]bool{}},
 	}

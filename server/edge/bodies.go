@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
@@ -53,10 +54,16 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Bodies bounds the memory that the bodies of all requests take together.
+// Bodies bounds the memory that the bodies of all requests take together. Ordinary requests share a budget, and one
+// request at a time may be a large one, which takes more than a quarter of it:
+//
+//	│ ordinary ─▶ budget: 4 requests or many small ones │ large ─▶ one at a time, up to its limit │
+//
+// A large request needs nothing more from the budget, so requests that wait for each other's share end in the end.
 type Bodies struct {
-	limit  int64
-	budget *semaphore.Weighted
+	quarter int64
+	budget  *semaphore.Weighted
+	large   *semaphore.Weighted
 }
 
 // Errors of reading a body.
@@ -66,34 +73,48 @@ var (
 	ErrGzip     = errors.New("the body is not gzip")
 )
 
-// bodyWait is how long a request waits for its share of the budget.
-const bodyWait = 5 * time.Second
+const (
+	// bodyWait is how long a request waits for its share of the budget.
+	bodyWait = 5 * time.Second
+	// largeWait is how long it waits for other large requests.
+	largeWait = 20 * time.Second
+)
 
-// NewBodies makes a budget of so many bytes.
-func NewBodies(limit int64) *Bodies {
-	return &Bodies{limit: limit, budget: semaphore.NewWeighted(limit)}
+// NewBodies makes a budget of so many bytes for ordinary requests.
+func NewBodies(budget int64) *Bodies {
+	return &Bodies{quarter: budget / 4, budget: semaphore.NewWeighted(budget), large: semaphore.NewWeighted(1)}
 }
 
-// Share is what one request holds of a budget.
+// Share is what one request holds.
 type Share struct {
 	bodies *Bodies
-	held   int64
+	held   int64 // of the budget
+	large  bool
 }
 
 // Share returns an empty share. The caller must call Release.
 func (b *Bodies) Share() *Share { return &Share{bodies: b} }
 
 // Take makes the share n bytes larger. It waits for other requests to end, but not for long, and returns ErrBusy
-// when that did not help. A share can hold the whole budget, and never more.
+// when that did not help.
 func (s *Share) Take(ctx context.Context, n int64) error {
-	n = min(n, s.bodies.limit-s.held)
-	if n <= 0 {
+	if s.large {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, bodyWait)
+	from, wait := s.bodies.budget, bodyWait
+	large := s.held+n > s.bodies.quarter
+	if large {
+		from, wait, n = s.bodies.large, largeWait, 1
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if s.bodies.budget.Acquire(ctx, n) != nil {
+	if from.Acquire(ctx, n) != nil {
 		return ErrBusy
+	}
+	if large {
+		s.large = true
+		runtime.GC() // what the large body before this one left
+		return nil
 	}
 	s.held += n
 	return nil
@@ -102,7 +123,10 @@ func (s *Share) Take(ctx context.Context, n int64) error {
 // Release returns what the share holds.
 func (s *Share) Release() {
 	s.bodies.budget.Release(s.held)
-	s.held = 0
+	if s.large {
+		s.bodies.large.Release(1)
+	}
+	*s = Share{bodies: s.bodies}
 }
 
 // free is the size in bytes up to which a body needs no share of the budget: most bodies are small, and there are
@@ -140,7 +164,10 @@ func (s *Share) Read(r *http.Request, limit int64) ([]byte, error) {
 			if size > 0 && next < size && next >= 1<<20 {
 				next = size + 1 // a client that has sent a megabyte will send the rest
 			}
-			next = min(next, limit+1)
+			if next > 16<<20 {
+				next = limit // what is not written to takes no memory, and copying would leave garbage
+			}
+			next = min(next, limit) + 1
 			if next > free {
 				if err := s.Take(r.Context(), next-int64(cap(buffer))); err != nil {
 					return nil, err

@@ -350,11 +350,11 @@ func TestReadingBodies(t *testing.T) {
 			case size <= 1<<20 && (err != nil || string(got) != text):
 				t.Errorf("%s, %d bytes: got %d, %v", kind, size, len(got), err)
 			}
-			if share.held > 2<<20 {
-				t.Errorf("%s, %d bytes: %d are held", kind, size, share.held)
+			if size <= 1<<20 && share.large != (size > 1<<19) || size <= free/2 && share.held > 0 {
+				t.Errorf("%s, %d bytes: %d are held, large: %v", kind, size, share.held, share.large)
 			}
 			share.Release()
-			if !bodies.budget.TryAcquire(2 << 20) {
+			if !bodies.budget.TryAcquire(2<<20) || !bodies.large.TryAcquire(1) {
 				t.Errorf("%s, %d bytes: the budget is not whole again", kind, size)
 			}
 		}
@@ -370,31 +370,70 @@ func TestReadingBodies(t *testing.T) {
 func TestTheBudgetOfBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bodies := NewBodies(1 << 20)
-		first := bodies.Share()
-		if err := first.Take(t.Context(), 1<<30); err != nil || first.held != 1<<20 {
-			t.Fatalf("%d are held: %v", first.held, err)
+		var others [4]*Share
+		for i := range others {
+			others[i] = bodies.Share()
+			if err := others[i].Take(t.Context(), 1<<18); err != nil {
+				t.Fatal(err)
+			}
 		}
 		began := time.Now()
-		large := httptest.NewRequest("PUT", "/", strings.NewReader(strings.Repeat("x", 1<<18)))
-		_, err := bodies.Share().Read(large, 1<<20)
-		if !errors.Is(err, ErrBusy) || time.Since(began) > bodyWait {
+		body := httptest.NewRequest("PUT", "/", strings.NewReader(strings.Repeat("x", 1<<17)))
+		if _, err := bodies.Share().Read(body, 1<<20); !errors.Is(err, ErrBusy) || time.Since(began) != bodyWait {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if _, err := bodies.Share().Read(httptest.NewRequest("PUT", "/", strings.NewReader("{}")), 1<<20); err != nil {
+		body = httptest.NewRequest("PUT", "/", strings.NewReader("{}"))
+		if _, err := bodies.Share().Read(body, 1<<20); err != nil {
 			t.Errorf("a small body: %v", err)
 		}
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
-			second := bodies.Share()
-			if err := second.Take(t.Context(), 1000); err != nil {
-				t.Errorf("after the first has ended: %v", err)
+			late := bodies.Share()
+			if err := late.Take(t.Context(), 1000); err != nil {
+				t.Errorf("after another has ended: %v", err)
 			}
-			second.Release()
+			late.Release()
 		})
 		synctest.Wait()
-		first.Release()
+		others[0].Release()
 		waiting.Wait()
 	})
+}
+
+// Large bodies that arrive together take turns, and all of them arrive.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bodies := NewBodies(1 << 20)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				share := bodies.Share()
+				defer share.Release()
+				body := &repeated{left: 3 << 20, pause: time.Millisecond}
+				got, err := share.Read(httptest.NewRequest("PUT", "/", body), 4<<20)
+				if err != nil || len(got) != 3<<20 {
+					t.Errorf("%d bytes arrived: %v", len(got), err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// repeated is a body that arrives in pieces, with a pause before each.
+type repeated struct {
+	left  int
+	pause time.Duration
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(r.pause)
+	n := min(len(p), r.left, 16<<10)
+	r.left -= n
+	return n, nil
 }
 
 // A client that reads nothing of its answer does not hold the connection.

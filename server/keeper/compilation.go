@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,6 +16,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/build"
 )
 
@@ -33,6 +35,10 @@ type compilation struct {
 	diags   json.RawMessage
 	// fetching is true while the source is fetched and a commit is chosen.
 	fetching bool
+	// sameFailure is set when the source could not be fetched, as before: people know that.
+	sameFailure bool
+	// unreadableSince is set when the source was fetched and could not be read before.
+	unreadableSince *time.Time
 	// refused is set if the commit may not be deployed.
 	refused bool
 	// promoted is the promoted commit, if the environment follows another one.
@@ -42,6 +48,8 @@ type compilation struct {
 	open     *intent.Stage // the stage that runs
 	// preview is set for a preview, whose version is never released.
 	preview bool
+	// secrets masks what the stages print; nil before the first one.
+	secrets *secret.Redactor
 }
 
 // errModel says that the model has errors, which the diagnostics describe.
@@ -97,13 +105,15 @@ func (c *compilation) run(ctx context.Context) error {
 // finish records how the compilation ended.
 func (c *compilation) finish(ctx context.Context, err error) {
 	success := err == nil || errors.Is(err, errUpToDate)
-	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.diags, At: c.cfg.Now()}
+	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.maskedDiagnostics(), At: c.cfg.Now()}
 	if by := c.ending.superseded(); by != nil && !success {
 		end.SupersededBy = &by.ID
 		c.endSuperseded(ctx, *by)
 		c.cancelled++
 	} else {
-		end.Notice = c.failure(err, success)
+		if end.Notice = c.failure(err, success); end.Notice == nil {
+			end.Notice = c.recovery()
+		}
 		c.cancelled = 0
 	}
 	if !c.persist(ctx, "record the end of a compile", func() error {
@@ -127,12 +137,24 @@ func (c *compilation) finish(ctx context.Context, err error) {
 	}
 }
 
+// maskedDiagnostics returns the diagnostics without secrets, which exceptions of plug-ins
+// may quote.
+func (c *compilation) maskedDiagnostics() json.RawMessage {
+	if masked := json.RawMessage(c.secrets.Text(string(c.diags))); json.Valid(masked) {
+		return masked
+	}
+	return c.diags
+}
+
 // failure returns the notice of a failed compile. People need it because the commit
 // that they pushed is not deployed. A compile that exports nothing concerns only its
 // caller, and has no notice.
 func (c *compilation) failure(err error, success bool) *intent.Notice {
 	if success || !c.compile.Export || c.preview {
 		return nil
+	}
+	if c.sameFailure && (c.compile.Moved() || c.compile.Trigger.Type == intent.TriggerSource) {
+		return nil // nobody asked, and nothing is new
 	}
 	id := c.compile.ID
 	n := &intent.Notice{
@@ -154,6 +176,21 @@ func (c *compilation) failure(err error, success bool) *intent.Notice {
 	return n
 }
 
+// recovery is the notice that the source can be read again; nil when it could be before.
+func (c *compilation) recovery() *intent.Notice {
+	if c.unreadableSince == nil || c.preview {
+		return nil
+	}
+	id := c.compile.ID
+	return &intent.Notice{
+		Severity: intent.SeveritySuccess,
+		Title:    "The repository can be read again",
+		Message:  "It could not be read since " + c.unreadableSince.Format("2006-01-02 15:04 UTC"),
+		URI:      "/api/v2/compilereport/" + id.String(),
+		Compile:  &id,
+	}
+}
+
 func (k *keeper) publishCompile(compile intent.CompileID) {
 	k.publish(k.env, bus.Compile, compile.String())
 }
@@ -171,13 +208,18 @@ func (c *compilation) stage(
 	}
 	c.open = &s
 	c.publishCompile(c.compile.ID)
+	if c.secrets == nil {
+		c.secrets = c.cfg.Sources.Redactor(ctx, c.e)
+	}
 	out := func(stdout, stderr string) {
+		stdout, stderr = c.secrets.Text(stdout), c.secrets.Text(stderr)
 		if err := c.cfg.Store.AppendStage(ctx, s.ID, stdout, stderr); err != nil && ctx.Err() == nil {
 			c.log.Warn("output of a stage was lost", "stage", name, "error", err)
 		}
 		c.publishCompile(c.compile.ID)
 	}
 	command, err := do(out)
+	err = c.secrets.Error(err)
 	code := 0
 	if err != nil && !errors.Is(err, errUpToDate) {
 		code = 1
@@ -188,7 +230,7 @@ func (c *compilation) stage(
 	}
 	at := c.cfg.Now()
 	if !c.persist(ctx, "record the end of a stage", func() error {
-		return c.cfg.Store.FinishStage(ctx, s.ID, c.Folders.shown(c.env, command), code, at)
+		return c.cfg.Store.FinishStage(ctx, s.ID, c.secrets.Text(c.Folders.shown(c.env, command)), code, at)
 	}) {
 		return fmt.Errorf("the end of %s could not be recorded", name)
 	}

@@ -39,7 +39,10 @@ func (c *compilation) prepare(ctx context.Context) error {
 func (c *compilation) fetch(ctx context.Context) error {
 	c.fetching = true
 	if err := c.findSource(ctx); err != nil {
-		return c.stage(ctx, intent.StageFetch, func(build.Output) (string, error) { return "", err })
+		return c.stage(ctx, intent.StageFetch, func(build.Output) (string, error) {
+			c.sameFailure = c.recordGitFailure(ctx, err)
+			return "", err
+		})
 	}
 	if !c.cfg.Git.Mirrored(c.source) {
 		return c.stage(ctx, intent.StageClone, c.fetchSource(ctx))
@@ -97,9 +100,10 @@ func (c *compilation) fetchSource(ctx context.Context) func(build.Output) (strin
 		c.turn.during(ctx, func() { rev, report, err = c.cfg.Git.Fetch(ctx, c.source) })
 		print(out, report.Output)
 		if err != nil {
-			c.recordGitFailure(ctx, err)
+			c.sameFailure = c.recordGitFailure(ctx, err)
 			return report.Command, err
 		}
+		c.unreadableSince = c.recordReadable(ctx)
 		if p := c.promoted; p != nil {
 			if rev.Commit != p.Commit { // such as a branch that is named like the commit
 				return report.Command, fault.New("keeper.fetch", fault.Conflict,

@@ -82,7 +82,9 @@ func (k *keeper) handleDeliveries(ctx context.Context) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	j := &judgement{Registry: k.Registry, e: e, outcomes: map[uuid.UUID]intent.DeliveryOutcome{}}
+	j := &judgement{
+		Registry: k.Registry, e: e, failedLooks: k.failedLooks, outcomes: map[uuid.UUID]intent.DeliveryOutcome{},
+	}
 	trouble := j.judge(ctx, waiting)
 	if ctx.Err() != nil {
 		return false, nil

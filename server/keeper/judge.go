@@ -18,6 +18,8 @@ type judgement struct {
 	*Registry
 	e        intent.Environment
 	outcomes map[uuid.UUID]intent.DeliveryOutcome
+	// failedLooks counts how often in a row the repository could not be asked before.
+	failedLooks int
 }
 
 func (j *judgement) end(
@@ -115,6 +117,7 @@ func (j *judgement) moved(ctx context.Context, pushes []intent.Delivery) error {
 	}
 	tip, err := j.cfg.Git.Tip(ctx, src)
 	if err != nil {
+		j.looked(ctx, j.e.ID, j.failedLooks+1, err)
 		return j.wait(pushes, err)
 	}
 	j.heard(pushes, tip)

@@ -27,6 +27,8 @@ type keeper struct {
 	// failedLooks counts looks at the repository in a row that failed while webhooks waited.
 	failedLooks int
 
+	git gitHealth // what is known of the repository
+
 	applying sync.Mutex // one change of the environment at a time
 
 	mu       sync.Mutex
@@ -75,6 +77,7 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 		case <-ctx.Done():
 		}
 	}()
+	k.git.forget() // another process may have owned the environment
 	deployer := k.startDeployer(ctx)
 	if deployer == nil {
 		return
@@ -168,6 +171,7 @@ func (k *keeper) watch(ctx context.Context, e intent.Environment) {
 	src, err := k.cfg.Sources.Of(ctx, e)
 	if err != nil {
 		k.log.Error("the source cannot be watched", "error", err)
+		k.unreadable(ctx, 1, err)
 		return
 	}
 	k.watcher.Watch(e.ID, src, time.Duration(e.Int("git_poll_interval"))*time.Second, "")

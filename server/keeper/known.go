@@ -21,10 +21,12 @@ func isCompiled(last *intent.Compile, commit string) bool {
 	return last != nil && last.Revision != nil && last.Revision.Commit == commit && !last.Partial
 }
 
-// repeats reports whether a compilation that was requested only because a branch moved
-// would repeat the last one, which succeeded.
+// repeats reports whether a compilation that was requested only because a branch moved,
+// or because of a look at the repository, would repeat the last one, which succeeded.
 func (c *compilation) repeats(ctx context.Context, commit string) bool {
-	if !c.compile.Moved() || c.compile.Trigger.Type == intent.TriggerPromotion {
+	switch why := c.compile.Trigger.Type; {
+	case why == intent.TriggerSource:
+	case why == intent.TriggerPromotion, !c.compile.Moved():
 		return false
 	}
 	last, err := c.cfg.Store.LastCompile(ctx, c.env)

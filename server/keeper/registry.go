@@ -37,6 +37,8 @@ type Config struct {
 	// Compiles is how many compiles may run at a time, and also how many previews;
 	// 0: one for each processor, and at least two.
 	Compiles int
+	// AuditRetention is how long entries of the audit trail are kept; 0: for ever.
+	AuditRetention time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

@@ -33,7 +33,7 @@ func (r *Registry) tidyHourly(ctx context.Context) {
 	}
 }
 
-// Tidy deletes compile reports, action logs, records of drift, notifications, webhooks
+// Tidy deletes entries of the audit trail, compile reports, action logs, records of drift, notifications, webhooks
 // and versions that are past their retention, and unused mirrors. It skips halted
 // environments.
 func (r *Registry) Tidy(ctx context.Context) error {
@@ -47,6 +47,11 @@ func (r *Registry) Tidy(ctx context.Context) error {
 	}
 	if err := r.cfg.Store.DeleteOutboxBefore(ctx, now.Add(-forge.OutboxRetention)); err != nil {
 		return err
+	}
+	if keep := r.cfg.AuditRetention; keep > 0 {
+		if err := r.cfg.Store.DeleteAuditBefore(ctx, now.Add(-keep)); err != nil {
+			return err
+		}
 	}
 	for _, e := range envs {
 		if e.Halted {

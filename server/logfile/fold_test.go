@@ -87,12 +87,17 @@ func TestFoldingForgets(t *testing.T) {
 		for i := range 5 * maxFolded {
 			slog.New(h).Error(fmt.Sprint("message ", i))
 		}
-		if n := len(h.seen.records); n > maxFolded {
+		remembered := func() int {
+			h.seen.mu.Lock()
+			defer h.seen.mu.Unlock()
+			return len(h.seen.records)
+		}
+		if n := remembered(); n > maxFolded {
 			t.Errorf("%d are remembered", n)
 		}
 		time.Sleep(2 * foldWindow)
 		synctest.Wait()
-		if n := len(h.seen.records); n != 0 {
+		if n := remembered(); n != 0 {
 			t.Errorf("%d are still remembered", n)
 		}
 		if n := strings.Count(b.String(), "\n"); n != 5*maxFolded {

@@ -6,6 +6,7 @@ package source
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/gitsync"
@@ -20,11 +21,33 @@ import (
 type Opener struct {
 	store *store.Store
 	key   *secret.Key
+	known []string // secrets of the server itself
 }
 
-// NewOpener makes an Opener whose secrets are sealed with key.
-func NewOpener(records *store.Store, key *secret.Key) *Opener {
-	return &Opener{store: records, key: key}
+// NewOpener makes an Opener whose secrets are sealed with key. Its redactors also mask
+// the known secrets of the server.
+func NewOpener(records *store.Store, key *secret.Key, known ...string) *Opener {
+	return &Opener{store: records, key: key, known: known}
+}
+
+// shortest is the length of the shortest secret that is masked. Masking a shorter one
+// would spoil texts that have nothing to do with it.
+const shortest = 4
+
+// Redactor masks the secrets of an environment, and those of the server, in what tools
+// and plug-ins print. If the secrets of the environment cannot be opened, it masks those
+// of the server.
+func (o *Opener) Redactor(ctx context.Context, e intent.Environment) *secret.Redactor {
+	hidden := slices.Clone(o.known)
+	all, err := o.Secrets(ctx, e)
+	if err == nil {
+		for name, value := range all {
+			if name != SecretGitUser && len(value) >= shortest {
+				hidden = append(hidden, value)
+			}
+		}
+	}
+	return o.key.Redactor(hidden...)
 }
 
 // Of returns the source of an environment, with its credentials.

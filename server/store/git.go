@@ -18,13 +18,15 @@ type gitStateRow struct {
 	Advice  string
 	Since   time.Time
 	Checked time.Time
+	Reason  string
 }
 
 // SetGitState records the state of an environment's connection to its repository.
 func (s *Store) SetGitState(ctx context.Context, env intent.EnvironmentID, state intent.GitState) error {
 	return s.write(ctx, "store.SetGitState", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, statements.GitStateSet, env, string(state.Kind), cleanText(state.Commit),
-			cleanText(state.Message), cleanText(state.Advice), state.Checked)
+			cleanText(state.Message), cleanText(state.Advice), state.Checked,
+			cleanText(state.Reason))
 		return err
 	})
 }
@@ -38,7 +40,7 @@ func (s *Store) GitState(ctx context.Context, env intent.EnvironmentID) (out *in
 		}
 		out = &intent.GitState{
 			Kind: intent.GitKind(row.Kind), Commit: row.Commit, Message: row.Message, Advice: row.Advice,
-			Since: row.Since.UTC(), Checked: row.Checked.UTC(),
+			Reason: row.Reason, Since: row.Since.UTC(), Checked: row.Checked.UTC(),
 		}
 		return err
 	})

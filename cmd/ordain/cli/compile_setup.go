@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -64,7 +65,7 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 		return nil
 	}
 	maker, err := venv.New(venv.Config{
-		Python: python, CacheDir: o.CacheDir, ToolsDir: filepath.Join(o.CacheDir, "tools"),
+		Python: python, CacheDir: o.CacheDir, ToolsDir: filepath.Join(o.CacheDir, "tools"), SSHAgent: true,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -88,6 +89,9 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	if len(project.SitePackages) > 0 {
 		requirements = venv.ModuleRequirements(project.SitePackages)
 	} else if requirements, err = project.Requirements(); err != nil {
+		if forbidden := (*module.Error)(nil); errors.As(err, &forbidden) && forbidden.Kind == module.KindNoRequirement {
+			return err
+		}
 		return nil // the compile reports it
 	}
 	// Projects with other requirements get another environment, so that none is
@@ -95,7 +99,7 @@ func chooseInterpreter(ctx context.Context, o *compiler.Options) error {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %+v", requirements, project.Constraints(), project.PipConfig())))
 	made, err := maker.Ensure(ctx, venv.Spec{
 		Dir:          filepath.Join(o.CacheDir, "compile", interpreter.Minor+"-"+hex.EncodeToString(sum[:8])),
-		Requirements: requirements, Constraints: project.Constraints(), Pip: project.PipConfig(),
+		Requirements: requirements, Constraints: project.Constraints(), Pip: project.PipConfig(), Local: true,
 	})
 	if err != nil && len(project.SitePackages) > 0 {
 		// Nothing can be installed. What the modules need may still be there; if

@@ -60,7 +60,10 @@ func (l *local) install(c *cobra.Command, update bool) error {
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	maker, err := venv.New(
-		venv.Config{Python: l.python, CacheDir: l.cache, ToolsDir: filepath.Join(l.cache, "tools"), Logger: quiet},
+		venv.Config{
+			Python: l.python, CacheDir: l.cache, ToolsDir: filepath.Join(l.cache, "tools"),
+			SSHAgent: true, Logger: quiet,
+		},
 	)
 	if err != nil {
 		return err

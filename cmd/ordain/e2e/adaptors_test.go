@@ -237,6 +237,10 @@ func TestPublishedAdaptors(t *testing.T) {
 		}
 	}
 	p.wantLogged(repaired)
+	log, err := os.ReadFile(w.server.Layout().ServerLog())
+	if err != nil || strings.Contains(string(log), "virtual environment was damaged") {
+		t.Errorf("compiles and handlers change files of their virtual environments: %v\n%s", err, log)
+	}
 }
 
 // allDeployed waits until the deployment has ended, and fails unless every resource is deployed.

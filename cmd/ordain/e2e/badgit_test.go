@@ -17,22 +17,51 @@ import (
 	"ordain.dev/ordain/server/source"
 )
 
-// The repository is moved away while a note is deployed. The fetch fails and says
-// which repository is missing, and the note stays. When the repository is back,
-// compiles succeed again.
+// The repository is moved away while a note is deployed. Nobody pushes or asks for
+// anything, and still people hear of it: a report says which repository is missing, a
+// notification and the pages of the environment say so, and the note stays. When the
+// repository is back, that shows as well, and the next push is deployed.
 func TestRepositoryGone(t *testing.T) {
 	t.Parallel()
 	p := newDeployedPlace(t, sharedWorld(t))
 	if err := os.Rename(p.bare, p.bare+".away"); err != nil {
 		t.Fatal(err)
 	}
-	p.recompile()
 	mentions(t, p.failsIn(intent.StageFetch), "repo.git", "no")
+	newest := func() string {
+		t.Helper()
+		page, err := p.store.Notifications(t.Context(), p.env, intent.ListQuery{Sort: "last", Desc: true})
+		if err != nil || len(page.Items) == 0 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		return page.Items[0].Title
+	}
+	if title := newest(); title != "Pulling updates during compile failed" {
+		t.Errorf("the newest notification is %q", title)
+	}
+	overview := "/e/" + p.env.String()
+	mentions(t, p.fetch(overview), "The repository cannot be read.", "repo.git")
+	e, err := p.store.Environment(t.Context(), p.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mentions(t, p.must(t, "git", "status", e.Name), "failing", "repo.git")
 	if err := os.Rename(p.bare+".away", p.bare); err != nil {
 		t.Fatal(err)
 	}
-	p.recompile()
 	p.compiledWell()
+	if title := newest(); title != "The repository can be read again" {
+		t.Errorf("the newest notification is %q", title)
+	}
+	if strings.Contains(p.fetch(overview), "The repository cannot be read.") {
+		t.Error("the overview still says that the repository cannot be read")
+	}
+	p.push("a fix", p.model([3]string{"a", "two", "calm"}))
+	p.compiledWell()
+	p.settled()
+	if p.note("a") != "two" {
+		t.Errorf("a is %q", p.note("a"))
+	}
 }
 
 // The repository is still empty. The compile says so, and the first push is deployed.
@@ -40,7 +69,6 @@ func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
-	p.recompile()
 	mentions(t, p.failsIn(intent.StageClone), "empty")
 	p.push("the first commit", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.compiledWell()
@@ -266,10 +294,8 @@ func TestCommitsThatAreRefused(t *testing.T) {
 	}
 	p.git("push", "-q", "origin", "main:other")
 	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/main")
-	p.recompile()
 	mentions(t, p.failsIn(intent.StageFetch), `"main"`, "other")
 	p.git("-C", p.bare, "update-ref", "-d", "refs/heads/other")
-	p.recompile()
 	mentions(t, p.failsIn(intent.StageFetch), "empty")
 	p.push("it is back", p.model([3]string{"a", "back", "calm"}))
 	p.compiledWell()

@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"ordain.dev/ordain/internal/fault"
 )
 
 // build makes the environment in a temporary folder beside its place and moves it there.
-func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (Result, error) {
+// pins, if there are any, are the packages of the damaged environment that it replaces.
+func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string, pins []string) (Result, error) {
 	parent := filepath.Dir(s.Dir)
 	if err := os.MkdirAll(parent, 0o750); err != nil {
 		return Result{}, fault.Disk("venv.Ensure", parent, err)
@@ -27,18 +28,23 @@ func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (
 	defer os.RemoveAll(temp)
 	venv := filepath.Join(temp, "venv")
 
-	r, err := m.install(ctx, s, i, venv, temp)
+	j, err := m.install(ctx, s, i, venv, pins)
+	r := j.result
 	if err != nil {
 		return r, err
 	}
-	site := sitePackages(venv, i)
-	mark := marker{Spec: want, Python: i.Path, Version: i.Version, Installed: installed(site), Top: top(site)}
+	known := record{Dir: s.Dir, Spec: want, Installed: installed(sitePackages(venv, i)), Pins: j.pins}
+	mark := marker{Python: i.Path, Version: i.Version, Installed: known.Installed}
 	text, err := json.MarshalIndent(mark, "", "  ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(venv, markerName), text, 0o644)
 	}
 	if err == nil {
-		err = relocate(venv, s.Dir)
+		err = relocate(venv, venv, s.Dir)
+	}
+	var files []entry
+	if err == nil {
+		files, err = m.finish(ctx, venv, i, &known)
 	}
 	if err == nil {
 		err = replace(s.Dir, venv, filepath.Join(temp, "old"))
@@ -46,9 +52,51 @@ func (m *Maker) build(ctx context.Context, s Spec, i Interpreter, want string) (
 	if err != nil {
 		return r, fault.Disk("venv.Ensure", s.Dir, err)
 	}
+	if err := m.writeRecord(s.Dir, known, files); err != nil {
+		return r, fault.Disk("venv.Ensure", m.c.Records, err)
+	}
 	r.Python, r.SitePackages, r.Interpreter = pythonOf(s.Dir), sitePackages(s.Dir, i), i
-	r.Installed, r.Built = mark.Installed, true
+	r.Installed, r.Built = known.Installed, true
 	return r, nil
+}
+
+// finish adds the bytecode to an environment, completes its record and lists its files.
+func (m *Maker) finish(ctx context.Context, venv string, i Interpreter, known *record) ([]entry, error) {
+	files, err := survey(venv)
+	if err != nil {
+		return nil, err
+	}
+	hashAll(venv, files)
+	m.compile(ctx, venv, i, files)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	sums := make(map[string]string, len(files))
+	// A worker does not trust the bytecode of sources that were written a moment ago, and
+	// deletes it. Here all sources were written a moment ago, and the bytecode is theirs.
+	earlier := time.Now().Add(-time.Hour)
+	for _, f := range files {
+		sums[f.path] = f.sum
+		if filepath.Ext(f.path) == ".py" && f.mode.IsRegular() {
+			_ = os.Chtimes(filepath.Join(venv, f.path), earlier, earlier)
+		}
+	}
+	now := time.Now()
+	if files, err = survey(venv); err != nil {
+		return nil, err
+	}
+	var fresh []*entry
+	for n := range files {
+		if files[n].sum = sums[files[n].path]; files[n].sum == "" {
+			fresh = append(fresh, &files[n])
+		}
+	}
+	buffer := make([]byte, 128<<10)
+	for _, f := range fresh {
+		f.sum = sumOf(filepath.Join(venv, f.path), f.mode, buffer)
+	}
+	known.Quick, known.Settled = quickDigest(files, now)
+	return files, nil
 }
 
 // sweep deletes what killed builds of dir left beside it. The caller holds the lock of dir.
@@ -73,9 +121,9 @@ func replace(dir, fresh, old string) error {
 	return nil
 }
 
-// relocate rewrites the scripts, which name the folder in which they were made, to
-// name the final one.
-func relocate(venv, final string) error {
+// relocate rewrites the scripts of an environment, which name the folder in which they
+// were made, to name the final one.
+func relocate(venv, made, final string) error {
 	bin := filepath.Join(venv, "bin")
 	entries, err := os.ReadDir(bin)
 	if err != nil {
@@ -88,14 +136,10 @@ func relocate(venv, final string) error {
 			continue
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(text, []byte(venv)) || bytes.IndexByte(text, 0) >= 0 {
+		if err != nil || !bytes.Contains(text, []byte(made)) || bytes.IndexByte(text, 0) >= 0 {
 			continue
 		}
-		// Write a new file, because this one may be a hard link into uv's cache.
-		if err := os.Remove(path); err != nil {
-			return err
-		}
-		text = bytes.ReplaceAll(text, []byte(venv), []byte(final))
+		text = bytes.ReplaceAll(text, []byte(made), []byte(final))
 		if err := os.WriteFile(path, text, info.Mode().Perm()); err != nil {
 			return err
 		}
@@ -104,18 +148,22 @@ func relocate(venv, final string) error {
 }
 
 // install makes the environment at venv, with uv or, if that fails, with pip.
-func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp string) (Result, error) {
+func (m *Maker) install(
+	ctx context.Context,
+	s Spec,
+	i Interpreter,
+	venv string,
+	pins []string,
+) (*installing, error) {
 	conf := readMachine(os.Environ(), filepath.Dir(filepath.Dir(i.Path)))
-	from := conf.choose(s.Pip)
-	requirements := filepath.Join(temp, "requirements.txt")
-	constraints := filepath.Join(temp, "constraints.txt")
+	j := &installing{Maker: m, spec: s, python: i, venv: venv, conf: conf, from: conf.choose(s.Pip), pins: pins}
 	limits := s.Constraints
 	if !ownsCore(s.Requirements) && !hasCore(sitePackages(venv, i)) {
 		wheels := filepath.Join(m.c.CacheDir, "wheels")
 		if err := writeCoreWheel(wheels); err != nil {
-			return Result{}, fault.Disk("venv.Ensure", wheels, err)
+			return j, fault.Disk("venv.Ensure", wheels, err)
 		}
-		from.findLinks = append(from.findLinks, wheels)
+		j.from.findLinks = append(j.from.findLinks, wheels)
 		limits = []string{"inmanta-core==" + CoreVersion}
 		for _, c := range s.Constraints {
 			if distribution(c) != "inmanta-core" {
@@ -123,121 +171,41 @@ func (m *Maker) install(ctx context.Context, s Spec, i Interpreter, venv, temp s
 			}
 		}
 	}
-	for path, lines := range map[string][]string{requirements: s.Requirements, constraints: limits} {
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			return Result{}, fault.Disk("venv.Ensure", path, err)
-		}
+	w, err := m.openWorkshop(s)
+	if err != nil {
+		return j, err
 	}
-	args := []string{"-r", requirements, "-c", constraints}
-	for _, c := range from.constraint {
-		args = append(args, "-c", c)
+	defer w.close()
+	if err := w.write(s.Requirements, limits); err != nil {
+		return j, err
 	}
-	for _, p := range from.noBinary {
-		args = append(args, "--no-binary", p)
+	j.shop = w
+	j.args = []string{"-r", w.requirements, "-c", w.constraints}
+	for _, c := range j.from.constraint {
+		j.args = append(j.args, "-c", c)
 	}
-	for _, p := range from.onlyBinary {
-		args = append(args, "--only-binary", p)
+	for _, p := range j.from.noBinary {
+		j.args = append(j.args, "--no-binary", p)
+	}
+	for _, p := range j.from.onlyBinary {
+		j.args = append(j.args, "--only-binary", p)
 	}
 
-	j := &installing{Maker: m, spec: s, python: i, venv: venv, args: args}
 	uv, steps := m.findUV(ctx, i, conf)
 	j.result.Steps = append(j.result.Steps, steps...)
 	if uv != "" {
-		env := conf.uvEnv(os.Environ(), from, filepath.Join(m.c.CacheDir, "uv"), s.Pip.UseSystemConfig)
-		done, err := j.withUV(ctx, uv, env, m.resolutionFile(s, i, from))
+		done, err := j.withUV(ctx, uv)
 		if done || err != nil {
-			return j.result, err
+			return j, err
 		}
 		if diskFull(filepath.Dir(venv), j.result) ||
 			strings.Contains(j.result.lastOutput(), "was not found in the package registry") {
-			return j.result, m.explain(s, j.result) // pip would need as much space and find no other packages
+			return j, m.explain(s, j.result) // pip would need as much space and find no other packages
 		}
 		m.c.Logger.Warn("uv could not install the packages; trying pip", "dir", s.Dir, "output", j.result.lastOutput())
 	}
-	if !s.InPlace {
-		_ = os.RemoveAll(venv)
-	}
-	err := j.withPip(ctx, conf.pipEnv(os.Environ(), from))
-	return j.result, err
-}
-
-// installing is an environment into which packages are being installed.
-type installing struct {
-	*Maker
-	spec   Spec
-	python Interpreter
-	venv   string
-	args   []string // requirements and constraints, for uv and pip alike
-	result Result
-}
-
-// run runs a command of the installation and records it in the result.
-func (j *installing) run(ctx context.Context, env []string, name string, args ...string) error {
-	step, err := run(ctx, filepath.Dir(j.venv), env, name, args...)
-	j.result.Steps = append(j.result.Steps, step)
-	return err
-}
-
-// withUV reports whether uv made the environment. If so, or if it returns an
-// error, pip need not be tried.
-func (j *installing) withUV(ctx context.Context, uv string, env []string, resolution string) (bool, error) {
-	uvRun := func(args ...string) bool { return j.run(ctx, env, uv, args...) == nil }
-	s := j.spec
-	made := s.InPlace || uvRun("venv", "--quiet", "--no-project", "--relocatable", "--python", j.python.Path, j.venv)
-	if !made || len(s.Requirements) == 0 {
-		return made, ctx.Err()
-	}
-	install := []string{"pip", "install", "--python", pythonOf(j.venv)}
-	if !s.Update && !s.InPlace && freshResolution(resolution) &&
-		uvRun(append(install, "--offline", "--no-deps", "-r", resolution)...) {
-		return true, ctx.Err()
-	}
-	if s.Update {
-		install = append(install, "--upgrade", "--refresh")
-	}
-	done := uvRun(append(install, j.args...)...)
-	if done {
-		recordResolution(resolution, installed(sitePackages(j.venv, j.python)))
-	}
-	return done, ctx.Err()
-}
-
-func (j *installing) withPip(ctx context.Context, env []string) error {
-	if j.spec.InPlace {
-		return j.pipInstall(ctx, env)
-	}
-	if !j.python.HasVenv {
-		message := fmt.Sprintf("%s (Python %s) has no venv module with pip", j.python.Path, j.python.Version)
-		return fault.New("venv.Ensure", fault.Unavailable, message).
-			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
-	}
-	if err := j.pip(ctx, env, j.python.Path, "-m", "venv", j.venv); err != nil {
-		return err
-	}
-	return j.pipInstall(ctx, env)
-}
-
-func (j *installing) pipInstall(ctx context.Context, env []string) error {
-	if len(j.spec.Requirements) == 0 {
-		return nil
-	}
-	install := []string{"-m", "pip", "install", "--no-compile"}
-	if j.spec.Update {
-		install = append(install, "--upgrade")
-	}
-	return j.pip(ctx, env, pythonOf(j.venv), append(install, j.args...)...)
-}
-
-// pip runs a command of the last installer: when it fails, the installation has failed.
-func (j *installing) pip(ctx context.Context, env []string, name string, args ...string) error {
-	err := j.run(ctx, env, name, args...)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return j.explain(j.spec, j.result)
-	}
-	return nil
+	j.pins = nil
+	return j, j.withPip(ctx)
 }
 
 // explain makes a fault of what the installer printed.

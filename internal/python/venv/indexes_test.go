@@ -15,19 +15,20 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// wheel builds a package of one module that has the version of the package.
-func wheel(t *testing.T, name, version string) []byte {
+// wheel builds a package of one module that has the version of the package, and of some
+// other files.
+func wheel(t *testing.T, name, version string, others ...[2]string) []byte {
 	t.Helper()
 	info := fmt.Sprintf("%s-%s.dist-info/", name, version)
 	var b bytes.Buffer
 	var record strings.Builder
 	z := zip.NewWriter(&b)
-	for _, f := range [][2]string{
+	for _, f := range append(others, [][2]string{
 		{name + "/__init__.py", fmt.Sprintf("version = %q\n", version)},
 		{info + "METADATA", fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)},
 		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
 		{info + "RECORD", ""},
-	} {
+	}...) {
 		text := f[1]
 		if f[0] == info+"RECORD" {
 			text = record.String() + f[0] + ",,\n"
@@ -51,11 +52,20 @@ func wheel(t *testing.T, name, version string) []byte {
 // index serves packages ("name version") as a package index does, and returns its address.
 func index(t *testing.T, packages ...string) string {
 	t.Helper()
-	files, pages := map[string][]byte{}, map[string]string{}
+	files := map[string][]byte{}
 	for _, p := range packages {
 		name, version, _ := strings.Cut(p, " ")
-		file := fmt.Sprintf("%s-%s-py3-none-any.whl", name, version)
-		files[file] = wheel(t, name, version)
+		files[fmt.Sprintf("%s-%s-py3-none-any.whl", name, version)] = wheel(t, name, version)
+	}
+	return indexOf(t, files)
+}
+
+// indexOf serves files of packages.
+func indexOf(t *testing.T, files map[string][]byte) string {
+	t.Helper()
+	pages := map[string]string{}
+	for file := range files {
+		name, _, _ := strings.Cut(file, "-")
 		pages[name] += fmt.Sprintf("<a href=\"/files/%s\">%s</a>\n", file, file)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -31,16 +31,12 @@ func (m *Maker) addInPlace(ctx context.Context, s Spec) (Result, error) {
 		return Result{}, fault.Disk(op, m.c.CacheDir, err)
 	}
 	defer unlock()
-	temp, err := os.MkdirTemp("", "ordain-install-*")
-	if err != nil {
-		return Result{}, fault.Disk(op, os.TempDir(), err)
-	}
-	defer os.RemoveAll(temp)
 	before := installed(site)
 	if info, err := os.Stat(site); err == nil && info.Mode().Perm()&0o200 == 0 {
 		return Result{}, fault.Disk(op, site, os.ErrPermission)
 	}
-	r, err := m.install(ctx, s.fitting(i), i, dir, temp)
+	j, err := m.install(ctx, s.fitting(i), i, dir, nil)
+	r := j.result
 	r.Python, r.SitePackages, r.Interpreter, r.Installed = pythonOf(dir), site, i, installed(site)
 	for name, version := range r.Installed {
 		r.Built = r.Built || before[name] != version

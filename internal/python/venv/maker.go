@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,11 +21,39 @@ import (
 
 // Config configures a Maker.
 type Config struct {
-	Python   string // the interpreter for a Spec that names none; if empty, one is searched for
-	CacheDir string // for uv's cache, our wheel and the lock files
+	Python string // the interpreter for a Spec that names none; if empty, one is searched for
+	// CacheDir holds the wheels that all environments are made from, our own wheel,
+	// bytecode and lock files. The code of environments must not be able to write there,
+	// except where Confine allows it.
+	CacheDir string
 	ToolsDir string // where uv is installed when the machine has none
-	NoUV     bool   // use pip only
-	Logger   *slog.Logger
+	// Records is the folder of what is known of finished environments. Only this program
+	// may write there. If it is empty, it is a folder in CacheDir.
+	Records string
+	NoUV    bool // use pip only
+	// SSHAgent lets installers use the SSH agent of this program, for packages from Git.
+	SSHAgent bool
+	// Confine restricts a command that may run code of packages, directly before it
+	// starts. The Maker calls started once after that, even if the start failed, and end,
+	// unless it is nil, when the command has ended: it ends everything that the command
+	// started. If Confine is nil, such commands may do what this program may.
+	Confine func(cmd *exec.Cmd, s Sandbox) (started func() (end func(), err error), err error)
+	// Mask hides secrets in what commands print, for an owner of environments. It may be nil.
+	Mask func(owner, text string) string
+	// Logger gets what a person should know of, such as damage. It may be nil.
+	Logger *slog.Logger
+}
+
+// Sandbox is what a command may reach that installs packages from source, and so runs
+// their code. It also needs the network, the programs and libraries of the machine, and
+// the installation of the interpreter.
+type Sandbox struct {
+	Owner  string   // of the environment
+	Python string   // the interpreter
+	Read   []string // files and folders
+	// Write are folders that this program made, with all that is in them. Confine makes
+	// them writable for the command; nothing else may be.
+	Write []string
 }
 
 // Maker makes virtual environments. It is safe for concurrent use.
@@ -44,8 +72,11 @@ func New(c Config) (*Maker, error) {
 	if c.CacheDir == "" || c.ToolsDir == "" {
 		return nil, errors.New("venv: Config needs CacheDir and ToolsDir")
 	}
+	if c.Records == "" {
+		c.Records = filepath.Join(c.CacheDir, "records")
+	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Maker{c: c, locks: lockset{dir: filepath.Join(c.CacheDir, "locks")}, found: map[string]Interpreter{}}, nil
 }
@@ -76,7 +107,10 @@ func (m *Maker) Interpreter(ctx context.Context, python string) (Interpreter, er
 
 // Spec describes the wanted environment.
 type Spec struct {
-	Dir          string // its parent is made if need be
+	Dir string // its parent is made if need be
+	// Owner is the environment of the server that the packages are for. What is built
+	// from source for one owner is used for no other one.
+	Owner        string
 	Python       string // interpreter, or empty for the Maker's
 	Requirements []string
 	Constraints  []string
@@ -86,6 +120,8 @@ type Spec struct {
 	// InPlace installs into an existing environment, which belongs to a person, and
 	// keeps what else is in it. If there is none, it is made.
 	InPlace bool
+	// Local allows requirements that lead to files of this machine.
+	Local bool
 }
 
 // Result is what Ensure did.
@@ -94,20 +130,20 @@ type Result struct {
 	SitePackages string
 	Interpreter  Interpreter
 	Built        bool              // false if a complete environment existed already
+	Damage       string            // what was damaged in the existing environment, and is mended
 	Installed    map[string]string // distribution to version
 	Steps        []Step            // the commands that were run, also after a failure
 }
 
 // markerName is a file that exists only in complete environments. Its
-// modification time is the time of the last use.
+// modification time is the time of the last use. Its content is for people: what
+// counts is the record.
 const markerName = ".ordain-venv.json"
 
 type marker struct {
-	Spec      string            `json:"spec"`
 	Python    string            `json:"python"`
 	Version   string            `json:"version"`
 	Installed map[string]string `json:"installed"`
-	Top       []string          `json:"top"` // the entries of site-packages
 }
 
 // Ensure returns the environment that s describes. It builds the environment if
@@ -121,6 +157,9 @@ func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 			"the folder of a virtual environment must be absolute: "+s.Dir,
 		)
 	}
+	if err := s.check(); err != nil {
+		return Result{}, err
+	}
 	if s.InPlace {
 		if _, err := os.Lstat(s.Dir); err == nil {
 			return m.addInPlace(ctx, s)
@@ -133,18 +172,61 @@ func (m *Maker) Ensure(ctx context.Context, s Spec) (Result, error) {
 	}
 	s = s.fitting(i)
 	want := s.hash(i)
-	if r, ok := ready(s, i, want); ok && !s.Update {
-		return r, nil
+	if !s.Update {
+		if r, _, ok := m.ready(s, i, want); ok {
+			return r, nil
+		}
 	}
 	unlock, err := m.locks.lock(ctx, s.Dir)
 	if err != nil {
 		return Result{}, fault.Disk("venv.Ensure", m.c.CacheDir, err)
 	}
 	defer unlock()
-	if r, ok := ready(s, i, want); ok && !s.Update { // somebody else has built it meanwhile
-		return r, nil
+	var damaged damage
+	if !s.Update {
+		var r Result
+		var ok bool
+		if r, damaged, ok = m.ready(s, i, want); ok { // somebody else has built it meanwhile
+			return r, nil
+		}
+		if damaged.onlyAdded() && m.removeAdded(s.Dir, damaged) {
+			if r, _, ok = m.ready(s, i, want); ok {
+				r.Damage = m.reportDamage(s, damaged)
+				return r, nil
+			}
+		}
 	}
-	return m.build(ctx, s, i, want)
+	var pins []string
+	if known, ok := m.readRecord(s.Dir); ok && known.Spec == want && !damaged.none() {
+		pins = known.Pins
+	}
+	r, err := m.build(ctx, s, i, want, pins)
+	if err == nil && !damaged.none() {
+		r.Damage = m.reportDamage(s, damaged)
+	}
+	return r, err
+}
+
+// reportDamage logs what was damaged and returns it as text.
+func (m *Maker) reportDamage(s Spec, d damage) string {
+	m.c.Logger.Warn("a virtual environment was damaged and has been mended", "dir", s.Dir, "damage", d.String())
+	return d.String()
+}
+
+// removeAdded deletes what something else put into an environment, and nothing outside of
+// it, even if a folder is replaced by a link meanwhile. It reports whether that worked.
+func (m *Maker) removeAdded(dir string, d damage) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	for _, path := range d.added {
+		if err := root.Remove(path); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // LastUsed returns when an environment was last used, or the zero time if dir
@@ -179,6 +261,7 @@ func (m *Maker) RemoveUnused(ctx context.Context, dir string, before time.Time) 
 		return false, fault.Disk("venv.RemoveUnused", dir, err)
 	}
 	err = os.Rename(dir, filepath.Join(doomed, "venv"))
+	m.forgetRecord(dir)
 	if removeErr := os.RemoveAll(doomed); err == nil {
 		err = removeErr
 	}
@@ -188,14 +271,19 @@ func (m *Maker) RemoveUnused(ctx context.Context, dir string, before time.Time) 
 	return true, nil
 }
 
+// edition is part of every hash. It changes when environments must be made in another
+// way, so that all existing ones are made again.
+const edition = 2
+
 func (s Spec) hash(i Interpreter) string {
 	text, err := json.Marshal(struct {
 		Requirements, Constraints []string
 		Pip                       intent.PipConfig
 		Python, Version, Core     string
+		Edition                   int
 	}{
 		slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)),
-		s.Pip, i.Path, i.Version, CoreVersion,
+		s.Pip, i.Path, i.Version, CoreVersion, edition,
 	})
 	if err != nil {
 		panic("venv: a spec cannot be marshalled: " + err.Error())
@@ -204,30 +292,32 @@ func (s Spec) hash(i Interpreter) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ready returns the environment if it exists, is as wanted, and is usable.
-func ready(s Spec, i Interpreter, want string) (Result, bool) {
-	text, err := os.ReadFile(filepath.Join(s.Dir, markerName))
-	if err != nil {
-		return Result{}, false
+// ready returns the environment if it exists, is as wanted, and no file of it is
+// damaged. Otherwise it returns the damage, if it was as wanted once.
+func (m *Maker) ready(s Spec, i Interpreter, want string) (Result, damage, bool) {
+	known, ok := m.readRecord(s.Dir)
+	if !ok || known.Spec != want {
+		return Result{}, damage{}, false
 	}
-	var mark marker
-	if json.Unmarshal(text, &mark) != nil || mark.Spec != want {
-		return Result{}, false
+	if _, err := os.Lstat(s.Dir); err != nil {
+		return Result{}, damage{}, false
 	}
-	r := Result{
+	if LastUsed(s.Dir).IsZero() {
+		return Result{}, damage{missing: []string{markerName}}, false
+	}
+	if d := m.verify(s.Dir, known); !d.none() {
+		return Result{}, d, false
+	}
+	if !isPython(s.Dir, i) {
+		return Result{}, damage{changed: []string{"bin/python"}}, false
+	}
+	Touch(s.Dir)
+	return Result{
 		Python:       pythonOf(s.Dir),
 		SitePackages: sitePackages(s.Dir, i),
 		Interpreter:  i,
-		Installed:    mark.Installed,
-	}
-	if info, err := os.Stat(r.Python); err != nil || info.Mode()&0o111 == 0 {
-		return Result{}, false
-	}
-	if !isPython(s.Dir, i) || !contains(r.SitePackages, mark.Top) {
-		return Result{}, false
-	}
-	Touch(s.Dir)
-	return r, true
+		Installed:    known.Installed,
+	}, damage{}, true
 }
 
 // isPython reports whether the environment in dir still links to its interpreter.
@@ -246,36 +336,6 @@ func isPython(dir string, i Interpreter) bool {
 	}
 	wanted, err := os.Stat(i.Path)
 	return err == nil && os.SameFile(has, wanted)
-}
-
-// contains reports whether a folder has all these entries.
-func contains(dir string, names []string) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	have := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		have[e.Name()] = true
-	}
-	for _, name := range names {
-		if !have[name] {
-			return false
-		}
-	}
-	return true
-}
-
-// top returns the entries of a folder of packages.
-func top(site string) []string {
-	entries, _ := os.ReadDir(site)
-	out := []string{}
-	for _, e := range entries {
-		if e.Name() != "__pycache__" {
-			out = append(out, e.Name())
-		}
-	}
-	return out
 }
 
 func pythonOf(dir string) string { return filepath.Join(dir, "bin", "python") }

@@ -192,7 +192,7 @@ func installerEnv(environ []string) []string {
 // credentials.
 func (m machine) uvEnv(environ []string, s sources, cache string, system bool) []string {
 	env := append(installerEnv(environ),
-		"UV_CACHE_DIR="+cache, "UV_NO_PROGRESS=1", "NO_COLOR=1", "UV_PYTHON_DOWNLOADS=never",
+		"UV_CACHE_DIR="+cache, "UV_LINK_MODE=copy", "UV_NO_PROGRESS=1", "NO_COLOR=1", "UV_PYTHON_DOWNLOADS=never",
 		"UV_INDEX_STRATEGY=unsafe-best-match") // choose the best version of all indexes, like pip
 	if !system {
 		env = append(env, "UV_NO_CONFIG=1")

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,24 +51,8 @@ func freshResolution(path string) bool {
 
 // recordResolution records which versions were installed. If that fails, the next
 // build just takes longer.
-func recordResolution(path string, versions map[string]string) {
-	if path == "" || len(versions) == 0 {
-		return
-	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		fmt.Fprintf(&b, "%s==%s\n", name, versions[name])
-	}
-	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
-		return
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".resolved-*")
-	if err != nil {
-		return
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.WriteString(b.String())
-	if closeErr := temp.Close(); err == nil && closeErr == nil {
-		_ = os.Rename(temp.Name(), path)
+func recordResolution(path string, pins []string) {
+	if path != "" {
+		_ = writeWhole(path, []byte(strings.Join(pins, "\n")+"\n"))
 	}
 }

@@ -23,8 +23,17 @@ type Step struct {
 
 const maxOutput = 64 << 10 // of each stream; the end is kept
 
-// run runs a command in its own process group, which is killed when ctx ends.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) (Step, error) {
+// run runs a command in its own process group, of which nothing is left when run returns.
+// With a box, the command is confined.
+func (m *Maker) run(
+	ctx context.Context,
+	owner string,
+	box *Sandbox,
+	dir string,
+	env []string,
+	name string,
+	args ...string,
+) (Step, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -32,25 +41,60 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	cmd.WaitDelay = 2 * time.Second
 	var stdout, stderr tail
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	mask := func(text string) string {
+		if m.c.Mask != nil {
+			text = m.c.Mask(owner, text)
+		}
+		return Redact(text)
+	}
 	step := Step{
-		Command:    Redact(strings.Join(append([]string{name}, args...), " ")),
+		Command:    mask(strings.Join(append([]string{name}, args...), " ")),
 		ReturnCode: -1,
 		Started:    time.Now(),
 	}
-	err := cmd.Run()
+	err := m.start(cmd, box)
 	step.Completed = time.Now()
-	step.Output, step.ErrOutput = Redact(stdout.String()), Redact(stderr.String())
+	step.Output, step.ErrOutput = mask(stdout.String()), mask(stderr.String())
 	if cmd.ProcessState != nil {
 		step.ReturnCode = cmd.ProcessState.ExitCode()
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && step.ErrOutput == "" {
-		step.ErrOutput = err.Error()
+		step.ErrOutput = mask(err.Error())
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return step, err
+}
+
+// start starts a command and waits for its end and that of its process group.
+func (m *Maker) start(cmd *exec.Cmd, box *Sandbox) error {
+	if box == nil {
+		err := cmd.Start()
+		if err == nil {
+			err = cmd.Wait()
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		return err
+	}
+	started, err := m.c.Confine(cmd, *box)
+	if err != nil {
+		return err
+	}
+	err = cmd.Start()
+	end, confineErr := started()
+	if err == nil {
+		if confineErr != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		err = errors.Join(confineErr, cmd.Wait())
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if end != nil {
+		end()
+	}
+	return err
 }
 
 var credentials = regexp.MustCompile(`(\w+://)[^/\s@"']+@`)

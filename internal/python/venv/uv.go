@@ -50,7 +50,9 @@ func (m *Maker) findUV(ctx context.Context, i Interpreter, conf machine) (string
 
 // works reports whether a program is uv, and not a wrapper that fails to find it.
 func works(ctx context.Context, path string) bool {
-	return exec.CommandContext(ctx, path, "--version").Run() == nil
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = installerEnv(os.Environ())
+	return cmd.Run() == nil
 }
 
 func (m *Maker) installUV(ctx context.Context, i Interpreter, conf machine) (string, []Step, error) {
@@ -77,19 +79,19 @@ func (m *Maker) installUV(ctx context.Context, i Interpreter, conf machine) (str
 	}
 	defer os.RemoveAll(temp)
 	venv := filepath.Join(temp, "venv")
-	env := conf.pipEnv(os.Environ(), conf.choose(intent.PipConfig{UseSystemConfig: true}))
+	env := conf.pipEnv(m.environ(), conf.choose(intent.PipConfig{UseSystemConfig: true}))
 	var steps []Step
 	for _, args := range [][]string{
-		{i.Path, "-m", "venv", venv},
-		{pythonOf(venv), "-m", "pip", "install", "--no-compile", "--only-binary", "uv", "uv"},
+		{i.Path, "-I", "-m", "venv", venv},
+		{pythonOf(venv), "-I", "-m", "pip", "install", "--no-compile", "--only-binary", "uv", "uv"},
 	} {
-		step, err := run(ctx, temp, env, args[0], args[1:]...)
+		step, err := m.run(ctx, "", nil, temp, env, args[0], args[1:]...)
 		steps = append(steps, step)
 		if err != nil {
 			return "", steps, err
 		}
 	}
-	if err := relocate(venv, home); err != nil {
+	if err := relocate(venv, venv, home); err != nil {
 		return "", steps, err
 	}
 	if err := replace(home, venv, filepath.Join(temp, "old")); err != nil {

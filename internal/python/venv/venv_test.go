@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,7 +185,6 @@ func TestEnsureLifecycle(t *testing.T) {
 	for name, damage := range map[string]func() error{
 		"interpreter gone": func() error { return os.Remove(pythonOf(dir)) },
 		"marker gone":      func() error { return os.Remove(filepath.Join(dir, markerName)) },
-		"marker cut":       func() error { return os.Truncate(filepath.Join(dir, markerName), 20) },
 		"packages gone":    func() error { return os.RemoveAll(r.SitePackages) },
 		"all gone":         func() error { return os.RemoveAll(dir) },
 		"a package gone":   func() error { return os.RemoveAll(filepath.Join(r.SitePackages, "more_itertools")) },
@@ -217,25 +219,37 @@ func TestEnsureLifecycle(t *testing.T) {
 	}
 }
 
-// A second environment with the same wheels takes less than a second, because
-// wheels are linked rather than copied, and nothing is fetched.
-func TestSecondEnvironmentSharesWheels(t *testing.T) {
+// A second environment with the same wheels takes less than a second, because nothing is
+// fetched or compiled again. It shares no file with the first one.
+func TestSecondEnvironmentIsACopy(t *testing.T) {
 	m := maker(t, shared(t))
 	base := filepath.Join(shared(t).CacheDir, "venvs")
 	t.Cleanup(func() { os.RemoveAll(base) })
 	requirements := append([]string{"inmanta-module-fs==1.2.0"}, stdModule...)
-	ensure(t, m, Spec{Dir: filepath.Join(base, "one"), Requirements: requirements})
+	one := ensure(t, m, Spec{Dir: filepath.Join(base, "one"), Requirements: requirements})
 	started := time.Now()
-	r := ensure(t, m, Spec{Dir: filepath.Join(base, "two"), Requirements: requirements})
+	two := ensure(t, m, Spec{Dir: filepath.Join(base, "two"), Requirements: requirements})
 	t.Logf("the second one: %s", time.Since(started))
-	if last := r.Steps[len(r.Steps)-1]; !strings.Contains(last.Command, "--offline") {
-		t.Errorf("the index was asked again:\n%s", report(r))
+	if last := two.Steps[len(two.Steps)-1]; !strings.Contains(last.Command, "--offline") {
+		t.Errorf("the index was asked again:\n%s", report(two))
 	}
-	first := strings.Replace(r.SitePackages, filepath.Join(base, "two"), filepath.Join(base, "one"), 1)
-	a, errA := os.Stat(filepath.Join(first, "jinja2/__init__.py"))
-	b, errB := os.Stat(filepath.Join(r.SitePackages, "jinja2/__init__.py"))
-	if errA != nil || errB != nil || !os.SameFile(a, b) {
-		t.Errorf("not linked: %v, %v", errA, errB)
+	cached := "jinja2/__pycache__/sandbox.cpython-" + strings.ReplaceAll(one.Interpreter.Minor, ".", "") + ".pyc"
+	for _, file := range []string{"jinja2/__init__.py", cached} {
+		a, errA := os.ReadFile(filepath.Join(one.SitePackages, file))
+		b, errB := os.ReadFile(filepath.Join(two.SitePackages, file))
+		if errA != nil || errB != nil || string(a) != string(b) {
+			t.Errorf("%s: not the same content: %v, %v", file, errA, errB)
+		}
+	}
+	files, err := survey(filepath.Join(base, "two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := os.Lstat(filepath.Join(base, "two", f.path))
+		if err != nil || info.Sys().(*syscall.Stat_t).Nlink != 1 {
+			t.Errorf("%s has another name elsewhere: %v", f.path, err)
+		}
 	}
 }
 
@@ -319,7 +333,7 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 		!strings.Contains(err.Error(), "project.yml") {
 		t.Errorf("got %v", err)
 	}
-	if last := r.Steps[len(r.Steps)-1]; last.ReturnCode == 0 || !strings.Contains(last.Command, "pip install") {
+	if last := r.Steps[len(r.Steps)-1]; last.ReturnCode == 0 || !strings.Contains(last.Command, "pip compile") {
 		t.Errorf("steps:\n%s", report(r))
 	}
 	if r := ensure(t, m, good); r.Built {
@@ -463,23 +477,32 @@ func TestMachineConfiguration(t *testing.T) {
 	}
 }
 
-// A context that ends stops the installer and leaves nothing behind.
+// A context that ends stops the installer, which waits for an index that does not answer,
+// and leaves nothing behind.
 func TestCancel(t *testing.T) {
-	m := maker(t, shared(t))
+	c := shared(t)
+	m := maker(t, c)
 	ensure(t, m, Spec{Dir: filepath.Join(t.TempDir(), "warm")})
 	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel(); <-over }))
+	t.Cleanup(func() { close(over); silent.Close() })
 	dir := filepath.Join(t.TempDir(), "venv")
-	fifo := exec.Command("mkfifo", filepath.Join(t.TempDir(), "x"))
-	if fifo.Run() != nil {
-		tool.Missing(t, "mkfifo does not run on this machine")
+	s := Spec{
+		Dir: dir, Owner: "cancelled", Requirements: []string{"ordain-silent"},
+		Pip: intent.PipConfig{IndexURL: silent.URL},
 	}
-	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err := m.Ensure(ctx, Spec{Dir: dir, Requirements: []string{"-r " + fifo.Args[1]}})
-	if !errors.Is(err, context.Canceled) {
+	if _, err := m.Ensure(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(dir)); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(c.CacheDir, "builds", "cancelled", "work-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := m.Forget("cancelled"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -38,7 +38,7 @@ var lattice = []struct {
 	{"internal/python/pep440", "internal/python/pytext"},
 	{"internal/python/runtime", ""},
 	{"internal/python/worker", ""},
-	{"internal/python/venv", "internal/filestamp internal/fault internal/intent"},
+	{"internal/python/venv", "internal/filestamp internal/fault internal/intent internal/python/pep440"},
 	{"docs/errors", ""},
 
 	// The parts. layout is the only package that joins paths below the state directory.
@@ -139,7 +139,7 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/diskuse internal/provenance internal/service layout server/promote server/store " +
+			"internal/diskuse internal/provenance internal/secret internal/service layout server/promote server/store " +
 			"server/source server/forge server/build",
 	},
 	{

@@ -65,12 +65,16 @@ type Request struct {
 	Venv    string
 	InPlace bool
 	Python  string // the interpreter to make it with; empty: the Maker's
+	// Owner is the environment of the server that this is for; empty: a person's project,
+	// whose requirements may lead to files of this machine.
+	Owner string
 	// Update also replaces what is there by the newest versions that are allowed.
 	Update bool
 	// Refresh fetches repositories before a version is chosen. For a repository that
 	// cannot be reached, the last fetch counts.
 	Refresh bool
-	// Root is the folder that modules must be cloned into; empty: anywhere.
+	// Root is the folder that modules must be cloned into, and that requirements may
+	// refer to; empty: anywhere.
 	Root string
 	// NoLocal refuses repositories on this machine's disk, which the author of the
 	// project may not be allowed to read.
@@ -177,6 +181,7 @@ func (j *job) open() error {
 	}
 	project.SitePackages = found
 	project.Applies = Conditions(found)
+	project.Root = j.req.Root
 	j.project = project
 	return nil
 }
@@ -189,7 +194,8 @@ func (j *job) spec() (venv.Spec, error) {
 	}
 	return venv.Spec{
 		Dir: j.req.Venv, Python: j.req.Python, Requirements: requirements, Constraints: j.project.Constraints(),
-		Pip: j.project.PipConfig(), Update: j.req.Update, InPlace: j.req.InPlace,
+		Pip: j.project.PipConfig(), Update: j.req.Update, InPlace: j.req.InPlace, Owner: j.req.Owner,
+		Local: j.req.Owner == "",
 	}, nil
 }
 
@@ -214,6 +220,9 @@ func (j *job) environment(ctx context.Context) error {
 		if j.req.Out != nil {
 			j.req.Out(ended(step.Output), ended(step.ErrOutput))
 		}
+	}
+	if made.Damage != "" {
+		j.say("The virtual environment was damaged and has been mended: %s", made.Damage)
 	}
 	built := made.Built || j.result.Python.Built
 	j.result.Python = made

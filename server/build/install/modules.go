@@ -200,32 +200,11 @@ func (j *job) place(name string) (string, error) {
 			"compiler does not look for them").
 			Hint("set downloadpath in project.yml, and list it under modulepath too")
 	}
-	if j.req.Root != "" && !below(j.req.Root, base) {
+	if j.req.Root != "" && !module.Below(j.req.Root, base) {
 		return "", fault.New("install", fault.Forbidden, "downloadpath leads out of the project: "+base).
 			Hint("set it to a folder inside the project, such as libs")
 	}
 	return filepath.Join(base, name), nil
-}
-
-// below reports whether a path is inside a folder when all links are followed.
-func below(root, path string) bool {
-	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return false
-	}
-	missing := ""
-	for {
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			rel, err := filepath.Rel(root, filepath.Join(real, missing))
-			return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-		}
-		if _, err := os.Lstat(path); err == nil { // a broken link
-			return false
-		}
-		missing = filepath.Join(filepath.Base(path), missing)
-		path = filepath.Dir(path)
-	}
 }
 
 // move switches a module in the download folder to another version: one that satisfies
@@ -234,7 +213,7 @@ func (j *job) move(ctx context.Context, m *module.Module, wishes []module.Wish) 
 	broken := module.Broken(wishes, m.Version)
 	ours := m.Generation == 1 && filepath.Dir(m.Path) == j.project.DownloadPath() &&
 		isDir(filepath.Join(m.Path, ".git")) &&
-		(j.req.Root == "" || below(j.req.Root, m.Path)) // a link may lead to somebody's working copy
+		(j.req.Root == "" || module.Below(j.req.Root, m.Path)) // a link may lead to somebody's working copy
 	if !ours || !j.req.Update && len(broken) == 0 || j.wasMoved(m.Name) > rounds/10 {
 		return false, nil
 	}

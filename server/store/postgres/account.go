@@ -66,15 +66,6 @@ func chooseAccount(dataDir string) (account, error) {
 	return a, nil
 }
 
-// ownName returns the system's name of the account that this program runs as: the one that the database admits.
-func ownName() (string, error) {
-	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
-	if err != nil {
-		return "", fault.Wrap("postgres.ownName", fault.Invalid, err)
-	}
-	return u.Username, nil
-}
-
 func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

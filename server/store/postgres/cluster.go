@@ -60,7 +60,9 @@ func create(ctx context.Context, cfg Config, p programs, a account) error {
 	if err := a.checkWay(fresh); err != nil {
 		return err
 	}
-	arguments := []string{"-D", fresh, "-U", role, "-A", "peer", "-E", "UTF8", "--locale=C", "--wal-segsize=" + segment}
+	arguments := []string{
+		"-D", fresh, "-U", role, "-A", "reject", "-E", "UTF8", "--locale=C", "--wal-segsize=" + segment,
+	}
 	if cfg.Throwaway {
 		arguments = append(arguments, "-N")
 	}
@@ -78,9 +80,8 @@ func create(ctx context.Context, cfg Config, p programs, a account) error {
 	if err != nil {
 		return stopped(ctx, failure(op, "a new database could not be made in "+cfg.DataDir, out))
 	}
-	out, err = run(ctx, p, a, "CREATE DATABASE "+role+";\n", "postgres", "--single", "-F", "-D", fresh, "postgres")
-	if err != nil || strings.Contains(out, "ERROR:") {
-		return stopped(ctx, failure(op, "a new database could not be made in "+cfg.DataDir, out))
+	if err := single(ctx, p, a, fresh, "CREATE DATABASE "+role); err != nil {
+		return err
 	}
 	f, err := os.OpenFile(filepath.Join(fresh, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -95,6 +96,15 @@ func create(ctx context.Context, cfg Config, p programs, a account) error {
 		return inWords(op, err)
 	}
 	return inWordsOrNil(op, os.Rename(fresh, cfg.DataDir))
+}
+
+// single runs a statement on a cluster that no server is running on. Messages of errors never quote it.
+func single(ctx context.Context, p programs, a account, dataDir, statement string) error {
+	out, err := run(ctx, p, a, statement+";\n", "postgres", "--single", "-F", "-D", dataDir, "postgres")
+	if err != nil || strings.Contains(out, "ERROR:") {
+		return stopped(ctx, failure("postgres.single", "the database in "+dataDir+" could not be prepared", out))
+	}
+	return nil
 }
 
 // stopped returns the error of ctx, where that has ended, instead of what it caused.
@@ -165,13 +175,9 @@ func settings(cfg Config, socketDir string) map[string]string {
 	return s
 }
 
-// configure writes what may have changed since the last start: the settings, and who is admitted.
+// configure writes what may have changed since the last start: the settings, and how clients prove themselves.
 func configure(cfg Config, a account, socketDir string) error {
 	const op = "postgres.configure"
-	own, err := ownName()
-	if err != nil {
-		return err
-	}
 	var conf strings.Builder
 	conf.WriteString("# Written by Ordain at every start. Put your own settings into local.conf.\n")
 	s := settings(cfg, socketDir)
@@ -180,9 +186,9 @@ func configure(cfg Config, a account, socketDir string) error {
 	}
 	for name, text := range map[string]string{
 		"ordain.conf": conf.String(),
-		"pg_hba.conf": "# Written by Ordain at every start: the socket, and only the account of the " +
-			"server.\nlocal all " + role + " peer map=ordain\n",
-		"pg_ident.conf": "# Written by Ordain at every start.\nordain " + `"` + own + `" ` + role + "\n",
+		"pg_hba.conf": "# Written by Ordain at every start: the socket, and only with the server's password.\n" +
+			"local all " + role + " scram-sha-256\n",
+		"pg_ident.conf": "# Written by Ordain at every start: nobody is admitted for the name of an account.\n",
 	} {
 		path := filepath.Join(cfg.DataDir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

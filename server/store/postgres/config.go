@@ -10,7 +10,7 @@ import (
 
 // Config says where the database lives. Paths are absolute.
 type Config struct {
-	// DataDir holds the cluster, which the first Start makes. A lock file lies beside it.
+	// DataDir holds the cluster, which the first Start makes. Beside it lie a lock file and the file with the password.
 	DataDir string
 	// SocketDir holds the socket. When its path is too long for a socket, a directory in /tmp is used instead, named
 	// after the user and the data directory.

