@@ -41,8 +41,8 @@ type Config struct {
 	Store   *store.Store     // is read
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
-	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	People  *people.Service      // logs people in
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
 	// MaxBody limits request bodies in bytes, also after decompression; 0 means 10 MiB.
@@ -64,8 +64,8 @@ type server struct {
 	version    string
 	log        *slog.Logger
 	auth       access.Authenticator
-	audit      *audit.Recorder
 	people     *people.Service
+	audit      *audit.Recorder
 	maxBody    int64
 	maxUpload  int64
 	bodies     *edge.Bodies

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 )
 
@@ -295,9 +294,8 @@ func (s *server) target(ctx context.Context, project, environment uuid.UUID) (ac
 	switch {
 	case environment != uuid.Nil:
 		unseen = noEnvironment()
-		var e intent.Environment
-		e, err = s.store.Environment(ctx, environment)
-		target = access.TargetOf(e)
+		e, notFound := s.store.Environment(ctx, environment)
+		target, err = access.TargetOf(e), notFound
 	case project != uuid.Nil:
 		target.Project = project
 		_, err = s.store.Project(ctx, project)

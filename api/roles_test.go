@@ -33,8 +33,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	rest, err := New(Config{
-		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Auth: who, Now: rich.Now,
-		People: rich.People,
+		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
+		Auth: who, Now: rich.Now, People: rich.People,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func (s *server) userCalls(c *calls) {
 	v2(c, http.MethodGet, "/api/v2/current_user", "Show who is logged in; 404 when nobody has to log in.",
 		access.SeeSelf, s.currentUser)
 	v2(c, http.MethodGet, "/api/v2/session", "List one's own logins that have not ended.",
-		access.ManageSelf, s.listSessions)
+		access.SeeSelf, s.listSessions)
 	done[noBody](c, http.MethodDelete, "/api/v2/session/{id}", "End one of one's own logins.",
 		access.ManageSelf, s.endSession)
 	v2(c, http.MethodGet, "/api/v2/user", "List the users with their roles in environments.",

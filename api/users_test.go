@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +37,9 @@ func (c *client) as(name string) *client {
 func TestALogin(t *testing.T) {
 	c, _ := withPeople(t)
 	c.call("GET", "/api/v2/current_user", "", 401)
-	for _, wrong := range []string{`{"username": "ada", "password": "wrong"}`, `{"username": "eve", "password": "wrong"}`} {
-		c.call("POST", "/api/v2/login", wrong, 401).is("Invalid username or password", "message")
+	for _, name := range []string{"ada", "eve"} {
+		c.call("POST", "/api/v2/login", `{"username": "`+name+`", "password": "wrong"}`, 401).
+			is("Invalid username or password", "message")
 	}
 	w := c.send("POST", "/api/v2/login", `{"username": "Ada", "password": "`+servertest.Password+`"}`)
 	token, ok := strings.CutPrefix(w.Header().Get("Authorization"), "Bearer ")
@@ -219,4 +221,33 @@ func TestLoginsExpire(t *testing.T) {
 	c = c.as("noor")
 	r.LetPeopleWait(61 * time.Minute)
 	c.call("GET", "/api/v2/current_user", "", 401)
+}
+
+// BenchmarkAuthentication is a call that reads the database, for everybody and for somebody with a token.
+func BenchmarkAuthentication(b *testing.B) {
+	r := servertest.NewRich(b)
+	serve := func(b *testing.B, token string) {
+		h, err := New(Config{
+			Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			req := httptest.NewRequest("GET", "/api/v2/environment_settings", nil)
+			req.Header.Set(tidHeader, r.Production.ID.String())
+			if token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, req); w.Code != 200 {
+				b.Fatal(w.Code, w.Body)
+			}
+		}
+	}
+	b.Run("off", func(b *testing.B) { serve(b, "") })
+	r.RequireLogin()
+	r.AddPerson(b, "noor", access.Binding{Role: access.Operator, Scope: access.Scope{Project: r.Project.ID}})
+	token := r.Login(b, access.APIClient, "noor").Text
+	b.Run("token", func(b *testing.B) { serve(b, token) })
 }

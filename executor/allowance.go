@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Allowance bounds the processes of several managers together, such as those of the environments of a project. When a manager
-// may not start a process, one of them all has to end one. It is safe for concurrent use.
+// Allowance bounds the processes of several managers together, such as those of the environments of a project. When a
+// manager may not start a process, one of them all has to end one. It is safe for concurrent use.
 //
 //	take is refused ──▶ the manager waits ──▶ all are asked for room ──▶ one retires a process ──▶ give ──▶ wake
 type Allowance struct {
@@ -70,8 +70,8 @@ func (a *Allowance) give(m *Manager) {
 	a.wake()
 }
 
-// wake lets the managers that wait try again. The caller holds mu, so the managers are locked by goroutines of their own:
-// a manager calls with its lock held.
+// wake lets the managers that wait try again. The caller holds mu, so the managers are locked by goroutines of their
+// own: a manager calls with its lock held.
 func (a *Allowance) wake() {
 	for m := range a.waiting {
 		delete(a.waiting, m) // it waits again if there is no place

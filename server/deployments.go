@@ -114,7 +114,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	}
 	made.executors, err = executor.NewManager(executor.Config{
 		MayGrow: func(ctx context.Context) error { return d.mayGrow(ctx, e.ID) },
-		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
+		Layout:  d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
 		Logger: made.log, Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
 		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
 		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk, MemoryMax: o.ExecutorMemory,

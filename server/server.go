@@ -99,12 +99,12 @@ func (s *Server) Control() *control.Control { return s.control }
 // Store returns the record, once Start has returned.
 func (s *Server) Store() *store.Store { return s.store }
 
-// Bus returns the events of this server, once Start has returned.
-func (s *Server) Bus() *bus.Bus { return s.bus }
-
 // FirstLink returns the link that makes the first administrator, once Start has returned; empty: there are users, or
 // nobody has to log in.
 func (s *Server) FirstLink() string { return s.first }
+
+// Bus returns the events of this server, once Start has returned.
+func (s *Server) Bus() *bus.Bus { return s.bus }
 
 // Layout returns the paths, once Start has returned.
 func (s *Server) Layout() *layout.Layout { return s.layout }
@@ -257,11 +257,11 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, e
 	}); err != nil {
 		return nil, err
 	}
-	trail := &audit.Recorder{Store: records, Logger: s.log}
 	s.people = people.New(people.Config{
 		Store: records, Bus: events, Logger: s.log, Enabled: o.Auth != config.AuthOff,
 		PublicURL: s.publicURL(), Idle: o.SessionIdle, Lifetime: o.SessionLifetime,
 	})
+	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
 		MaxUpload: int64(o.UploadSize), Auth: s.people.API(), People: s.people, Audit: trail,

@@ -22,8 +22,9 @@ import (
 
 // Client calls one server. It is safe for concurrent use.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	token string // of a login; empty: none
+	http  *http.Client
 }
 
 // New returns a client of the server at an address such as http://127.0.0.1:8888.
@@ -55,6 +56,14 @@ func (c *Client) Trust(file string) error {
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
 	c.http.Transport = transport
 	return nil
+}
+
+// Address returns the address of the server.
+func (c *Client) Address() string { return c.base }
+
+// WithToken returns a client that sends a token, unless it is empty.
+func (c *Client) WithToken(token string) *Client {
+	return &Client{base: c.base, token: token, http: c.http}
 }
 
 // Environment is an environment as the API shows it.
@@ -121,6 +130,9 @@ func (c *Client) send(ctx context.Context, method, path, env string, body any) (
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if env != "" {
 		req.Header.Set("X-Inmanta-tid", env)
 	}
@@ -156,7 +168,7 @@ const unexpected = "An unexpected error occurred in the server while processing 
 func refusal(code int, text []byte) error {
 	kind := map[int]fault.Kind{
 		400: fault.Invalid, 401: fault.Unauthorized, 403: fault.Forbidden,
-		404: fault.NotFound, 409: fault.Conflict, 503: fault.Unavailable,
+		404: fault.NotFound, 409: fault.Conflict, 429: fault.TooMany, 503: fault.Unavailable,
 	}[code]
 	if kind == "" {
 		kind = fault.Internal

@@ -21,7 +21,8 @@ func TestAuditTrail(t *testing.T) {
 	}}}
 	h, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now, Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
+		Auth: who, Now: rich.Now, People: rich.People,
+		Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
 	})
 	if err != nil {
 		t.Fatal(err)

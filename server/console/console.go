@@ -34,8 +34,8 @@ type Config struct {
 	Version string           // of this program
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
-	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	People  *people.Service      // logs people in
+	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -51,8 +51,8 @@ type console struct {
 	store     *store.Store
 	bus       *bus.Bus
 	auth      access.Authenticator
-	audit     *audit.Recorder
 	people    *people.Service
+	audit     *audit.Recorder
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
@@ -68,7 +68,8 @@ type console struct {
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
+	if cfg.Control == nil || cfg.Store == nil || cfg.Bus == nil || cfg.Logger == nil || cfg.Auth == nil ||
+		cfg.People == nil {
 		return nil, errors.New("console.New: Control, Store, Bus, Logger, Auth and People are required")
 	}
 	if cfg.Now == nil {
@@ -84,7 +85,7 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.MaxStreams = 256
 	}
 	c := &console{
-		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, audit: cfg.Audit, people: cfg.People,
+		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}

@@ -24,10 +24,10 @@ type frame struct {
 	Search  string
 	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
-	Audit   string // the address of the audit trail, for those who may read it
 
 	Person   *personFrame // who is logged in; nil: nobody, or nobody has to
 	Stranger bool         // the page is for people who are not logged in
+	Audit    string       // the address of the audit trail, for those who may read it
 }
 
 // envFrame is the environment that a page is in.

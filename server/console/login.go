@@ -7,6 +7,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 )
 
@@ -131,6 +132,7 @@ func spoken(err error) string {
 
 func (c *console) doLogout(w http.ResponseWriter, r *http.Request) {
 	if err := c.people.Logout(r.Context()); err != nil {
+		audit.Failed(r.Context(), err)
 		c.fail(w, r, err)
 		return
 	}

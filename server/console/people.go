@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 )
 
@@ -195,8 +196,9 @@ func (c *console) form(do func(*http.Request) (next string, err error)) http.Han
 			c.fail(w, r, fault.Wrap("console.form", fault.Invalid, err).Say("the form cannot be read"))
 			return
 		}
-		next, err := do(r.WithContext(access.With(people.WithOrigin(r), access.Of(r.Context()))))
+		next, err := do(r.WithContext(people.WithOrigin(r)))
 		if err != nil {
+			audit.Failed(r.Context(), err)
 			c.fail(w, r, err)
 			return
 		}

@@ -29,7 +29,7 @@ func (b *tab) fill(form string, fields map[string]string) {
 	for name, value := range fields {
 		b.do(chromedp.SetValue(chromedp.CSS(form+` [name="`+name+`"]`), value))
 	}
-	b.do(chromedp.Click(chromedp.CSS(form+` button`)))
+	b.do(chromedp.Click(chromedp.CSS(form + ` button`)))
 }
 
 func (b *tab) login(name string) {
@@ -60,7 +60,9 @@ func TestTheFirstAdministrator(t *testing.T) {
 	b.login("ada")
 	b.until(`location.pathname == '/' && document.body.textContent.includes('` + r.Production.Name + `')`)
 	b.open("/people")
-	b.until(`[...document.querySelectorAll('li')].some(l => l.textContent.includes('administrator on the whole server'))`)
+	b.until(
+		`[...document.querySelectorAll('li')].some(l => l.textContent.includes('administrator on the whole server'))`,
+	)
 	if w := get(t, h, link); w.Code != http.StatusNotFound {
 		t.Errorf("the link works again: %d", w.Code)
 	}
@@ -125,7 +127,9 @@ func TestTooManyWrongPasswords(t *testing.T) {
 		b.open("/login")
 	}
 	b.login("noor")
-	b.until(`document.querySelector('[role=alert]')?.textContent.startsWith('Too many logins have failed. Try again in')`)
+	b.until(
+		`document.querySelector('[role=alert]')?.textContent.startsWith('Too many logins have failed. Try again in')`,
+	)
 	b.accessible("blocked")
 	r.LetPeopleWait(5 * time.Second)
 	b.login("noor")

@@ -106,9 +106,9 @@ func (s *stage) compiledTo(env intent.EnvironmentID) (intent.Compile, intent.Sta
 	return c, stages[len(stages)-1]
 }
 
-// A project may have ten resources and has six in one environment and four in another. A commit that adds one more fails
-// in the stage that stores its version, and what is deployed stays. When the quota shrinks, versions that do not grow go
-// on, so that the project can get rid of what it has too much.
+// A project may have ten resources and has six in one environment and four in another. A commit that adds one more
+// fails in the stage that stores its version, and what is deployed stays. When the quota shrinks, versions that do not
+// grow go on, so that the project can get rid of what it has too much.
 func TestQuotaOfResources(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

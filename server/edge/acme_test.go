@@ -24,8 +24,8 @@ import (
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
-// pebbleVersion is the version of Let's Encrypt's ACME server for tests. It is not in go.mod, because nothing else needs
-// what it needs.
+// pebbleVersion is the version of Let's Encrypt's ACME server for tests. It is not in go.mod, because nothing else
+// needs what it needs.
 const pebbleVersion = "v2.10.1"
 
 // buildPebble returns the path of pebble, which is built once per machine.
@@ -181,7 +181,8 @@ func (p *pebble) roots() *x509.CertPool {
 }
 
 // A server without a certificate gets one from a real ACME server when the first client connects. It keeps it, readable
-// for nobody else: a restarted server serves it again although the ACME server is gone. For other names it asks for none.
+// for nobody else: a restarted server serves it again although the ACME server is gone. For other names it asks for
+// none.
 func TestCertificateFromACME(t *testing.T) {
 	port := freePort(t)
 	p := startPebble(t, port)

@@ -36,8 +36,8 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{t: t, file: filepath.Join(t.TempDir(), "authority.pem")}
 	a.cert, a.key = a.sign(&x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true,
+		BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	})
 	a.write(a.file, "CERTIFICATE", a.cert.Raw)
 	return a
@@ -133,8 +133,8 @@ func (j *journal) String() string {
 }
 
 // The files of the certificate change while the server runs, as certbot changes them: the next connection gets the new
-// certificate. A pair that does not fit, one that has expired and one of another authority are not used: the log says so
-// once for each, and connections go on with the previous certificate.
+// certificate. A pair that does not fit, one that has expired and one of another authority are not used: the log says
+// so once for each, and connections go on with the previous certificate.
 func TestCertificateIsReplaced(t *testing.T) {
 	ca, dir := newAuthority(t), t.TempDir()
 	files := Files{

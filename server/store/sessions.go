@@ -121,7 +121,8 @@ func (s *Store) TryLogin(
 				continue
 			}
 			if d := delay(subject.Kind, failures); d > 0 {
-				if _, err := tx.Exec(ctx, statements.LoginBlock, subject.Kind, subject.Subject, now.Add(d)); err != nil {
+				_, err := tx.Exec(ctx, statements.LoginBlock, subject.Kind, subject.Subject, now.Add(d))
+				if err != nil {
 					return err
 				}
 			}
@@ -132,10 +133,10 @@ func (s *Store) TryLogin(
 }
 
 // LoginSucceeded takes back what TryLogin counted: all failures of the user, and one of the address.
-func (s *Store) LoginSucceeded(ctx context.Context, subjects []LoginSubject, now time.Time) error {
+func (s *Store) LoginSucceeded(ctx context.Context, subjects []LoginSubject) error {
 	return s.write(ctx, "store.Login", func(tx pgx.Tx) error {
 		for _, subject := range subjects {
-			if _, err := tx.Exec(ctx, statements.LoginRefund, subject.Kind, subject.Subject, now); err != nil {
+			if _, err := tx.Exec(ctx, statements.LoginRefund, subject.Kind, subject.Subject); err != nil {
 				return err
 			}
 		}

@@ -40,8 +40,8 @@ func (r *remote) add(c *cobra.Command) {
 	c.PersistentFlags().StringVarP(&r.format, "output", "o", "table", "table or json")
 }
 
-// client returns a client of the server that the flags name.
-func (r *remote) client() (*client.Client, error) {
+// anonymous returns a client of the server that the flags name, which sends no token.
+func (r *remote) anonymous() (*client.Client, error) {
 	server, err := client.New(r.address)
 	if err == nil && r.ca != "" {
 		err = server.Trust(r.ca)

@@ -138,7 +138,8 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
-		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote())
+		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote(),
+		newLogin(), newLogout(), newUser(), newRole(), newAccess())
 	return root
 }
 

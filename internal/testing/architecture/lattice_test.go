@@ -119,7 +119,10 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
-	{"server/access/people", "internal/fault internal/bus server/access server/edge server/store"},
+	{
+		"server/access/people",
+		"internal/fault internal/bus server/access server/access/audit server/edge server/store",
+	},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -150,7 +153,8 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/build server/control server/forge server/forge/client server/keeper " +
+			"internal/service layout server/access server/access/people server/build server/control server/forge " +
+			"server/forge/client server/keeper " +
 			"server/source server/store server/store/storetest",
 	},
 
@@ -158,14 +162,16 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/control server/edge server/promote server/store " +
-			"internal/intent internal/fault internal/diag internal/jsontext internal/provenance",
+		"server/access server/access/audit server/access/people server/control server/edge server/promote " +
+			"server/store internal/intent " +
+			"internal/fault internal/diag internal/jsontext internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
 		"server/access server/access/audit server/access/people server/control server/promote server/source " +
-			"server/store internal/intent internal/fault internal/bus internal/diag internal/provenance",
+			"server/store " +
+			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
 	// The wiring, and the program.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"net/netip"
 	"strings"
 	"time"
@@ -68,6 +69,11 @@ func (s *Service) attempt(ctx context.Context, name, password string) (access.Us
 			Subject: digest(network(from.Address)),
 		}, {Kind: "user", Subject: digest(strings.ToLower(name))},
 	}
+	done, err := s.turns.wait(ctx, subjects[1].Subject)
+	if err != nil {
+		return access.User{}, err
+	}
+	defer done()
 	blocked, err := s.store.TryLogin(ctx, subjects, s.now(), s.now().Add(-forgetFailures), blockAfter)
 	if err != nil {
 		return access.User{}, err
@@ -85,7 +91,7 @@ func (s *Service) attempt(ctx context.Context, name, password string) (access.Us
 		}
 		return access.User{}, err
 	}
-	return u, s.store.LoginSucceeded(ctx, subjects, s.now())
+	return u, s.store.LoginSucceeded(ctx, subjects)
 }
 
 // StartSession starts a session for a user who has proved who they are.
@@ -126,6 +132,29 @@ func (s *Service) verify(ctx context.Context, name, password string) (access.Use
 		}
 	}
 	return u, nil
+}
+
+// turns lets the attempts for one name run one after another, so that people who log in several times at once do not
+// block themselves: an attempt counts as failed until it has succeeded.
+type turns [64]chan struct{}
+
+func newTurns() (t turns) {
+	for i := range t {
+		t[i] = make(chan struct{}, 1)
+	}
+	return t
+}
+
+// wait returns when it is the turn of an attempt for a name with this digest. done ends the turn.
+func (t *turns) wait(ctx context.Context, digest string) (done func(), err error) {
+	turn := t[crc32.ChecksumIEEE([]byte(digest))%uint32(len(t))]
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, fault.Wrap("people.Login", fault.Unavailable, ctx.Err()).
+			Say("the call ended before it was its turn")
+	}
 }
 
 func digest(text string) string {

@@ -47,6 +47,7 @@ type Service struct {
 	tokens   access.Authenticator
 	now      func() time.Time
 	hasher   *hasher
+	turns    turns
 	sessions *scs.SessionManager
 	known    *cache
 }
@@ -64,7 +65,8 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		store: cfg.Store, bus: cfg.Bus, log: cfg.Logger, enabled: cfg.Enabled, public: cfg.PublicURL,
-		idle: cfg.Idle, lifetime: cfg.Lifetime, tokens: cfg.Tokens, now: cfg.Now, hasher: newHasher(), known: newCache(),
+		idle: cfg.Idle, lifetime: cfg.Lifetime, tokens: cfg.Tokens, now: cfg.Now, hasher: newHasher(),
+		turns: newTurns(), known: newCache(),
 	}
 	s.sessions = s.newSessions()
 	return s

@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // Roles lists the roles: those that every server has, then those of people's own.
@@ -28,6 +29,8 @@ func (s *Service) CreateRole(ctx context.Context, r access.Role) error {
 	if err := checkRole(r); err != nil {
 		return err
 	}
+	audit.Subject(ctx, "role "+r.Name)
+	audit.Change(ctx, nil, allows(r))
 	return s.store.CreateRole(ctx, r)
 }
 
@@ -39,7 +42,16 @@ func (s *Service) UpdateRole(ctx context.Context, r access.Role) error {
 	if err := checkRole(r); err != nil {
 		return err
 	}
-	err := s.store.UpdateRole(ctx, r)
+	audit.Subject(ctx, "role "+r.Name)
+	own, err := s.store.OwnRoles(ctx)
+	for _, before := range own {
+		if before.Name == r.Name {
+			audit.Change(ctx, allows(before), allows(r))
+		}
+	}
+	if err == nil {
+		err = s.store.UpdateRole(ctx, r)
+	}
 	s.changed()
 	return err
 }
@@ -52,7 +64,24 @@ func (s *Service) DeleteRole(ctx context.Context, name string) error {
 	if builtIn(name) {
 		return fault.New("people.role", fault.Invalid, "every server has the role "+name)
 	}
+	audit.Subject(ctx, "role "+name)
 	return s.store.DeleteRole(ctx, name)
+}
+
+// allows returns what a role allows, for the audit trail.
+func allows(r access.Role) map[string]any {
+	return map[string]any{"labels": r.Labels, "verbs": r.Verbs}
+}
+
+// noteGrant adds who gets or loses a role to the audit trail.
+func noteGrant(ctx context.Context, g access.Grant, given bool) {
+	audit.Subject(ctx, string(g.Kind)+" "+g.Subject)
+	value := map[string]string{"role": g.Role, "scope": g.Scope.String()}
+	if given {
+		audit.Change(ctx, nil, value)
+	} else {
+		audit.Change(ctx, value, nil)
+	}
 }
 
 func builtIn(name string) bool {
@@ -121,6 +150,7 @@ func (s *Service) Give(ctx context.Context, g access.Grant, target access.Target
 		return g, fault.New("people.Give", fault.Invalid, "a tag should be at most 100 bytes long")
 	}
 	g.ID, g.By, g.Created = uuid.New(), sender.Name, s.now()
+	noteGrant(ctx, g, true)
 	err = s.store.AddGrant(ctx, g, !roles[i].BuiltIn)
 	s.changed()
 	return g, err
@@ -131,7 +161,12 @@ func (s *Service) Take(ctx context.Context, id uuid.UUID) error {
 	if err := s.needEnabled(); err != nil {
 		return err
 	}
-	err := s.store.DeleteGrant(ctx, id)
+	g, err := s.store.Grant(ctx, id)
+	if err != nil {
+		return err
+	}
+	noteGrant(ctx, g, false)
+	err = s.store.DeleteGrant(ctx, id)
 	s.changed()
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // checkName returns a user name as it is stored.
@@ -43,6 +44,7 @@ func (s *Service) AddUser(ctx context.Context, name, password string) (access.Us
 	if err != nil {
 		return u, err
 	}
+	audit.Subject(ctx, "user "+u.Name)
 	return u, s.store.CreateUser(ctx, u, hash)
 }
 
@@ -66,12 +68,16 @@ func (s *Service) DeleteUser(ctx context.Context, name string) error {
 
 // DisableUser keeps a user from logging in, or lets them do so again. Who is logged in is logged out at once.
 func (s *Service) DisableUser(ctx context.Context, name string, disabled bool) error {
-	return s.changeUser(ctx, name, func(u access.User) error { return s.store.DisableUser(ctx, u.ID, disabled) })
+	return s.changeUser(ctx, name, func(u access.User) error {
+		audit.Change(ctx, map[string]bool{"disabled": u.Disabled}, map[string]bool{"disabled": disabled})
+		return s.store.DisableUser(ctx, u.ID, disabled)
+	})
 }
 
 // SetPassword gives a user another password and ends their sessions, except that of the sender.
 func (s *Service) SetPassword(ctx context.Context, name, password string) error {
 	return s.changeUser(ctx, name, func(u access.User) error {
+		audit.Subject(ctx, "password of the user "+u.Name)
 		secret, err := checkNew(u.Name, password)
 		if err != nil {
 			return err
@@ -115,6 +121,7 @@ func (s *Service) changeUser(ctx context.Context, name string, change func(acces
 	if err != nil {
 		return err
 	}
+	audit.Subject(ctx, "user "+u.Name)
 	err = change(u)
 	s.changed()
 	return err

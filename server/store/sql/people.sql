@@ -105,7 +105,7 @@ DELETE FROM session WHERE person = $1 AND ($2::uuid IS NULL OR id <> $2);
 DELETE FROM session WHERE expires <= $1;
 
 -- name: LoginTry :one
-INSERT INTO login_failure AS f (kind, subject, failures, last, blocked) VALUES ($1, $2, 1, $3, $3)
+INSERT INTO login_failure AS f (kind, subject, failures, last, blocked) VALUES ($1, $2, 1, $3, 'epoch')
 ON CONFLICT (kind, subject) DO UPDATE SET
     failures = CASE WHEN f.blocked > $3 THEN f.failures WHEN f.last < $4 THEN 1 ELSE f.failures + 1 END,
     last = CASE WHEN f.blocked > $3 THEN f.last ELSE $3 END
@@ -115,7 +115,7 @@ RETURNING failures, blocked;
 UPDATE login_failure SET blocked = $3 WHERE kind = $1 AND subject = $2;
 
 -- name: LoginRefund :exec
-UPDATE login_failure SET failures = CASE WHEN kind = 'user' THEN 0 ELSE greatest(failures - 1, 0) END, blocked = $3
+UPDATE login_failure SET failures = CASE WHEN kind = 'user' THEN 0 ELSE greatest(failures - 1, 0) END, blocked = 'epoch'
 WHERE kind = $1 AND subject = $2;
 
 -- name: LoginForget :exec

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ordain.dev/ordain/server"
+	"ordain.dev/ordain/server/config"
+)
+
+const password = "correct horse battery"
+
+// A server that people have to log in to lets a stranger in, or lets in nobody at all. The first start prints a link;
+// with it, a person makes the first administrator, logs in on the command line and works. A restart ends no login and
+// prints no other link.
+func TestAServerWithPeople(t *testing.T) {
+	w := ownWorld(t, func(o *config.Config) { o.Auth = config.AuthDatabase })
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	status := func(method, path string, form url.Values) (int, string) {
+		t.Helper()
+		r, err := http.NewRequest(method, w.server.URL()+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode, answer.Header.Get("Location")
+	}
+	for path, want := range map[string]int{
+		"/": 303, "/search?q=x": 303, "/people": 303, "/login": 200, "/api/v2/project": 401, "/api/v2/docs": 401,
+		"/api/v2/health": 200,
+	} {
+		if got, to := status("GET", path, nil); got != want || got == 303 && !strings.HasPrefix(to, "/login") {
+			t.Errorf("%s for a stranger: %d %s", path, got, to)
+		}
+	}
+	path, ok := strings.CutPrefix(w.server.FirstLink(), w.server.URL())
+	if !ok || !strings.HasPrefix(path, "/first/") {
+		t.Fatalf("the link is %q", w.server.FirstLink())
+	}
+	log, err := os.ReadFile(w.server.Layout().ServerLog())
+	if err != nil || !strings.Contains(string(log), path) {
+		t.Errorf("the link is not in the log: %v", err)
+	}
+	form := url.Values{"name": {"ada"}, "password": {password}, "again": {password}}
+	if got, to := status("POST", path, form); got != 303 || to != "/login?notice=made" {
+		t.Fatalf("%d %s", got, to)
+	}
+	if got, _ := status("POST", path, form); got != 404 {
+		t.Errorf("the link again: %d", got)
+	}
+	if code, _, errs := w.ordain(t, "", "project", "list"); code == 0 || !strings.Contains(errs, "log in") {
+		t.Errorf("%d %s", code, errs)
+	}
+	if code, _, errs := w.ordain(t, password+"\n", "login", "ada"); code != 0 {
+		t.Fatal(errs)
+	}
+	w.must(t, "project", "create", "bakery")
+	mentions(t, w.must(t, "user", "list"), "ada")
+
+	options, err := options(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(w.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.Stop()
+	options.Auth = config.AuthDatabase
+	if options.BindPort, err = strconv.Atoi(address.Port()); err != nil {
+		t.Fatal(err)
+	}
+	if w.server, err = server.New(server.Config{Options: options, Version: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if link := w.server.FirstLink(); link != "" {
+		t.Errorf("there is a user, and yet a link: %s", link)
+	}
+	mentions(t, w.must(t, "project", "list"), "bakery")
+	if log, err = os.ReadFile(w.server.Layout().ServerLog()); err != nil || strings.Contains(string(log), password) {
+		t.Errorf("the log has the password: %v", err)
+	}
+	w.must(t, "logout")
+	if code, _, _ := w.ordain(t, "", "project", "list"); code == 0 {
+		t.Error("it works after the logout")
+	}
+}
