@@ -81,8 +81,8 @@ func hostOf(address string) string {
 	return host
 }
 
-// isSecure reports whether the client's own connection is encrypted.
-func isSecure(r *http.Request) bool {
+// IsSecure reports whether the client's own connection is encrypted.
+func IsSecure(r *http.Request) bool {
 	c, ok := r.Context().Value(clientKey{}).(client)
 	return ok && c.secure || !ok && r.TLS != nil
 }
@@ -90,7 +90,7 @@ func isSecure(r *http.Request) bool {
 // strictTransport makes browsers use HTTPS only from now on, for a year. Names of the machine itself are left out:
 // other programs have the same ones.
 func (g *Guard) strictTransport(w http.ResponseWriter, r *http.Request) {
-	if !g.https || !isSecure(r) {
+	if !g.https || !IsSecure(r) {
 		return
 	}
 	name := hostname(r.Host)

@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
 func newProject() *cobra.Command {
@@ -121,15 +121,6 @@ func newKnownHosts(r *remote) *cobra.Command {
 	return c
 }
 
-// quotaKinds are the quotas of a project, and what each limits.
-var quotaKinds = [][2]string{
-	{"environments", "environments"},
-	{"resources", "resources in all environments"},
-	{"executors", "processes that run handlers at a time"},
-	{"compiles", "compiles and previews that run at a time"},
-	{"disk", "bytes of the folders of all environments, with K, M, G or T for units of 1024"},
-}
-
 // newQuota makes `ordain project quota`.
 func newQuota(r *remote) *cobra.Command {
 	given := map[string]*string{}
@@ -149,7 +140,7 @@ func newQuota(r *remote) *cobra.Command {
 				if !c.Flags().Changed(name) {
 					continue
 				}
-				most, err := parseQuota(*value)
+				most, err := intent.ParseAmount(*value)
 				if err != nil {
 					return usageError{fmt.Errorf("--%s: %w", name, err)}
 				}
@@ -163,25 +154,8 @@ func newQuota(r *remote) *cobra.Command {
 			return r.show(c, rows, "name", "use", "limit")
 		},
 	)
-	for _, kind := range quotaKinds {
-		given[kind[0]] = c.Flags().String(kind[0], "", "most "+kind[1]+"; none for no limit")
+	for _, kind := range intent.QuotaKinds {
+		given[string(kind)] = c.Flags().String(string(kind), "", "most "+kind.Meaning()+"; none for no limit")
 	}
 	return c
-}
-
-// parseQuota reads a number, with a unit of 1024 if there is one, or none for no limit.
-func parseQuota(text string) (*int64, error) {
-	if text == "none" {
-		return nil, nil
-	}
-	number, shift := text, 0
-	if i := strings.IndexAny(text, "KMGT"); i > 0 && i == len(text)-1 {
-		number, shift = text[:i], 10*(1+strings.IndexByte("KMGT", text[i]))
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64>>shift {
-		return nil, fmt.Errorf("%q is neither a number, such as 20 or 5G, nor none", text)
-	}
-	n <<= shift
-	return &n, nil
 }

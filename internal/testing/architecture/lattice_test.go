@@ -142,8 +142,8 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/diskuse internal/provenance internal/secret internal/service layout server/promote server/store " +
-			"server/source server/forge server/build",
+			"internal/diskuse internal/provenance internal/secret internal/service layout server/promote " +
+			"server/store server/source server/forge server/build",
 	},
 	{
 		"server/control",
@@ -169,8 +169,8 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/control server/promote server/source " +
-			"server/store " +
+		"server/access server/access/audit server/access/people server/control server/edge server/promote " +
+			"server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 
