@@ -55,7 +55,8 @@ func TestQuotasOverTheAPI(t *testing.T) {
 	send(ida, "PUT", path, `{"disk": 1}`, 200)
 	send(ida, "PUT", path, fmt.Sprintf(`{"environments": %d, "resources": null}`, n+1), 200)
 	send(ida, "PUT", path, `{"environments": -1}`, 400)
-	if got, want := send(noor, "GET", path, "", 200), fmt.Sprintf(`{"name":"environments","use":%d,"limit":%d}`, n, n+1); !strings.Contains(got, want) ||
+	got, want := send(noor, "GET", path, "", 200), fmt.Sprintf(`{"name":"environments","use":%d,"limit":%d}`, n, n+1)
+	if !strings.Contains(got, want) ||
 		!strings.Contains(got, `"name":"disk"`) ||
 		strings.Count(got, `"limit":null`) != 4 {
 		t.Errorf("%s, without %s", got, want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -250,4 +251,33 @@ func BenchmarkAuthentication(b *testing.B) {
 	r.AddPerson(b, "noor", access.Binding{Role: access.Operator, Scope: access.Scope{Project: r.Project.ID}})
 	token := r.Login(b, access.APIClient, "noor").Text
 	b.Run("token", func(b *testing.B) { serve(b, token) })
+}
+
+// What ada does to noor is in the audit trail under her name, without a password.
+func TestChangesOfPeopleAreInTheTrail(t *testing.T) {
+	r := servertest.NewRich(t)
+	r.RequireLogin()
+	r.AddPerson(t, "ada", access.Binding{Role: access.Administrator})
+	c := newClient(t, r.Server, func(cfg *Config) {
+		cfg.Audit = &audit.Recorder{Store: r.Store, Logger: r.Log}
+	})
+	ada := c.as("ada")
+	ada.call("POST", "/api/v2/user", `{"username": "noor", "password": "`+servertest.Password+`"}`, 200)
+	given := ada.call("POST", "/api/v2/role_binding", `{"user": "noor", "role": "operator", "tag": "prod"}`, 200)
+	ada.call("PATCH", "/api/v2/user/noor", `{"disabled": true}`, 200)
+	ada.call("PATCH", "/api/v2/user/noor/password", `{"password": "`+servertest.Password+`"}`, 200)
+	ada.call("DELETE", "/api/v2/role_binding/"+given.text("data", "id"), "", 200)
+	ada.call("DELETE", "/api/v2/user/ada", "", 409)
+	w := ada.send("GET", "/api/v2/audit", "")
+	for _, want := range []string{
+		"user noor", "operator", "environments with the tag prod", `"disabled":true`, "password of the user noor",
+		"last administrator", `"ada"`,
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%q is not in the trail: %s", want, w.Body)
+		}
+	}
+	if strings.Contains(w.Body.String(), servertest.Password) {
+		t.Error("the trail has the password")
+	}
 }

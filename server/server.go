@@ -288,8 +288,8 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 		return err
 	}
 	if s.first != "" {
-		s.log.Warn("there is no user yet; this link makes the first administrator, once, within an hour",
-			"link", s.first)
+		// The link itself is a secret: whoever started the server prints it.
+		s.log.Warn("there is no user yet; the link that makes the first administrator was printed at the start")
 	}
 	if s.people.Enabled() {
 		tidying, stop := context.WithCancel(background)

@@ -401,7 +401,9 @@ func TestQuotasOfAProject(t *testing.T) {
 		t.Errorf("%v, %v", quota, err)
 	}
 	page := get(t, h, settings).Body.String()
-	for _, text := range []string{`name="disk" value="5G"`, `name="environments" value="3"`, "Quotas of the project", "used up"} {
+	for _, text := range []string{
+		`name="disk" value="5G"`, `name="environments" value="3"`, "Quotas of the project", "used up",
+	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page does not have %q", text)
 		}

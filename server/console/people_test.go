@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/people"
+	guards "ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -197,6 +198,12 @@ func withCookie(h http.Handler, method, path, token, body string, headers ...str
 // cannot log anybody in or out, and the address to go on to is always one of this console.
 func TestLoginsCannotBeForged(t *testing.T) {
 	r, h := guardedConsole(t)
+	guard, err := guards.New(guards.Config{
+		BindAddress: "127.0.0.1", AllowedHosts: []string{"example.com"}, MaxConnections: 10, Logger: r.Log,
+		Ping: r.Store.Ping,
+	})
+	must(t, err)
+	h = guard.Handler(h)
 	r.AddPerson(t, "noor")
 	r.AddPerson(t, "eve")
 	form := "name=noor&password=" + url.QueryEscape(servertest.Password)

@@ -44,8 +44,8 @@ func TestProjectQuota(t *testing.T) {
 	if got := quota("--environments", "none"); len(got) != 2 || got["environments"] != "" {
 		t.Errorf("the limits are %v", got)
 	}
-	if status, _, errs := ordain("", "project", "quota", r.Project.Name, "--server", server.URL, "--disk", "much"); status != 2 ||
-		!strings.Contains(errs, "--disk") {
+	status, _, errs := ordain("", "project", "quota", r.Project.Name, "--server", server.URL, "--disk", "much")
+	if status != 2 || !strings.Contains(errs, "--disk") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }

@@ -160,7 +160,8 @@ func (f *serverFlags) add(c *cobra.Command) {
 	flags.StringVarP(&f.file, "config", "c", "", "INI file with options")
 	flags.StringVar(&f.stateDir, "state-dir", "", "folder for all data")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for all logs")
-	flags.StringVar(&f.address, "bind-address", "", "address to listen on; other than loopback only with authentication and HTTPS")
+	flags.StringVar(&f.address, "bind-address", "",
+		"address to listen on; other than loopback only with authentication and HTTPS")
 	flags.IntVar(&f.port, "port", -1, "TCP port; 0 for any free one")
 	flags.StringVar(&f.database, "database", "",
 		"URL of your own PostgreSQL; without it, the server runs a private one")

@@ -57,8 +57,8 @@ func selfSigned(t *testing.T, cert, key string) {
 }
 
 // A server listens on all addresses, with a certificate, and people log in. Its links are https links with the name in
-// the certificate, its cookie is for HTTPS only, the command line's client needs to know the authority, and what somebody
-// does through a proxy is recorded with their own address.
+// the certificate, its cookie is for HTTPS only, the command line's client needs to know the authority, and what
+// somebody does through a proxy is recorded with their own address.
 func TestServerWithHTTPS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
