@@ -133,6 +133,10 @@ func (m *Manager) takePlace(e *executor) bool {
 	}
 	if !e.queued {
 		e.queued = true
+		if here {
+			m.c.Logger.Info("an executor waits, because the quota of executors of its project is used up",
+				"executor", e.hash)
+		}
 		m.queue = append(m.queue, e)
 	}
 	if !here && m.processes-m.retiring+len(m.queue) > m.c.Cap {

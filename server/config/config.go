@@ -157,6 +157,9 @@ func (c *Config) checkAuth(others map[string]string) error {
 	case c.CertFile != "" && len(c.ACMEDomains) > 0:
 		return bad("server.acme-domains", "the certificate comes from files already",
 			"set either [server] acme-domains, or ssl-cert-file and ssl-key-file")
+	case c.BehindProxy && !strings.HasPrefix(c.PublicURL, "https://"):
+		return bad("server.behind-proxy", "links and the cookies of logins depend on the address at which the proxy "+
+			"serves HTTPS", "set [server] public-url to it, such as https://ordain.example.org")
 	}
 	if ip := net.ParseIP(c.BindAddress); c.BindAddress == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil

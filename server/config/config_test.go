@@ -101,7 +101,8 @@ func TestAuthentication(t *testing.T) {
 		"server.auth-method":       {"server.auth": "true", "server.auth-method": "guess"},
 		"server.session-idle-time": {"server.session-idle-time": "1"},
 		"unencrypted":              {"server.auth": "database", "server.bind-address": "0.0.0.0"},
-		"nobody has to log in":     {"server.bind-address": "::", "server.behind-proxy": "true"},
+		"nobody has to log in":     {"server.bind-address": "::", "server.ssl-cert-file": "a", "server.ssl-key-file": "b"},
+		"public-url":               {"server.behind-proxy": "true", "server.public-url": "http://ordain.example.org"},
 		"ssl-key-file":             {"server.ssl-cert-file": "cert.pem"},
 		"acme-domains":             {"server.acme-domains": "localhost"},
 		"every client":             {"server.trusted-proxies": "0.0.0.0/0"},
@@ -151,7 +152,7 @@ func TestOptionsOfTheHTTPServer(t *testing.T) {
 // Other machines may reach the server once people log in and connections are encrypted; a refusal names all that lacks.
 func TestOtherAddresses(t *testing.T) {
 	for _, given := range []map[string]string{
-		{"server.auth": "database", "server.behind-proxy": "true"},
+		{"server.auth": "database", "server.behind-proxy": "true", "server.public-url": "https://ordain.example.org"},
 		{"server.auth": "oidc", "server.ssl-cert-file": "cert.pem", "server.ssl-key-file": "key.pem"},
 		{"server.auth": "database", "server.acme-domains": "ordain.example.org"},
 	} {

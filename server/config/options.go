@@ -156,8 +156,8 @@ var options = []option{
 		doc: "file with the authorities of the ACME authority's own certificate, in PEM; empty: those of the machine",
 		set: path(func(c *Config) *string { return &c.ACMECAFile })},
 	{name: "server.behind-proxy", def: "false",
-		doc: "whether clients reach the server only through a proxy that serves HTTPS, so that it may listen on " +
-			"other addresses than loopback without TLS of its own",
+		doc: "whether clients reach the server only through a proxy that serves HTTPS at public-url, so that it may " +
+			"listen on other addresses than loopback without TLS of its own",
 		set: boolean(func(c *Config) *bool { return &c.BehindProxy })},
 	{name: "server.trusted-proxies", def: "",
 		doc: "addresses and networks of proxies, separated by commas, such as 10.0.0.5 or 10.1.0.0/16, whose " +

@@ -166,7 +166,7 @@ func (f *serverFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.database, "database", "",
 		"URL of your own PostgreSQL; without it, the server runs a private one")
 	flags.StringVar(&f.python, "python", "", "Python interpreter for compilers and executors")
-	flags.BoolVar(&f.proxied, "behind-proxy", false, "clients come through a proxy that serves HTTPS")
+	flags.BoolVar(&f.proxied, "behind-proxy", false, "clients come through a proxy that serves HTTPS at the public-url")
 }
 
 // load reads the configuration; the flags override it.
