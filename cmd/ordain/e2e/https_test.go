@@ -167,3 +167,27 @@ func TestServerWithHTTPS(t *testing.T) {
 		t.Errorf("the trail has %v", from)
 	}
 }
+
+// With ACME, the server is up before it has a certificate, and knows its name. It asks the authority for none when
+// somebody names another host. What it will keep is for nobody else.
+func TestServerWithACME(t *testing.T) {
+	w := ownWorld(t, func(o *config.Config) {
+		o.BindAddress, o.Auth, o.ACMEDomains = "0.0.0.0", config.AuthDatabase, []string{"ordain.test"}
+		o.ACMEDirectory = "https://127.0.0.1:1/dir" // nobody answers there
+	})
+	console, err := url.Parse(w.server.URL())
+	if err != nil || console.Scheme != "https" || console.Hostname() != "ordain.test" {
+		t.Fatalf("the server is at %s", w.server.URL())
+	}
+	info, err := os.Stat(w.server.Layout().Certificates())
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder of certificates: %v, %v", info, err)
+	}
+	for _, name := range []string{"evil.test", "ordain.test"} {
+		conn, err := tls.Dial("tcp", "127.0.0.1:"+console.Port(), &tls.Config{ServerName: name})
+		if err == nil {
+			conn.Close()
+			t.Errorf("there is a certificate for %s", name)
+		}
+	}
+}
