@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
@@ -61,6 +62,22 @@ type dryRunReport struct {
 	Summary         dryRunSummary `json:"summary"`
 	Diff            []dryRunDiff  `json:"diff"`
 	NoLongerManaged []string      `json:"no_longer_managed"`
+	// Diagnostics say what is wrong with the model of a commit that does not compile, and CompileReport is the path of
+	// the report of that compile.
+	Diagnostics   []modelDiagnostic `json:"diagnostics"`
+	CompileReport *string           `json:"compile_report"`
+}
+
+// modelDiagnostic is one error or warning of a model.
+type modelDiagnostic struct {
+	Severity diag.Severity `json:"severity"`
+	Code     string        `json:"code"`
+	Message  string        `json:"message"`
+	File     *string       `json:"file"`
+	Line     *int          `json:"line"`
+	Column   *int          `json:"column"`
+	Source   *string       `json:"source"` // the line of the model
+	Hint     *string       `json:"hint"`
 }
 
 type dryRunSummary struct {
@@ -222,6 +239,14 @@ func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, erro
 		return dryRunReport{}, err
 	}
 	gone, err := s.control.NoLongerManaged(ctx, run)
+	if err != nil {
+		return dryRunReport{}, err
+	}
+	diagnostics, err := s.control.DryRunDiagnostics(ctx, run)
+	var report *string
+	if run.Commit != "" && run.Compile != nil {
+		report = new("/api/v2/compilereport/" + run.Compile.String())
+	}
 	counts := map[intent.DiffKind]int{}
 	for _, d := range diffs {
 		counts[d.Kind]++
@@ -235,7 +260,18 @@ func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, erro
 			NoLongerManaged: len(gone),
 		}},
 		Diff: listed(diffs, dryRunDiffOf), NoLongerManaged: ids(gone),
+		Diagnostics: listed(diagnostics, modelDiagnosticOf), CompileReport: report,
 	}, err
+}
+
+func modelDiagnosticOf(d diag.Diagnostic) modelDiagnostic {
+	out := modelDiagnostic{
+		Severity: d.Severity, Code: d.Code, Message: d.Message, Source: orNull(d.Source), Hint: orNull(d.Hint),
+	}
+	if l := d.Location; l != nil {
+		out.File, out.Line, out.Column = orNull(l.File), orNull(l.Line), orNull(l.Column)
+	}
+	return out
 }
 
 func (s *server) getDryRunV1(ctx context.Context, a oneDryRunV1) (dryRunEnvelope, error) {

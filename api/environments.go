@@ -17,7 +17,8 @@ import (
 
 func (s *server) environmentCalls(c *calls) {
 	const path, one, oneV1 = "/api/v2/environment", "/api/v2/environment/{id}", "/api/v1/environment/{id}"
-	v2(c, http.MethodPut, path, "Create an environment.", access.CreateEnvironment, s.createEnvironment)
+	v2(c, http.MethodPut, path, "Create an environment, with all that decides what is deployed in it.",
+		access.CreateEnvironment, s.createEnvironment)
 	whole(c, http.MethodPut, "/api/v1/environment", "Create an environment.",
 		access.CreateEnvironment, s.createEnvironmentV1)
 	v2(c, http.MethodGet, path, "List the environments.", access.ListEnvironments, s.listEnvironments)
@@ -92,6 +93,31 @@ type newEnvironment struct {
 	newEnvironmentV1
 	Description string `arg:"description" max:"65536"`
 	Icon        string `arg:"icon" max:"131072"`
+	// What follows decides what is deployed. Inmanta's clients set it later; given here, it holds from the beginning.
+	Subdir   string         `arg:"subdir"`
+	Settings map[string]any `arg:"settings"`
+	Halted   bool           `arg:"halted"`
+	Tags     []string       `arg:"tags"`
+	Secrets  map[string]any `arg:"secrets"`
+}
+
+// maxSecret is the length in bytes of the longest secret, as in the call that sets one.
+const maxSecret = 65536
+
+// secrets returns the secrets of a new environment. An error names no value.
+func (a newEnvironment) secrets() (map[string]string, error) {
+	out := make(map[string]string, len(a.Secrets))
+	for name, value := range a.Secrets {
+		text, ok := value.(string)
+		if !ok {
+			return nil, invalid("the secret %s must be a text", name)
+		}
+		if len(text) > maxSecret {
+			return nil, invalid("the secret %s is longer than %d bytes", name, maxSecret)
+		}
+		out[name] = text
+	}
+	return out, nil
 }
 
 type details struct {
@@ -217,12 +243,17 @@ func (s *server) newEnvironment(ctx context.Context, a newEnvironment) (intent.E
 	}
 	e := intent.Environment{
 		ProjectID: a.ProjectID, Name: a.Name, Description: a.Description, Icon: a.Icon,
-		Source: intent.Source{URL: a.Repository, Branch: a.Branch},
+		Source: intent.Source{URL: a.Repository, Branch: a.Branch, Subdir: a.Subdir},
+		Halted: a.Halted, Tags: a.Tags, Settings: a.Settings,
+	}
+	secrets, err := a.secrets()
+	if err != nil {
+		return e, err
 	}
 	if a.ID != nil {
 		e.ID = *a.ID
 	}
-	e, err := s.control.CreateEnvironment(ctx, control.NewEnvironment{Environment: e})
+	e, err = s.control.CreateEnvironment(ctx, control.NewEnvironment{Environment: e, Secrets: secrets})
 	return e, as500(err, fault.Conflict)
 }
 

@@ -1,9 +1,14 @@
 package api
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -47,6 +52,42 @@ func TestFromNothingToACompile(t *testing.T) {
 		is("Skipping compile because server compile is not enabled for this environment.", "metadata", "warnings", 0)
 }
 
+// An environment is made to follow another one, halted, with gates, a tag and a secret, in one call; what is wrong with
+// any of that makes nothing.
+func TestAnEnvironmentIsMadeWithItsSettings(t *testing.T) {
+	c, r := rich(t)
+	e := r.Production
+	make := func(more string, status int) answer {
+		t.Helper()
+		return c.call("PUT", "/api/v2/environment", `{"project_id": "`+e.ProjectID.String()+`", "name": "spare",
+			"repository": "`+e.Source.URL+`", "branch": "main"`+more+`}`, status)
+	}
+	make(`, "settings": {"follow": "nobody"}`, 400).says("there is no environment nobody")
+	make(`, "settings": {"colour": "red"}`, 400).says("there is no setting colour")
+	make(`, "settings": {"follow_soak": "soon"}`, 400).says("follow_soak")
+	make(`, "settings": ["follow"]`, 400)
+	make(`, "secrets": {"webhook": 7}`, 400).says("the secret webhook must be a text")
+	make(`, "secrets": {"colour": "hush"}`, 400).says("there is no secret called colour")
+	make(`, "tags": ["Not a tag"]`, 400)
+	before := len(c.get("/api/v2/environment").list("data"))
+	made := make(`, "subdir": "infra", "halted": true, "tags": ["spare"], "secrets": {"webhook": "hush"},
+		"settings": {"follow": "`+e.Name+`", "follow_soak": 3600, "follow_approval": "true", "auto_deploy": null}`,
+		200).part("data")
+	made.is(true, "halted")
+	made.is("spare", "tags", 0)
+	made.is(e.Name, "settings", "follow")
+	made.is(3600, "settings", "follow_soak")
+	made.is(true, "settings", "follow_approval")
+	if n := len(c.get("/api/v2/environment").list("data")); n != before+1 {
+		t.Errorf("there are %d environments, and there were %d", n, before)
+	}
+	secrets := c.get("/api/v2/environment/" + made.text("id") + "/secret")
+	secrets.is("webhook", "data", 0, "name")
+	if text := fmt.Sprint(made.at(), secrets.at()); strings.Contains(text, "hush") {
+		t.Errorf("the secret is told: %s", text)
+	}
+}
+
 // Settings are read, changed, rejected and put back, in both versions.
 func TestSettings(t *testing.T) {
 	c, _ := rich(t)
@@ -81,4 +122,31 @@ func TestCurrentUser(t *testing.T) {
 	c := newClient(t, servertest.New(t, servertest.Present))
 	c.call("GET", "/api/v2/current_user", "", 404)
 	c.get("/api/v2/health").is(nil, "data")
+}
+
+// A commit does not compile: its dry run says what is wrong and where, and names the report of the compile.
+func TestADryRunOfABrokenCommit(t *testing.T) {
+	c, r := rich(t)
+	run := intent.DryRun{
+		ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "feature", Compile: &r.Failed,
+	}
+	if err := r.Store.CreateDryRun(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store.EndDryRun(t.Context(), r.Production.ID, run.ID, intent.DryRunFailed,
+		"the commit could not be compiled: the model has errors", nil, r.Now()); err != nil {
+		t.Fatal(err)
+	}
+	got := c.get("/api/v2/dryrun-report/" + run.ID.String()).part("data")
+	got.is("failed", "summary", "state")
+	got.is("/api/v2/compilereport/"+r.Failed.String(), "compile_report")
+	got.is("error", "diagnostics", 0, "severity")
+	for _, part := range []string{"message", "file"} {
+		if got.text("diagnostics", 0, part) == "" {
+			t.Errorf("there is no %s: %v", part, got.at())
+		}
+	}
+	if line, _ := got.at("diagnostics", 0, "line").(float64); line < 1 {
+		t.Errorf("there is no line: %v", got.at())
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -25,6 +27,10 @@ func (s *server) resourceCalls(c *calls) {
 		pagesOf(store.ResourceLogList))
 	whole(c, http.MethodGet, "/api/v1/resource/{rid}", "Show a resource of a version, with its log when asked.",
 		access.SeeResources, s.getResourceV1)
+	v2(c, http.MethodPost, one+"/deploy",
+		"Deploy one resource, whatever its state, and no other one. A contested resource takes unpark, too. "+
+			"The answer names what it requires and waits for.",
+		access.Deploy, s.deployResource)
 	whole(c, http.MethodGet, "/api/v2/resource_actions", "Search the action log, newest first.",
 		access.SeeResources, s.searchActions)
 	whole(c, http.MethodPost, "/api/v1/deploy", "Deploy what is not as intended, or everything.",
@@ -148,6 +154,38 @@ type deployment struct {
 	inEnvironment
 	Trigger string   `arg:"agent_trigger_method"`
 	Agents  []string `arg:"agents"`
+}
+
+type resourceDeployment struct {
+	oneResource
+	Unpark bool `arg:"unpark"`
+}
+
+// deployedResource is a resource that is deployed now, or once what it waits for is.
+type deployedResource struct {
+	ResourceID string           `json:"resource_id"`
+	WaitsFor   []resourceInNeed `json:"waits_for"`
+}
+
+// resourceInNeed is a resource that has to be deployed first.
+type resourceInNeed struct {
+	ResourceID string        `json:"resource_id"`
+	Status     intent.Status `json:"status"`
+}
+
+func (s *server) deployResource(ctx context.Context, a resourceDeployment) (deployedResource, error) {
+	if a.Unpark {
+		if err := s.allow(ctx, access.Unpark, a); err != nil {
+			return deployedResource{}, err
+		}
+	}
+	out := deployedResource{ResourceID: a.ID.String(), WaitsFor: []resourceInNeed{}}
+	needs, err := s.control.DeployResource(ctx, a.Env, a.ID, a.Unpark)
+	for id, status := range needs {
+		out.WaitsFor = append(out.WaitsFor, resourceInNeed{id.String(), status})
+	}
+	slices.SortFunc(out.WaitsFor, func(a, b resourceInNeed) int { return strings.Compare(a.ResourceID, b.ResourceID) })
+	return out, err
 }
 
 func (s *server) getResource(ctx context.Context, a oneResource) (resource, error) {

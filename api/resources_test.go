@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -72,12 +73,50 @@ func TestParked(t *testing.T) {
 	c.call("GET", "/api/v2/drift", "", 404)
 }
 
+// One resource is deployed and no other one, with what it waits for; a contested one only when that is asked for.
+func TestDeployOneResource(t *testing.T) {
+	c, r := rich(t)
+	r.Start(t)
+	path := func(id intent.ResourceID) string {
+		return "/api/v2/resource/" + url.PathEscape(id.String()) + "/deploy"
+	}
+	told := func() []string {
+		var out []string
+		for _, one := range r.Told() {
+			if strings.HasPrefix(one, "deploy") || strings.HasPrefix(one, "unpark") {
+				out = append(out, one)
+			}
+		}
+		return out
+	}
+	failed := c.call("POST", path(r.FailedFile), "", 200)
+	failed.is(r.FailedFile.String(), "data", "resource_id")
+	if len(failed.list("data", "waits_for")) != 0 {
+		t.Errorf("it waits for %v", failed.list("data", "waits_for"))
+	}
+	page := c.call("POST", "/api/v2/resource/"+url.PathEscape("fs::File[web03,path=/srv/www/site-062/index.html]")+
+		"/deploy", `{"unpark": false}`, 200)
+	page.is("fs::File[web02,path=/srv/www/site-061/index.html]", "data", "waits_for", 0, "resource_id")
+	page.is("undefined", "data", "waits_for", 0, "status")
+	before := len(told())
+	c.call("POST", path(r.ContestedFile), `{}`, 409).says("is contested", "--unpark")
+	if got := told(); len(got) != before || !strings.HasPrefix(got[0], "deploy full=true [] ["+r.FailedFile.String()) {
+		t.Errorf("the deployer was told %q", got)
+	}
+	c.call("POST", path(r.ContestedFile), `{"unpark": true}`, 200).is(r.ContestedFile.String(), "data", "resource_id")
+	if got := told(); len(got) != before+1 || !strings.HasPrefix(got[before], "unpark ["+r.ContestedFile.String()) {
+		t.Errorf("the deployer was told %q", got)
+	}
+	c.get("/api/v2/resource?filter.parked=true").is(r.ParkedFile.String(), "data", 0, "resource_id")
+	c.call("POST", "/api/v2/resource/"+url.PathEscape("fs::File[web01,path=/nowhere]")+"/deploy", "", 404)
+}
+
 // Records of drift are filtered; an agent shows its breaker; the settings of both are checked.
 func TestDrift(t *testing.T) {
 	c, r := rich(t)
 	for filter, want := range map[string]int{
-		"": 3, "filter.open=true": 1, "filter.ending=healed": 1, "filter.attribute=mode": 2,
-		"filter.resource_id=site-186": 2, "filter.resource=" + url.QueryEscape(r.ContestedFile.String()): 1,
+		"": 4, "filter.open=true": 2, "filter.ending=healed": 1, "filter.attribute=mode": 3,
+		"filter.resource_id=site-186": 2, "filter.resource=" + url.QueryEscape(r.ContestedFile.String()): 2,
 	} {
 		if got := c.total("/api/v2/drift?" + filter); got != want {
 			t.Errorf("%q has %d, want %d", filter, got, want)

@@ -29,9 +29,18 @@ func (s *Scheduler) judge(n *node, o Outcome, now time.Time) Drift {
 	st := &n.state
 	switch {
 	case n.runHash != st.IntentHash:
+	case st.Parked == intent.ParkedContested:
+		contested(st)
+		if len(o.Differed) > 0 {
+			return DriftFound
+		}
 	case o.Status == intent.StatusDeployed && n.runVerify && len(o.Differed) > 0:
 		st.Drifted = false
 		s.healed(n, o, now)
+		if st.Parked == intent.ParkedContested {
+			contested(st)
+			return DriftFound // its record stays open until a person or new intent unparks it
+		}
 		return DriftHealed
 	case o.Status == intent.StatusDeployed && st.Drifted:
 		st.Drifted = false
@@ -42,6 +51,16 @@ func (s *Scheduler) judge(n *node, o Outcome, now time.Time) Drift {
 		return DriftFound
 	}
 	return DriftNone
+}
+
+// contested makes a state say that something else decides what is out there: even right after a successful run, the
+// resource does not count as deployed.
+func contested(st *intent.ResourceState) {
+	if st.Compliance == intent.Compliant {
+		st.Compliance = intent.NonCompliant
+	}
+	st.DeployedHash = ""
+	st.Drifted = true
 }
 
 // healed remembers that drift was put right, unless a person asked for it, and parks the resource when the same drift
@@ -80,7 +99,7 @@ func (s *Scheduler) recordLook(n *node, o Outcome, now time.Time) Drift {
 		st.DeployedHash = "" // something else is out there
 		st.Drifted = true
 		return DriftFound
-	case st.Drifted:
+	case st.Drifted && st.Parked == intent.NotParked:
 		st.LastRun, st.Compliance = intent.RunSuccessful, intent.Compliant
 		st.DeployedHash = n.runHash
 		st.Drifted = false

@@ -73,6 +73,9 @@ func (o *observer) take(out []Command) {
 				continue
 			}
 			o.recorded[c.State.ID] = c.State
+			if c.State.Parked != intent.NotParked && c.State.Compliance == intent.Compliant {
+				o.t.Fatalf("%s is parked (%s) and compliant", c.State.ID, c.State.Parked)
+			}
 			if c.Skipped {
 				cause, _ := o.s.State(c.Cause)
 				if c.Cause.IsZero() || cause.ID.IsZero() {

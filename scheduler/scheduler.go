@@ -104,9 +104,12 @@ func (s *Scheduler) newNode(state intent.ResourceState) *node {
 
 // Trigger wishes for the resources that a filter chooses: UserDeploy and DeployTimer for those that are not as
 // intended, UserRepair and RepairTimer for all. Timers leave a failing resource alone until its back-off is over, and
-// a parked one altogether; a person unparks it.
+// a parked one altogether. A person's trigger unparks it, but not a contested one: that takes Unpark.
 func (s *Scheduler) Trigger(kind Priority, f Filter, now time.Time) []Command {
 	for _, n := range s.chosen(f) {
+		if n.state.Parked == intent.ParkedContested {
+			continue
+		}
 		if s.wanted(n, kind, now) {
 			if !kind.Periodic() {
 				s.unpark(n)

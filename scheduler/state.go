@@ -2,8 +2,12 @@ package scheduler
 
 import "ordain.dev/ordain/internal/intent"
 
-// Unparked returns a state that is no longer parked, with the counters that led to the parking reset.
+// Unparked returns a state that is no longer parked, with the counters that led to the parking reset. What was
+// contested is to be deployed again. The store's query StateUnpark does the same.
 func Unparked(s intent.ResourceState) intent.ResourceState {
+	if s.Parked == intent.ParkedContested && s.Compliance == intent.NonCompliant {
+		s.Compliance = intent.HasUpdate
+	}
 	s.Parked, s.ParkedAt, s.RetryAt, s.FailedCode, s.Heals, s.Attempts = intent.NotParked, nil, nil, "", nil, 0
 	return s
 }

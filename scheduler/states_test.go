@@ -242,15 +242,18 @@ func TestContested(t *testing.T) {
 	w.said("start x/a", "healed x/a", "start x/b")
 	w.restart("x/a 1", "x/b 1") // the count outlives it
 	day("=deployed~mode")
-	w.said("start x/a", "healed x/a", "park x/a contested", "start x/b")
+	w.said("start x/a", "drift of x/a", "park x/a contested", "start x/b")
 	w.tick(25 * time.Hour)
 	w.said("start x/b")
-	w.status("x/a", intent.StatusDeployed)
+	w.status("x/a", intent.StatusNonCompliant)
 	w.end("x/b")
-	w.take(w.s.Trigger(UserRepair, Filter{Resources: []intent.ResourceID{rid("x/a")}}, w.now))
+	w.take(w.s.Trigger(UserDeploy, Filter{}, w.now)) // for all that is not as intended, but not for this
+	w.said()
+	w.take(w.s.Unpark([]intent.ResourceID{rid("x/a")}, w.now))
 	w.said("free x/a", "start x/a")
 	w.end("x/a=deployed~mode") // a person asked for this one: it does not count
-	if st := w.states[rid("x/a")]; st.Parked != intent.NotParked || len(st.Heals) != 0 {
+	w.status("x/a", intent.StatusDeployed)
+	if st := w.states[rid("x/a")]; st.Parked != intent.NotParked || len(st.Heals) != 0 || st.Drifted {
 		t.Errorf("%+v", st)
 	}
 }
@@ -481,7 +484,7 @@ func TestEventsAndParked(t *testing.T) {
 	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"y"}}, w.now))
 	w.log = nil
 	w.end("y/b=deployed~mode")
-	w.said("healed y/b", "park y/b contested")
+	w.said("drift of y/b", "park y/b contested")
 	w.take(w.s.Trigger(RepairTimer, Filter{Agents: []string{"x"}}, w.now))
 	w.end("x/a=deployed+")
 	w.said("start x/a")
@@ -492,6 +495,7 @@ func TestEventsAndParked(t *testing.T) {
 	if st, _ := w.s.State(rid("y/b")); st.Parked != intent.ParkedContested {
 		t.Error("an event unparked it")
 	}
+	w.status("y/b", intent.StatusNonCompliant) // whoever contests it may undo that run too
 }
 
 // A handler that failed before and now only skips waits for the timer, and does

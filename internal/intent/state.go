@@ -73,6 +73,8 @@ const (
 	NotParked       Parking = ""
 	ParkedAttempts  Parking = "attempts"  // it failed too often for one intent
 	ParkedContested Parking = "contested" // self-healing reversed the same drift too often
+	// A parked resource is never Compliant: nobody looks after it. The scheduler sees to that, and a constraint of
+	// the table resource_state holds it to that, so that whatever counts or judges by Compliance or Status agrees.
 )
 
 // Heal is a correction of drift.

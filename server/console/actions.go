@@ -152,7 +152,8 @@ func (c *console) doDeployResource(r *http.Request, e intent.Environment) (strin
 	if err != nil {
 		return "", fault.Wrap("console.deploy", fault.Invalid, err)
 	}
-	return resourceURL(e.ID, id) + "&done=resource", c.control.DeployResource(r.Context(), e.ID, id)
+	_, err = c.control.DeployResource(r.Context(), e.ID, id, false)
+	return resourceURL(e.ID, id) + "&done=resource", err
 }
 
 func (c *console) doPause(r *http.Request, e intent.Environment) (string, error) {

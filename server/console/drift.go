@@ -136,8 +136,8 @@ func parkingSentence(st intent.ResourceState) string {
 		return "It is parked: it failed too often for the same intent, and is left alone until you unpark it or the " +
 			"model wants something else."
 	case intent.ParkedContested:
-		return "It is parked: something else keeps changing it back, so healing stopped until you unpark it or the " +
-			"model wants something else."
+		return "It is parked: something else keeps changing it back, so healing stopped and it does not count as " +
+			"deployed until you unpark it or the model wants something else."
 	}
 	return ""
 }

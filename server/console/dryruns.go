@@ -19,8 +19,10 @@ import (
 type dryRunPage struct {
 	frame
 	Head dryRunHead
-	Diff diffList
-	Gone goneList
+	// Diags say why its commit does not compile.
+	Diags diagnostics
+	Diff  diffList
+	Gone  goneList
 }
 
 type dryRunHead struct {
@@ -134,6 +136,11 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	if run.Compile != nil {
 		p.Head.RunURL = runURL(e.ID, *run.Compile)
 	}
+	diags, err := c.control.DryRunDiagnostics(r.Context(), run)
+	if err != nil {
+		return view{}, err
+	}
+	p.Diags = diagnostics{List: diagnosticsOf(diags)}
 	if p.Head.CanRelease, err = c.mayRelease(r.Context(), run); err != nil {
 		return view{}, err
 	}
@@ -146,7 +153,8 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 		p.Gone.Rows = append(p.Gone.Rows, edgeRow{Text: id.String(), URL: resourceURL(e.ID, id)})
 	}
 	return view{template: "dryrun", data: p, fragments: []fragment{
-		{"dryrun-head", "dryrun-head", p.Head}, {"diff", "diff", p.Diff}, {"gone", "gone", p.Gone},
+		{"dryrun-head", "dryrun-head", p.Head}, {"diagnostics", "diagnostics", p.Diags},
+		{"diff", "diff", p.Diff}, {"gone", "gone", p.Gone},
 	}}, nil
 }
 

@@ -11,6 +11,28 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
+// The page of a dry run whose commit does not compile shows the errors with their place, and links to the report.
+func TestDryRunPageShowsWhyACommitDoesNotCompile(t *testing.T) {
+	r, h := rich(t)
+	run := intent.DryRun{
+		ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "feature", Compile: &r.Failed,
+	}
+	must(t, r.Store.CreateDryRun(t.Context(), run))
+	must(t, r.Store.EndDryRun(t.Context(), r.Production.ID, run.ID, intent.DryRunFailed,
+		"the commit could not be compiled: the model has errors", nil, r.Now()))
+	page := get(t, h, dryRunURL(r.Production.ID, run.ID)).Body.String()
+	for _, want := range []string{
+		"the model has errors", `id="diagnostics"`, "main.cf", runURL(r.Production.ID, r.Failed),
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	if strings.Contains(page, `aria-label="What the compiler says" hidden`) {
+		t.Error("the errors are hidden")
+	}
+}
+
 // The page of a dry run separates what is known from what is not, says why, lists what is no longer managed, and cuts
 // long values, with a link to all of each.
 func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {

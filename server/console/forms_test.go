@@ -303,6 +303,74 @@ func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
+// The form sets all that decides what is deployed. A new project is not left behind by a form that was refused.
+func TestTheFormOfANewEnvironmentSetsEverything(t *testing.T) {
+	r, h := rich(t)
+	values := url.Values{
+		"project": {"lonely"}, "name": {"spare"}, "repository": {r.Production.Source.URL}, "branch": {"main"},
+		"follow": {"production"}, "halted": {"yes"}, "tags": {"spare live"},
+		"settings": {"follow_soak = 3600\r\n\r\nfollow_approval=true"}, "webhook-secret": {"hunter2"},
+	}
+	refused := func(says string) {
+		t.Helper()
+		w := post(h, "/environments", values)
+		body := w.Body.String()
+		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(body, says) ||
+			!strings.Contains(body, `value="spare live"`) || strings.Contains(body, "hunter2") {
+			t.Errorf("no %q: %d %s", says, w.Code, body)
+		}
+	}
+	refused("the environment production is not of the project of spare")
+	if projects, err := r.Store.Projects(t.Context()); err != nil ||
+		slices.ContainsFunc(projects, func(p intent.Project) bool { return p.Name == "lonely" }) {
+		t.Errorf("the project was made: %v, %v", projects, err)
+	}
+	values.Set("project", r.Production.ProjectName)
+	values.Set("settings", "follow_soak")
+	refused("is not a setting")
+	values.Set("settings", "follow_soak = soon")
+	refused("follow_soak")
+	values.Set("settings", "follow_soak = 3600\r\n\r\nfollow_approval=true")
+	w := post(h, "/environments", values)
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	id, err := uuid.Parse(strings.TrimSuffix(strings.TrimPrefix(w.Header().Get("Location"), "/e/"), "?done=created"))
+	must(t, err)
+	e, err := r.Store.Environment(t.Context(), id)
+	must(t, err)
+	if !e.Halted || e.Follows() != "production" || e.Int("follow_soak") != 3600 || !e.Bool("follow_approval") ||
+		!slices.Equal(e.Tags, []string{"live", "spare"}) {
+		t.Errorf("%+v", e)
+	}
+	if open, err := r.Store.OpenCompiles(t.Context(), id); err != nil || len(open) != 0 {
+		t.Errorf("it is compiled: %v %v", open, err)
+	}
+}
+
+// The page of a contested resource does not say that it is as intended, and deploys it only by unparking it.
+func TestThePageOfAContestedResource(t *testing.T) {
+	r, h := rich(t)
+	r.Start(t)
+	env := "/e/" + r.Production.ID.String()
+	body := get(t, h, resourceURL(r.Production.ID, r.ContestedFile)).Body.String()
+	for _, want := range []string{
+		"differs", "does not count as deployed", "Unpark and deploy", "Why is it not deployed?",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(body, "Deploy now") {
+		t.Error("there is a button that would be refused")
+	}
+	id := url.Values{"id": {r.ContestedFile.String()}}
+	if w := post(h, env+"/resource/deploy", id); w.Code != http.StatusConflict {
+		t.Errorf("deployed as any other: %d", w.Code)
+	}
+	press(t, h, env, button{"/resource/unpark", id})
+}
+
 // Every answer forbids inline scripts and frames. The style sheet and the script have names that depend on their
 // content, and may be cached forever.
 func TestHeaders(t *testing.T) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strings"
@@ -22,6 +23,7 @@ type homePage struct {
 	frame
 	List     environmentList
 	Projects []string
+	Names    []string // of the environments
 	Form     newEnvironment
 	Problem  string // why the form was refused
 }
@@ -40,6 +42,34 @@ type environmentRow struct {
 // newEnvironment holds the fields of the form but the secrets.
 type newEnvironment struct {
 	Project, Name, Repository, Branch, Subdir, GitUser string
+	Follow, Settings, Signers, Tags                    string
+	Halted                                             bool
+}
+
+// More reports whether the part of the form that is folded at first was filled in.
+func (f newEnvironment) More() bool { return f.Settings != "" || f.Signers != "" || f.Tags != "" }
+
+// settings returns the settings that the form sets.
+func (f newEnvironment) settings() (map[string]any, error) {
+	out := map[string]any{}
+	for line := range strings.Lines(f.Settings) {
+		line = strings.TrimSpace(line)
+		name, value, ok := strings.Cut(line, "=")
+		switch {
+		case line == "":
+			continue
+		case !ok:
+			return nil, fault.New("console.createEnvironment", fault.Invalid,
+				fmt.Sprintf("the line %.80q is not a setting", line)).Hint("write NAME=VALUE")
+		}
+		out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	for name, value := range map[string]string{"follow": f.Follow, "git_allowed_signers": f.Signers} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	return out, nil
 }
 
 func (c *console) home(r *http.Request) (view, error) { return c.homeView(r, newEnvironment{}, "") }
@@ -56,7 +86,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 	}
 	for _, e := range access.Visible(r.Context(), shown.environments) {
 		if card, ok := shown.cards[e.ID]; ok {
-			p.List.Rows = append(p.List.Rows, card)
+			p.List.Rows, p.Names = append(p.List.Rows, card), append(p.Names, e.Name)
 		}
 	}
 	for _, project := range access.VisibleProjects(r.Context(), shown.projects, shown.environments) {
@@ -126,6 +156,8 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 	form := newEnvironment{
 		Project: get("project"), Name: get("name"), Repository: get("repository"),
 		Branch: get("branch"), Subdir: get("subdir"), GitUser: get("git-username"),
+		Follow: get("follow"), Settings: get("settings"), Signers: get("signers"), Tags: get("tags"),
+		Halted: get("halted") == "yes",
 	}
 	id, err := c.makeEnvironment(r, form)
 	if err == nil {
@@ -174,11 +206,6 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 	if err := mayCreateIn(ctx, project); err != nil {
 		return uuid.Nil, err
 	}
-	if project.ID == uuid.Nil {
-		if project, err = c.control.CreateProject(ctx, project); err != nil {
-			return uuid.Nil, err
-		}
-	}
 	secrets := map[string]string{}
 	for field, name := range map[string]string{
 		"webhook-secret": source.SecretWebhook, "git-username": source.SecretGitUser,
@@ -188,17 +215,33 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 			secrets[name] = value
 		}
 	}
-	e, err := c.control.CreateEnvironment(ctx, control.NewEnvironment{
-		Environment: intent.Environment{
-			ProjectID: project.ID, Name: form.Name,
-			Source: intent.Source{URL: form.Repository, Branch: form.Branch, Subdir: form.Subdir},
-		},
-		Secrets: secrets,
-	})
+	settings, err := form.settings()
 	if err != nil {
 		return uuid.Nil, err
 	}
-	if e.Source.URL != "" {
+	n := control.NewEnvironment{
+		Environment: intent.Environment{
+			ProjectID: project.ID, Name: form.Name, Halted: form.Halted, Tags: strings.Fields(form.Tags),
+			Source:   intent.Source{URL: form.Repository, Branch: form.Branch, Subdir: form.Subdir},
+			Settings: settings,
+		},
+		Secrets: secrets,
+	}
+	if project.ID == uuid.Nil {
+		if err := c.control.CheckNewEnvironment(ctx, n); err != nil {
+			return uuid.Nil, err // before the project is made for it
+		}
+		if project, err = c.control.CreateProject(ctx, project); err != nil {
+			return uuid.Nil, err
+		}
+		n.Environment.ProjectID = project.ID
+	}
+	e, err := c.control.CreateEnvironment(asConsole(r), n)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	// One that follows another compiles what is promoted to it.
+	if e.Source.URL != "" && e.Follows() == "" && !e.Halted {
 		_, _, err = c.control.RequestCompile(ctx, e.ID, control.CompileRequest{
 			Update: true, Trigger: intent.Trigger{Type: "console", Message: "First compile of the new environment"},
 		})

@@ -37,7 +37,7 @@ type resourceHead struct {
 	VersionURL                        string
 	Tries                             int
 	Retry, ParkedAt                   *time.Time
-	Parked                            bool
+	Parked, Contested                 bool
 	AgentPaused                       bool
 	Orphan                            bool
 }
@@ -166,6 +166,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 		Version: d.Resource.Version, VersionURL: versionURL(e.ID, d.Resource.Version), Tries: d.State.Attempts,
 		Retry: d.State.RetryAt, ParkedAt: d.State.ParkedAt, Orphan: d.State.Orphaned > 0,
 		Parked: d.State.Parked != intent.NotParked && d.State.Orphaned == 0, AgentPaused: agent.Paused,
+		Contested: d.State.Parked == intent.ParkedContested,
 	}
 	p.Head.Sentence = c.explain(d, actions, agent)
 	if why, err := c.control.Why(r.Context(), e.ID, id); err != nil {

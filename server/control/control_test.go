@@ -719,19 +719,20 @@ func TestTheDoor(t *testing.T) {
 	_, errTaken := s.CreateProject(ctx, intent.Project{Name: "p"})
 	_, errDiff := s.DiffVersions(ctx, s.env, 2, 1)
 	_, errNone := s.Deploy(ctx, s.env, true, nil)
+	_, errResource := s.DeployResource(ctx, s.env,
+		intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y", Value: "z"}, false)
 	for name, c := range map[string]struct {
 		err  error
 		kind fault.Kind
 	}{
 		"a URL that cannot be fetched": {errURL, fault.Invalid}, "a project without a name": {errName, fault.Invalid},
 		"a taken name": {errTaken, fault.Conflict}, "versions the wrong way round": {errDiff, fault.Invalid},
-		"an unknown setting": {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
-		"a setting's type":   {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
-		"an unknown secret":  {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
-		"nothing released":   {errNone, fault.NotFound},
-		"an unknown version": {s.Release(ctx, s.env, 7), fault.NotFound},
-		"an unknown resource": {s.DeployResource(ctx, s.env, intent.ResourceID{Type: "a::B", Agent: "x", Attribute: "y",
-			Value: "z"}), fault.NotFound},
+		"an unknown setting":  {s.SetSetting(ctx, s.env, "auto_destroy", true), fault.NotFound},
+		"a setting's type":    {s.SetSetting(ctx, s.env, "auto_deploy", "perhaps"), fault.Invalid},
+		"an unknown secret":   {s.SetSecret(ctx, s.env, "x", "y"), fault.Invalid},
+		"nothing released":    {errNone, fault.NotFound},
+		"an unknown version":  {s.Release(ctx, s.env, 7), fault.NotFound},
+		"an unknown resource": {errResource, fault.NotFound},
 	} {
 		if !fault.Is(c.err, c.kind) {
 			t.Errorf("%s gives %v, want a fault of kind %s", name, c.err, c.kind)

@@ -2,11 +2,13 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/forge"
@@ -96,6 +98,25 @@ func (c *Control) startPreview(ctx context.Context, e intent.Environment, run in
 // result is not recorded. CancelDryRun returns Conflict if the dry run has ended.
 func (c *Control) CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error {
 	return c.cfg.Keepers.CancelDryRun(ctx, env, id)
+}
+
+// DryRunDiagnostics returns what the compiler said of the commit of a dry run that failed.
+func (c *Control) DryRunDiagnostics(ctx context.Context, run intent.DryRun) ([]diag.Diagnostic, error) {
+	if run.Ending != intent.DryRunFailed || run.Compile == nil {
+		return nil, nil
+	}
+	compile, _, err := c.cfg.Store.Compile(ctx, *run.Compile)
+	if fault.Is(err, fault.NotFound) || err == nil && len(compile.Diagnostics) == 0 {
+		return nil, nil // its report was deleted, or the model was not reached
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []diag.Diagnostic
+	if err := json.Unmarshal(compile.Diagnostics, &out); err != nil {
+		return nil, fault.Wrap("control.DryRunDiagnostics", fault.Internal, err)
+	}
+	return out, nil
 }
 
 // NoLongerManaged lists the resources that were in the active version when a dry

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
@@ -18,53 +16,6 @@ import (
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/source"
 )
-
-// NewEnvironment describes an environment to create.
-type NewEnvironment struct {
-	Environment intent.Environment // a zero ID is replaced by a new one
-	// Secrets by name; the names are those of package source.
-	Secrets map[string]string
-}
-
-// CreateEnvironment creates an environment and starts its keeper. Credentials in
-// the source's URL are removed from it and sealed.
-func (c *Control) CreateEnvironment(ctx context.Context, n NewEnvironment) (intent.Environment, error) {
-	e := n.Environment
-	e.Name = strings.TrimSpace(e.Name)
-	if e.Name == "" {
-		return e, fault.New("control.CreateEnvironment", fault.Invalid, "an environment needs a name")
-	}
-	if len(e.Description) > 255 {
-		return e, fault.New("control.CreateEnvironment", fault.Invalid, "the description is longer than 255 characters")
-	}
-	if e.ID == uuid.Nil {
-		e.ID = uuid.New()
-	}
-	e.Created = c.cfg.Now()
-	secrets := map[string]string{}
-	for name, value := range n.Secrets {
-		secrets[name] = value
-	}
-	if err := splitSource(&e.Source, secrets); err != nil {
-		return e, err
-	}
-	if err := mayUse(ctx, e.Source.URL); err != nil {
-		return e, err
-	}
-	if err := c.cfg.Store.CreateEnvironment(ctx, e); err != nil {
-		return e, err
-	}
-	for name, value := range secrets {
-		if err := c.SetSecret(ctx, e.ID, name, value); err != nil {
-			return e, err
-		}
-	}
-	audit.Subject(ctx, "environment "+e.Name)
-	audit.Change(ctx, nil, described(e))
-	c.publish(e.ID, bus.Environment, "")
-	c.cfg.Keepers.Keep(e.ID)
-	return e, nil
-}
 
 // mayUse lets only administrators of the server use a repository on its disk, which may be anybody's.
 func mayUse(ctx context.Context, url string) error {
@@ -117,15 +68,9 @@ var tagForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 
 // SetTags replaces the tags of an environment, which roles can be bound to.
 func (c *Control) SetTags(ctx context.Context, id intent.EnvironmentID, tags []string) error {
-	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
-	if len(tags) > maxTags {
-		return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("an environment has at most %d tags", maxTags))
-	}
-	for _, tag := range tags {
-		if !tagForm.MatchString(tag) {
-			return fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("%.80q is not a tag", tag)).
-				Hint("a tag has up to 63 lower-case letters, digits, dots, dashes and underscores")
-		}
+	tags, err := cleanTags(tags)
+	if err != nil {
+		return err
 	}
 	e, err := c.cfg.Store.Environment(ctx, id)
 	if err != nil {
@@ -137,6 +82,22 @@ func (c *Control) SetTags(ctx context.Context, id intent.EnvironmentID, tags []s
 	}
 	c.publish(id, bus.Environment, "")
 	return nil
+}
+
+// cleanTags sorts tags, and refuses what is not a tag.
+func cleanTags(tags []string) ([]string, error) {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	if len(tags) > maxTags {
+		return nil, fault.New("control.SetTags", fault.Invalid,
+			fmt.Sprintf("an environment has at most %d tags", maxTags))
+	}
+	for _, tag := range tags {
+		if !tagForm.MatchString(tag) {
+			return nil, fault.New("control.SetTags", fault.Invalid, fmt.Sprintf("%.80q is not a tag", tag)).
+				Hint("a tag has up to 63 lower-case letters, digits, dots, dashes and underscores")
+		}
+	}
+	return tags, nil
 }
 
 // described is what the audit trail keeps of an environment: the source has no credentials in its URL any more.

@@ -8,6 +8,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/promote"
@@ -23,13 +24,17 @@ func (c *Control) mayFollow(ctx context.Context, e intent.Environment, value any
 	if err != nil {
 		return err
 	}
-	settings := map[string]any{"follow": name}
-	for i := range all {
-		if all[i].ID == e.ID {
-			all[i].Settings = settings
-		}
+	// An error names only environments that the sender may know of.
+	p := access.Of(ctx)
+	all = slices.DeleteFunc(all, func(other intent.Environment) bool {
+		return p.Known() && other.ProjectID != e.ProjectID && !p.Sees(access.TargetOf(other))
+	})
+	e.Settings = map[string]any{"follow": name}
+	if i := slices.IndexFunc(all, func(other intent.Environment) bool { return other.ID == e.ID }); i >= 0 {
+		all[i].Settings = e.Settings
+	} else {
+		all = append(all, e) // it is about to be created
 	}
-	e.Settings = settings
 	if _, err := promote.Source(all, e); err != nil {
 		return fault.Wrap("control.SetSetting", fault.Invalid, err).Say("setting follow").
 			Hint("name another environment of the same project and repository")

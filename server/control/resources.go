@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"ordain.dev/ordain/internal/bus"
@@ -52,18 +53,44 @@ func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full boo
 	return found, nil
 }
 
-// DeployResource runs one resource again, whatever its state.
-func (c *Control) DeployResource(ctx context.Context, env intent.EnvironmentID, id intent.ResourceID) error {
-	if _, err := c.cfg.Store.Resource(ctx, env, id); err != nil {
-		return err
+// DeployResource runs one resource again, whatever its state, and no other one. Something else keeps changing a
+// contested resource back, so deploying that also takes unpark. It returns the states of those direct requirements that
+// are not deployed: the resource waits for them, and is skipped while one of them failed.
+func (c *Control) DeployResource(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ResourceID,
+	unpark bool,
+) (needs map[intent.ResourceID]intent.Status, err error) {
+	const op = "control.DeployResource"
+	detail, err := c.cfg.Store.Resource(ctx, env, id)
+	if err != nil {
+		return nil, err
 	}
+	audit.Subject(ctx, "resource "+id.String())
+	audit.Change(ctx, nil, map[string]any{"unpark": unpark})
+	contested := detail.State.Parked == intent.ParkedContested
 	d := c.cfg.Keepers.Deployer(env)
-	if d == nil {
-		return fault.New("control.DeployResource", fault.Unavailable,
-			"the scheduler of this environment is not running")
+	switch {
+	case detail.State.Orphaned > 0:
+		return nil, fault.New(op, fault.Conflict, "the model no longer has "+id.String()).
+			Hint("it is left as it was; put it back into the model to deploy it")
+	case contested && !unpark:
+		return nil, fault.New(op, fault.Conflict, id.String()+" is contested: something else keeps changing it back").
+			Hint("find out what does, then ask for it to be unparked, too: " +
+				"ordain resource deploy ENVIRONMENT ID --unpark")
+	case d == nil:
+		return nil, fault.New(op, fault.Unavailable, "the scheduler of this environment is not running")
+	case contested:
+		if _, err := c.Unpark(ctx, env, []intent.ResourceID{id}); err != nil {
+			return nil, err
+		}
+	default:
+		d.Deploy(true, nil, []intent.ResourceID{id})
 	}
-	d.Deploy(true, nil, []intent.ResourceID{id})
-	return nil
+	needs = detail.RequiresStatus
+	maps.DeleteFunc(needs, func(_ intent.ResourceID, s intent.Status) bool { return s == intent.StatusDeployed })
+	return needs, nil
 }
 
 // noAgent returns the fault for an unknown agent, with a suggestion.

@@ -134,8 +134,8 @@ func (f WhyFacts) itself(add addReason) {
 			fmt.Sprintf("it is parked: it failed %d times for the same intent; unpark it or deploy it", st.Attempts),
 			nil, intent.ResourceID{})
 	} else if st.Parked == intent.ParkedContested {
-		add("parked", "it is parked: something else keeps changing it back; unpark it or deploy it", nil,
-			intent.ResourceID{})
+		add("parked", "it is parked: something else keeps changing it back, so healing stopped, and what is out there "+
+			"may be foreign; find out what changes it, then unpark it", nil, intent.ResourceID{})
 	}
 	if f.Detail.Resource.Purged && intent.GuardOf(f.Environment).Protected.Match(st.ID) {
 		add("protected", "it is to be purged, and the setting protected_resources protects it", nil,
@@ -147,7 +147,7 @@ func (f WhyFacts) itself(add addReason) {
 	}) {
 		add("requires", "it waits for "+need.ID.String()+", which "+inWords(need), nil, need.ID)
 	}
-	if st.Compliance == intent.NonCompliant && st.LastRun == intent.RunSuccessful {
+	if st.Compliance == intent.NonCompliant && st.LastRun == intent.RunSuccessful && st.Parked == intent.NotParked {
 		add(
 			"reported",
 			"it was found to differ, and its handler or the setting drift_policy says to only report that; a person "+

@@ -137,9 +137,9 @@ func TestWhyNotDeployed(t *testing.T) {
 		},
 		"contested": {
 			state: with(func(st *intent.ResourceState) {
-				st.Compliance, st.LastRun, st.Parked = intent.NonCompliant, intent.RunFailed, intent.ParkedContested
+				st.Compliance, st.LastRun, st.Parked = intent.NonCompliant, intent.RunSuccessful, intent.ParkedContested
 			}),
-			kinds: "parked", says: []string{"something else keeps changing it back"},
+			kinds: "parked", says: []string{"It is not deployed", "something else keeps changing it back"},
 		},
 		"protected": {
 			facts: WhyFacts{

@@ -68,7 +68,7 @@ func inPostgres(t *testing.T) *stage {
 
 type tenancy interface {
 	CreateProject(ctx context.Context, p intent.Project) error
-	CreateEnvironment(ctx context.Context, e intent.Environment) error
+	CreateEnvironment(ctx context.Context, e intent.Environment, secrets map[string][]byte) error
 }
 
 func newEnvironment(t testing.TB, db tenancy) intent.Environment {
@@ -84,7 +84,7 @@ func newEnvironment(t testing.TB, db tenancy) intent.Environment {
 	if err := db.CreateProject(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CreateEnvironment(t.Context(), e); err != nil {
+	if err := db.CreateEnvironment(t.Context(), e, nil); err != nil {
 		t.Fatal(err)
 	}
 	return e

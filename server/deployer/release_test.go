@@ -136,6 +136,7 @@ func someState(random *rand.Rand, st intent.ResourceState) intent.ResourceState 
 		st.Compliance, st.LastRun = intent.Compliant, intent.RunSuccessful
 		st.DeployedHash, st.LastSuccess = st.IntentHash, &at
 		if random.IntN(2) == 0 {
+			st.Compliance, st.DeployedHash, st.Drifted = intent.NonCompliant, "", true
 			st.Parked, st.ParkedAt, st.FailedCode = intent.ParkedContested, &at, "code"
 			st.Heals = []intent.Heal{{Of: "hash", At: at}, {Of: "hash", At: at.Add(time.Minute)}}
 		}

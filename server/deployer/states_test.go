@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/scheduler"
+	"ordain.dev/ordain/server/store"
 )
 
 // lost is a handler that cannot reach its target.
@@ -171,14 +172,47 @@ func TestDriftIsRecordedAndContested(t *testing.T) {
 		s.timer()
 	}
 	s.notice("Somebody else changes t::R[x,name=a]")
-	if st := s.state("x/a"); st.Parked != intent.ParkedContested || st.Status() != intent.StatusDeployed {
-		t.Fatalf("%+v", st)
-	}
 	s.exec.taken()
 	s.timer()
-	s.ran("x/b")
-	if got := s.drift(); got != strings.Repeat(`hash "other" healed, `, 2)+`hash "other" healed` {
+	s.ran("x/b") // from now on "other" is out there, and stays there
+	s.contested(1)
+	if got := s.drift(); got != `hash "other" healed, hash "other" healed, hash "other"` {
 		t.Fatal(got)
+	}
+	s.d.kill()
+	s.start()
+	s.repair()
+	s.contested(1) // neither a restart nor a repair of everything makes it compliant
+	s.exec.misbehave("x/a", nil)
+	s.d.Unpark([]intent.ResourceID{rid("x/a")})
+	s.wait()
+	s.contested(0)
+	if got := s.drift(); got != `hash "other" healed, hash "other" healed, hash "old" healed` {
+		t.Fatal(got)
+	}
+}
+
+// contested checks that all who count or judge resources agree on how many are contested: the state, the counts, and
+// the gates of promotions. There are two resources.
+func (s *stage) contested(n int) {
+	s.t.Helper()
+	db := s.rec.(*store.Store)
+	counts, err := db.ResourceCounts(s.t.Context(), s.env.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if counts[intent.StatusDeployed] != 2-n || counts[intent.StatusNonCompliant] != n {
+		s.t.Errorf("counted: %v", counts)
+	}
+	if parked := s.state("x/a").Parked; (parked == intent.ParkedContested) != (n == 1) {
+		s.t.Errorf("parked: %q", parked)
+	}
+	leader, err := db.Followed(s.t.Context(), s.env.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if leader.Differ != n || leader.Drifted != n {
+		s.t.Errorf("the gates see %d that differ and %d that drifted", leader.Differ, leader.Drifted)
 	}
 }
 

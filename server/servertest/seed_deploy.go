@@ -212,13 +212,20 @@ func pageChange() map[string]intent.AttributeChange {
 	}
 }
 
-// lookAtDrift finds that one file is not as it was left, and puts another right that somebody keeps changing.
+// lookAtDrift finds that one file is not as it was left, and parks another that somebody keeps changing.
 func (s *seed) lookAtDrift() {
+	healed := s.deployment(7, 6, id(69), Present.Add(-4*time.Hour))
+	healed.Drift = &intent.DriftReport{
+		Found: map[string]intent.AttributeChange{"mode": {Current: 777, Desired: 644}}, Open: true, Healed: true,
+	}
+	s.finish(healed)
 	contested := s.deployment(7, 6, id(64), Present.Add(-3*time.Hour))
 	contested.Action.Finished = ptr(Present.Add(-3*time.Hour + time.Second))
 	contested.Drift = &intent.DriftReport{
-		Found: map[string]intent.AttributeChange{"mode": {Current: 777, Desired: 644}}, Open: true, Healed: true,
+		Found: map[string]intent.AttributeChange{"mode": {Current: 777, Desired: 644}}, Open: true,
 	}
+	contested.State.Compliance, contested.State.DeployedHash = intent.NonCompliant, ""
+	contested.State.Drifted = true
 	contested.State.Parked, contested.State.ParkedAt = intent.ParkedContested, contested.Action.Finished
 	contested.State.Heals = []intent.Heal{{Of: "mode", At: contested.Action.Started}}
 	drifted := s.deployment(186, 7, id(65), Present.Add(-8*time.Minute))

@@ -204,6 +204,8 @@ func TestParkedResourcesAreStoredAndFreed(t *testing.T) {
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}), fault.Conflict)
 	f.Action.ID, f.State.ParkedAt, f.State.RetryAt = uuid.New(), &at, &at
 	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}), fault.Conflict)
+	f.Action.ID, f.State.RetryAt = uuid.New(), nil // it is compliant, and parked all the same
+	want(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}), fault.Conflict)
 }
 
 // A breaker is recorded with the end of the deployment that opened it, and closes with one that reached the target.

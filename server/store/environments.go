@@ -49,9 +49,9 @@ func (r environmentRow) value() (intent.Environment, error) {
 	}, err
 }
 
-// CreateEnvironment stores an environment; Conflict for a name or id that is taken, NotFound when there is no such
-// project, Forbidden when the project's quota is used up.
-func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) error {
+// CreateEnvironment stores an environment with its settings and sealed secrets, in one step; Conflict for a name or id
+// that is taken, NotFound when there is no such project, Forbidden when the project's quota is used up.
+func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment, secrets map[string][]byte) error {
 	if e.Tags == nil {
 		e.Tags = []string{}
 	}
@@ -67,9 +67,36 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment) err
 		if err := growProject(ctx, tx, op, e.ProjectID, intent.QuotaEnvironments, 1); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, statements.EnvironmentCreate, e.ID, e.ProjectID, e.Name, e.Source.URL, e.Source.Branch,
-			e.Source.Subdir, e.Description, e.Icon, e.Halted, string(settings), e.Created, e.Tags)
-		return err
+		_, err := tx.Exec(
+			ctx,
+			statements.EnvironmentCreate,
+			e.ID,
+			e.ProjectID,
+			e.Name,
+			e.Source.URL,
+			e.Source.Branch,
+			e.Source.Subdir,
+			e.Description,
+			e.Icon,
+			e.Halted,
+			string(settings),
+			e.Created,
+			e.Tags,
+			cleanText(e.HaltedBy),
+			e.HaltedAt,
+		)
+		if err != nil {
+			return err
+		}
+		for name, sealed := range secrets {
+			if _, err := tx.Exec(ctx, statements.SecretSet, e.ID, name, sealed); err != nil {
+				return err
+			}
+		}
+		if e.HaltedAt == nil {
+			return nil
+		}
+		return intervene(ctx, tx, e.ID, intent.DidHalt, "", intent.Actor{By: e.HaltedBy, At: *e.HaltedAt})
 	})
 }
 

@@ -129,6 +129,58 @@ func TestDeploymentStatuses(t *testing.T) {
 	}
 }
 
+// A commit that was reported as deployed no longer is when something else keeps changing one of its resources.
+func TestAContestedResourceFailsTheDeploymentStatus(t *testing.T) {
+	t.Parallel()
+	s, ctx := storetest.Open(t), t.Context()
+	env := newEnvironment(t, s)
+	project := get(s.Environment(ctx, env))(t).ProjectID
+	must(t, s.SetProjectSecret(ctx, project, "forge-token", []byte("sealed")))
+	rs := resources(3)
+	v := version(env, rs)
+	v.Provenance.Commit = strings.Repeat("a", 40)
+	n := get(s.StoreVersion(ctx, v, epoch))(t)
+	must(t, s.ReleaseVersion(ctx, env, n, epoch))
+	told := func(want string) {
+		t.Helper()
+		must(t, s.TellDeployment(ctx, env, epoch))
+		for _, w := range get(s.Outbox(ctx, env, 20))(t) {
+			if strings.HasSuffix(w.Payload.Context, "/deploy") {
+				if got := string(w.Payload.State) + " " + w.Payload.Description; got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+				return
+			}
+		}
+		t.Error("nothing was reported")
+	}
+	ends := func(second int, r intent.Resource, change func(*intent.ResourceState)) {
+		t.Helper()
+		f := deployed(states(t, s, env)[r.ID], n, second)
+		change(&f.State)
+		must(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}))
+	}
+	for i, r := range rs {
+		ends(i, r, func(*intent.ResourceState) {})
+	}
+	told("success All 3 resources are deployed")
+	at := after(9)
+	ends(9, rs[1], func(st *intent.ResourceState) {
+		st.Compliance, st.Drifted, st.DeployedHash = intent.NonCompliant, true, ""
+		st.Parked, st.ParkedAt = intent.ParkedContested, &at
+	})
+	told("failure 2 of 3 resources are deployed: 1 non compliant")
+	if freed := get(s.Unpark(ctx, env, nil))(t); len(freed) != 1 {
+		t.Errorf("unparked %v", freed)
+	}
+	if got := states(t, s, env)[rs[1].ID].Status(); got != intent.StatusAvailable {
+		t.Errorf("unparked, it is %s", got)
+	}
+	told("pending Deploying")
+	ends(12, rs[1], func(st *intent.ResourceState) { st.Drifted = false })
+	told("success All 3 resources are deployed")
+}
+
 // A person approves the commit that a pull request has, and no other; its preview is one dry run, whose end updates
 // the comment.
 func TestAPullRequest(t *testing.T) {

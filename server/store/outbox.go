@@ -206,7 +206,7 @@ func queueDeployStatus(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID,
 }
 
 // TellDeployment looks at the progress of the active version and queues a status for its forge when that changed.
-// Once a version has been reported as deployed, it stays so.
+// Once a version has been reported as deployed, it stays so, unless a resource is parked.
 func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at time.Time) error {
 	return s.write(ctx, "store.TellDeployment", func(tx pgx.Tx) error {
 		row, err := one[versionRow](ctx, tx, statements.VersionActive, env)
@@ -221,11 +221,17 @@ func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at
 			return err
 		}
 		before, err := one[deployStatus](ctx, tx, statements.DeployStatusGet, env)
-		if isNoRows(err) || err == nil && (before.Version != v.Number || before.State == string(intent.CommitSuccess)) {
-			return nil // no status was sent for it, or the last one was
+		if isNoRows(err) || err == nil && before.Version != v.Number {
+			return nil // no status was sent for it
 		}
 		if err != nil {
 			return err
+		}
+		if before.State == string(intent.CommitSuccess) {
+			var parked bool
+			if err := tx.QueryRow(ctx, statements.StateAnyParked, env).Scan(&parked); err != nil || !parked {
+				return err
+			}
 		}
 		rows, err := many[countRow](ctx, tx, statements.StateCounts, env)
 		if err != nil {

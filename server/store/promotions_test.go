@@ -41,7 +41,7 @@ func newChain(t *testing.T, settings map[string]any) *chain {
 			e.Settings = settings
 			e.Settings["follow"] = "staging"
 		}
-		must(t, c.s.CreateEnvironment(t.Context(), *e))
+		must(t, c.s.CreateEnvironment(t.Context(), *e, nil))
 	}
 	return c
 }

@@ -5,7 +5,7 @@ type statementTexts struct {
 	// action.sql
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish string
 	ActionCancelOpen, StateNotDeploying, StateCutOff, ActionDelete, ActionList    string
-	ResourceLogRows, StateUnpark                                                  string
+	ResourceLogRows, StateUnpark, StateAnyParked                                  string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql

@@ -57,7 +57,7 @@ func newEnvironment(t testing.TB, s *store.Store) intent.EnvironmentID {
 		Created:   epoch,
 		Source:    intent.Source{URL: "file:///repo", Branch: "main"},
 	}
-	must(t, s.CreateEnvironment(t.Context(), e))
+	must(t, s.CreateEnvironment(t.Context(), e, nil))
 	return e.ID
 }
 
@@ -199,9 +199,13 @@ func TestProjectsAndEnvironments(t *testing.T) {
 
 	e := intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod", Created: epoch, Description: "d", Icon: "i",
 		Source: intent.Source{URL: "https://example.org/r.git", Branch: "main", Subdir: "sub"}}
-	must(t, s.CreateEnvironment(ctx, e))
-	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}), fault.Conflict)
-	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}),
+	must(t, s.CreateEnvironment(ctx, e, nil))
+	want(
+		t,
+		s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: a.ID, Name: "prod"}, nil),
+		fault.Conflict,
+	)
+	want(t, s.CreateEnvironment(ctx, intent.Environment{ID: uuid.New(), ProjectID: uuid.New(), Name: "x"}, nil),
 		fault.NotFound)
 	must(t, s.SetSetting(ctx, e.ID, "auto_deploy", false))
 	must(t, s.SetSetting(ctx, e.ID, "git_poll_interval", 5))

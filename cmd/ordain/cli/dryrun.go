@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,9 @@ var errIncomplete = exitError{
 	code: 3,
 	text: "the dry run is incomplete: what would change is unknown for some resources",
 }
+
+// errDryRunFailed ends the command of a dry run that failed as a whole; what it printed says why.
+var errDryRunFailed = exitError{code: 3, text: "the dry run failed"}
 
 // dryRunFlags says what a dry run is of, and which resources it is limited to.
 type dryRunFlags struct {
@@ -104,7 +108,7 @@ func newDryRun() *cobra.Command {
 	group.Long = "Shows what a version or a commit would change. The handlers themselves find out, and change\n" +
 		"nothing.\n\n" +
 		"The exit code is 3 if the dry run could not examine everything: a target is unreachable, an agent\n" +
-		"is paused, or a handler fails."
+		"is paused, a handler fails, or the commit does not compile: then its errors are printed."
 	group.Args = cobra.ArbitraryArgs
 	group.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -178,6 +182,8 @@ func (r *remote) showDryRun(c *cobra.Command, env, id string) error {
 		Summary row      `json:"summary"`
 		Diff    []row    `json:"diff"`
 		Gone    []string `json:"no_longer_managed"`
+		Wrong   []row    `json:"diagnostics"`
+		Report  string   `json:"compile_report"`
 	}
 	if err := r.in(c, env, get, "/api/v2/dryrun-report/"+escape(id), nil, &found); err != nil {
 		return err
@@ -186,8 +192,14 @@ func (r *remote) showDryRun(c *cobra.Command, env, id string) error {
 		if err := r.showJSON(c, found); err != nil {
 			return err
 		}
-	} else if err := r.printDryRun(c, found.Summary, found.Diff, found.Gone); err != nil {
-		return err
+	} else {
+		if err := r.printDryRun(c, found.Summary, found.Diff, found.Gone); err != nil {
+			return err
+		}
+		printWrong(c, env, found.Wrong, found.Summary)
+	}
+	if found.Summary["state"] == "failed" {
+		return errDryRunFailed
 	}
 	if found.Summary["ended"] != nil && found.Summary["complete"] != true {
 		return errIncomplete
@@ -233,6 +245,35 @@ func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []s
 		cell(counts, "unchanged"), cell(counts, "unknown"), cell(counts, "undefined"),
 		cell(counts, "no_longer_managed"), cell(summary, "todo"), cell(summary, "total"))
 	return nil
+}
+
+// printWrong prints what is wrong with the model of a commit, each with its place, and where the whole report is.
+func printWrong(c *cobra.Command, env string, wrong []row, summary row) {
+	out := c.OutOrStdout()
+	for _, one := range wrong {
+		text := cell(one, "severity") + ": " + cell(one, "message")
+		if code := cell(one, "code"); code != "" {
+			text += " [" + code + "]"
+		}
+		if place := cell(one, "file"); place != "" {
+			for _, part := range []string{"line", "column"} {
+				if n := cell(one, part); n != "" {
+					place += ":" + n
+				}
+			}
+			text = place + ": " + text
+		}
+		fmt.Fprintln(out, text)
+		if source, _ := one["source"].(string); source != "" {
+			fmt.Fprintln(out, "    "+printable(strings.TrimSpace(source)))
+		}
+		if hint := cell(one, "hint"); hint != "" {
+			fmt.Fprintln(out, "    hint: "+hint)
+		}
+	}
+	if compile := cell(summary, "compile"); compile != "" && summary["state"] == "failed" {
+		fmt.Fprintf(out, "The whole report: ordain compile-report show %s %s\n", printable(env), compile)
+	}
 }
 
 // changesLine describes the changes of a resource briefly; the JSON has them whole.

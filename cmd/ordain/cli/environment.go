@@ -8,39 +8,7 @@ import (
 
 func newEnvironment() *cobra.Command {
 	r := &remote{}
-	var project, repo, branch string
-	create := command("create NAME", "Make an environment and bind it to a repository",
-		func(c *cobra.Command, args []string) error {
-			var projects []row
-			if err := r.call(c, get, "/api/v2/project", nil, &projects); err != nil {
-				return err
-			}
-			id := ""
-			for _, p := range projects {
-				if p["name"] == project || p["id"] == project {
-					id = p["id"].(string)
-				}
-			}
-			if id == "" {
-				var made row
-				if err := r.call(c, put, "/api/v2/project", row{"name": project}, &made); err != nil {
-					return err
-				}
-				id = made["id"].(string)
-			}
-			var made row
-			body := row{"project_id": id, "name": args[0], "repository": repo, "branch": branch}
-			if err := r.call(c, put, "/api/v2/environment", body, &made); err != nil {
-				return err
-			}
-			return r.show(c, []row{made}, "name", "id", "repo_url", "repo_branch")
-		},
-	)
-	create.Flags().StringVar(&project, "project", "", "name or id of the project; it is made if it does not exist")
-	create.Flags().StringVar(&repo, "repo", "", "URL of the repository")
-	create.Flags().StringVar(&branch, "branch", "", "branch (default: that of the repository)")
-	_ = create.MarkFlagRequired("project")
-
+	var repo, branch string
 	set := command("set NAME", "Change the repository or branch of an environment",
 		func(c *cobra.Command, args []string) error {
 			var now row
@@ -63,7 +31,7 @@ func newEnvironment() *cobra.Command {
 	return r.group(
 		"environment",
 		"Environments: each is kept equal to a branch",
-		create,
+		newCreateEnvironment(r),
 		set,
 		command("list", "List environments", func(c *cobra.Command, _ []string) error {
 			var rows []row

@@ -52,9 +52,12 @@ func newProject() *cobra.Command {
 	)
 }
 
+// maxSecret bounds how much is read of a secret.
+const maxSecret = 64 << 10
+
 // readSecret reads a secret from standard input, without the line break at its end.
 func readSecret(c *cobra.Command) (string, error) {
-	value, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 64<<10))
+	value, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxSecret))
 	return strings.TrimRight(string(value), "\r\n"), err
 }
 

@@ -37,22 +37,11 @@ func newResource() *cobra.Command {
 		"only parked ones: they failed too often and are not retried until somebody unparks them")
 	list.Flags().StringVar(&status, "status", "", "only in this state, such as failed")
 	list.Flags().StringVar(&agent, "agent", "", "only of agents whose name contains this")
-	var full bool
-	deploy := command("deploy ENVIRONMENT", "Deploy the resources that are not as intended",
-		func(c *cobra.Command, args []string) error {
-			method := "push_incremental_deploy"
-			if full {
-				method = "push_full_deploy"
-			}
-			return r.in(c, args[0], post, "/api/v1/deploy", row{"agent_trigger_method": method}, nil)
-		},
-	)
-	deploy.Flags().BoolVar(&full, "repair", false, "verify and repair every resource")
 	return r.group(
 		"resource",
 		"Units of desired state",
 		list,
-		deploy,
+		newDeploy(r),
 		newUnpark(r),
 		newWhy(r),
 		command("show ENVIRONMENT ID", "Show one resource", func(c *cobra.Command, args []string) error {
@@ -79,6 +68,56 @@ func newResource() *cobra.Command {
 			},
 		),
 	)
+}
+
+// newDeploy makes `ordain resource deploy`.
+func newDeploy(r *remote) *cobra.Command {
+	var full, unpark bool
+	c := &cobra.Command{
+		Use:   "deploy ENVIRONMENT [ID]",
+		Short: "Deploy the resources that are not as intended, or exactly one resource whatever its state",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 2 && full:
+				return usageError{errors.New("--repair is for all resources; one that is named is always run")}
+			case len(args) == 2:
+				return r.deployOne(c, args[0], args[1], unpark)
+			case unpark:
+				return usageError{errors.New(
+					"--unpark is for one resource that is named; see `ordain resource unpark` for several")}
+			}
+			method := "push_incremental_deploy"
+			if full {
+				method = "push_full_deploy"
+			}
+			return r.in(c, args[0], post, "/api/v1/deploy", row{"agent_trigger_method": method}, nil)
+		},
+	}
+	c.Flags().BoolVar(&full, "repair", false, "verify and repair every resource")
+	c.Flags().BoolVar(&unpark, "unpark", false,
+		"deploy the named resource even if it is contested: something else keeps changing it back")
+	return c
+}
+
+// deployOne deploys one resource, and says what it has to wait for.
+func (r *remote) deployOne(c *cobra.Command, env, id string, unpark bool) error {
+	var made struct {
+		ResourceID string `json:"resource_id"`
+		WaitsFor   []row  `json:"waits_for"`
+	}
+	path := "/api/v2/resource/" + escape(id) + "/deploy"
+	if err := r.in(c, env, post, path, row{"unpark": unpark}, &made); err != nil {
+		return err
+	}
+	if r.format == "json" {
+		return r.showJSON(c, made)
+	}
+	fmt.Fprintln(c.OutOrStdout(), printable(made.ResourceID))
+	for _, one := range made.WaitsFor {
+		fmt.Fprintf(c.OutOrStdout(), "  waits for %s, which is %s\n", cell(one, "resource_id"), cell(one, "status"))
+	}
+	return nil
 }
 
 // newWhy makes `ordain resource why`.

@@ -60,8 +60,13 @@ FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::time
      LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = x.id OFFSET 0) r
 WHERE s.resource = r.key;
 
+-- name: StateAnyParked :one
+SELECT EXISTS (SELECT FROM resource_state WHERE environment = $1 AND parked <> '' AND orphaned = 0);
+
 -- name: StateUnpark :many
-UPDATE resource_state s SET parked = '', parked_at = NULL, retry_at = NULL, failed_code = '', heals = '[]', attempts = 0
+-- See scheduler.Unparked.
+UPDATE resource_state s SET parked = '', parked_at = NULL, retry_at = NULL, failed_code = '', heals = '[]', attempts = 0,
+    compliance = CASE WHEN s.parked = 'contested' AND s.compliance = 'non_compliant' THEN 'has_update' ELSE s.compliance END
 FROM resource r
 WHERE s.resource = r.key AND s.environment = $1 AND s.parked <> '' AND ($2::text[] IS NULL OR r.id = ANY ($2))
 RETURNING r.id;

@@ -1,6 +1,6 @@
 -- name: EnvironmentCreate :exec
-INSERT INTO environment (id, project, name, repo_url, repo_branch, repo_subdir, description, icon, halted, settings, created, tags)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+INSERT INTO environment (id, project, name, repo_url, repo_branch, repo_subdir, description, icon, halted, settings, created, tags, halted_by, halted_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: EnvironmentList :many
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
