@@ -45,6 +45,9 @@ type Config struct {
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	// Version is the version of the program.
 	Version string
+	// Isolation says how environments are separated; Separated is whether they are, completely.
+	Isolation string
+	Separated bool
 	// MaxBody limits request bodies in bytes, also after decompression; 0 means 10 MiB.
 	MaxBody int64
 	// MaxUpload limits the bodies that hold a file; 0 means 100 MiB.
@@ -66,6 +69,7 @@ type server struct {
 	auth       access.Authenticator
 	people     *people.Service
 	audit      *audit.Recorder
+	isolation  serverSlice
 	maxBody    int64
 	maxUpload  int64
 	bodies     *edge.Bodies
@@ -95,8 +99,8 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		people: cfg.People, maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload, bodies: cfg.Bodies,
-		factExpire: cfg.FactExpire, now: cfg.Now,
+		isolation: isolationSlice(cfg), people: cfg.People, maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload,
+		bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)

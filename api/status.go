@@ -59,9 +59,22 @@ func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error
 	return serverStatus{
 		Product: "Ordain", Edition: "Open Source Edition", Version: s.version, License: "open source",
 		Extensions: []serverExtension{{Name: "core", Version: s.version, Package: "ordain"}},
-		Slices:     []serverSlice{{Name: "core.server", ReportedStatus: "OK"}, database},
+		Slices:     []serverSlice{{Name: "core.server", ReportedStatus: "OK"}, database, s.isolation},
 		Features:   []struct{}{}, Status: database.ReportedStatus,
 	}, nil
+}
+
+// isolationSlice says how well environments are separated. What is missing is no reason to call the
+// server unwell.
+func isolationSlice(c Config) serverSlice {
+	out := serverSlice{Name: "ordain.isolation", ReportedStatus: "OK"}
+	if !c.Separated {
+		out.ReportedStatus = "Warning"
+	}
+	if c.Isolation != "" {
+		out.Message = new(c.Isolation)
+	}
+	return out
 }
 
 func (s *server) checkHealth(ctx context.Context, _ struct{}) error {

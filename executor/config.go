@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 )
@@ -29,6 +30,8 @@ type Config struct {
 	// MayGrow fails when the environment may take no more disk. It is asked before a virtual environment is made; nil
 	// means that there is always room.
 	MayGrow func(ctx context.Context) error
+	// Cell confines the processes; nil confines nothing.
+	Cell *isolation.Cell
 
 	MemoryMax   uint64 // bytes of data of a process, without the stacks of its threads; 0: no limit
 	FileMax     uint64 // bytes of the largest file that a process may write; 0: no limit

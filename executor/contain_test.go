@@ -208,6 +208,16 @@ def open_gate(self, ctx, resource):
     crowd_gate.set()
 
 @trick
+def segfault(self, ctx, resource):
+    ctypes.string_at(0)
+
+@trick
+def killed(self, ctx, resource):
+    "as the kernel does when memory is short: nobody says anything before"
+    subprocess.run(["sh", "-c", "kill -9 $PPID"])
+    time.sleep(60)
+
+@trick
 def limits_are(self, ctx, resource):
     ctx.set_fact("limits", "%s %s" % (limits.getrlimit(limits.RLIMIT_CORE)[0], limits.getrlimit(limits.RLIMIT_DATA)[0]))
 `

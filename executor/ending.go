@@ -71,6 +71,9 @@ func (r *taskRun) replied(raw json.RawMessage, err error) {
 	r.stopAnswering()
 	r.m.release(r.process, r.agent())
 	r.m.releaseLane(r, !processEnded)
+	if reply.Status == intent.StatusFailed && r.m.c.Cell.Exact() {
+		r.m.countChildren() // it may have filled its process, which is then replaced before the next task
+	}
 	r.finish("")
 }
 
@@ -137,14 +140,16 @@ func (r *taskRun) failed(err error) {
 		return
 	}
 	words := w.masks.Replace(w.session.LastWords())
-	why := err.Error()
+	why, whose := err.Error(), ""
 	r.m.mu.Lock()
 	if w.endedFor != "" {
 		why = w.endedFor
+	} else {
+		whose = r.m.blameFor(w, words).describe(r)
 	}
 	r.m.mu.Unlock()
 	message := "The executor process ended while it handled this resource: " + why +
-		"; it is started again for the next task"
+		"; it is started again for the next task" + whose
 	if words != "" {
 		message += "\nIts last words:\n" + words
 	}

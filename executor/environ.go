@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -28,9 +29,12 @@ type environ struct {
 	masks   *strings.Replacer // masks the same values in what the process prints outside of tasks
 }
 
-// environ reads the variables of handlers.
-func (m *Manager) environ(ctx context.Context) (environ, error) {
+// environ reads the variables of handlers. Of several with the same name, the last one counts.
+func (m *Manager) environ(ctx context.Context, private *isolation.Private) (environ, error) {
 	out := environ{pairs: worker.MinimalEnv(), masks: strings.NewReplacer()}
+	if private != nil {
+		out.pairs = append(out.pairs, private.Environ...)
+	}
 	if m.c.Variables == nil {
 		return out, nil
 	}
@@ -41,7 +45,7 @@ func (m *Manager) environ(ctx context.Context) (environ, error) {
 	}
 	var values []string
 	for _, v := range variables {
-		out.pairs = append(out.pairs, v.Name+"="+v.Value) // the last of several with the same name counts
+		out.pairs = append(out.pairs, v.Name+"="+v.Value)
 		if v.Secret && len(v.Value) >= leastSecret {
 			out.secrets = append(out.secrets, v.Name)
 			values = append(values, v.Value)

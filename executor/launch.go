@@ -47,8 +47,13 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	if codeErr != nil {
 		return nil, codeErr
 	}
-	environ, err := m.environ(ctx)
+	private, err := m.private()
 	if err != nil {
+		return nil, err
+	}
+	environ, err := m.environ(ctx, private)
+	if err != nil {
+		private.Close()
 		return nil, err
 	}
 	printed := &output{log: m.c.Logger.With("executor", e.hash), masks: environ.masks}
@@ -62,6 +67,7 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	if !m.c.KeepDaemons {
 		config.Mark = m.mark() + uuid.NewString()
 	}
+	m.confine(&config, private, venvDir, made.Python)
 	session, err := worker.StartSession(ctx, config)
 	if err != nil {
 		return nil, fault.Wrap("executor.start", fault.Unavailable, err).Say("the executor process cannot start")
@@ -97,7 +103,11 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 		generation: generation,
 		started:    time.Now(),
 	}
-	for _, path := range []string{made.Python, made.SitePackages, codeDir} {
+	needed := []string{made.Python, made.SitePackages, codeDir}
+	if private != nil {
+		needed = append(needed, private.Dir)
+	}
+	for _, path := range needed {
 		info, err := os.Stat(path)
 		if err != nil { // somebody has removed it already
 			session.Kill()
@@ -166,7 +176,7 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 	}
 	defer os.RemoveAll(temp)
 	fresh := filepath.Join(temp, "code")
-	if err := os.Mkdir(fresh, 0o750); err != nil {
+	if err := os.Mkdir(fresh, 0o755); err != nil { // the handler may run as another user; see Cell.Share
 		return fault.Disk("executor.code", fresh, err)
 	}
 	for _, s := range sources {
@@ -181,10 +191,10 @@ func (m *Manager) code(ctx context.Context, dir string, sources []intent.SourceF
 				Hint("compile the environment again")
 		}
 		path := filepath.Join(fresh, filepath.FromSlash(s.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fault.Disk("executor.code", path, err)
 		}
-		if err := os.WriteFile(path, content, 0o640); err != nil {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return fault.Disk("executor.code", path, err)
 		}
 	}

@@ -37,6 +37,9 @@ type process struct {
 	idle           chan struct{} // closed when a retired process has no tasks left
 	endedFor       string        // why we ended it, if we did
 	allowance      *Allowance    // that gave its place
+	ender          *taskRun      // the task whose handler has said that it ends the process
+	enderCall      string        // how
+	blame          *blame        // whose handler ended it, once it has ended by itself
 }
 
 // file is a file or folder that a process was started with.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ordain.dev/ordain/internal/intent"
 )
@@ -61,11 +62,34 @@ func (r *taskRun) apply(reply reply) {
 	if len(reply.Discovered) > 0 {
 		r.result.Discovered = reply.Discovered
 	}
+	if r.m.c.Cell != nil && reply.Status == intent.StatusFailed &&
+		slices.ContainsFunc(r.result.Messages, outOfReach) {
+		r.result.Messages = append(r.result.Messages, ownLine("INFO", "Handlers reach the files of their own "+
+			"environment only. If this file is one of the server's machine that they should manage, the server's "+
+			"operator can allow its folder with [isolation] allow-read or allow-write; docs/isolation.md says more",
+			nil))
+	}
+}
+
+// outOfReach reports whether a log line is about a file that is missing or must not be changed: inside, a
+// file that is out of reach looks like that.
+func outOfReach(l intent.LogLine) bool {
+	for _, sign := range []string{"[Errno 1]", "[Errno 2]", "[Errno 13]", "[Errno 30]"} {
+		if strings.Contains(l.Message, sign) || strings.Contains(string(l.Arguments), sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // notice keeps a log line of the handler.
 func (r *taskRun) notice(op string, args json.RawMessage) {
-	if op != "log" {
+	switch op {
+	case "log":
+	case "thread", "ends":
+		r.noteEnd(args)
+		return
+	default:
 		return
 	}
 	var line intent.LogLine

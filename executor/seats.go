@@ -18,7 +18,9 @@ type seat struct {
 	sent  []*taskRun // tasks in the process, in the order in which they were sent
 	held  bool       // the process has the agent, which counts against AgentCap
 	busy  int        // tasks that have the seat, or are waiting for the process with it
-	used  time.Time  // when a task last gave it back
+	// threads has the numbers of the threads of the process, by lane.
+	threads map[int]string
+	used    time.Time // when a task last gave it back
 }
 
 // addLanes makes lanes until there are as many as a task asks for. The caller holds mu.

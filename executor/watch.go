@@ -44,6 +44,22 @@ func (m *Manager) watch() {
 	}
 }
 
+// leeway is how many processes more than ChildrenMax there may be when the kernel limits them too. It
+// counts threads with them, so its limit is a little wider; the watch is for handlers that raise it.
+const leeway = 128
+
+// replaceFull replaces an executor before its next task, because the kernel would let its handlers start
+// no more processes or threads.
+func (m *Manager) replaceFull(w *process, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.executor.current == w {
+		m.c.Logger.Warn("an executor is replaced because its handlers have too many processes running",
+			"executor", w.executor.hash, "pid", w.session.PID(), "processes", n)
+		m.retire(w)
+	}
+}
+
 // countChildren ends the executors that have more processes than ChildrenMax.
 //
 // Counting them means reading the whole process table, so it first reads how
@@ -71,6 +87,10 @@ func (m *Manager) countChildren() {
 			m.mu.Unlock()
 		}
 		if n <= m.c.ChildrenMax {
+			continue
+		}
+		if m.c.Cell.Exact() && n <= m.c.ChildrenMax+leeway {
+			m.replaceFull(w, n)
 			continue
 		}
 		m.mu.Lock()

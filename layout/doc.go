@@ -12,6 +12,8 @@
 //	      scheduler.cfg
 //	      compiler/                checkout; .env → .env-py3.x
 //	      executors/venvs/<hash>   executors/code/<hash>
+//	      runs/<process>           private folders of processes that run its code
+//	      cache                    what its compiles and executors remember
 //	<log>/                         /var/log/inmanta for root, otherwise <state>/log
 //	  server.log  resource-actions-<environment>.log  callback.log
 //	  agent-<environment>.log  .out  .err

@@ -56,6 +56,12 @@ func (e Environment) Codes() string { return filepath.Join(e.Executors(), "code"
 // Code holds the handler sources for a blueprint's Hash.
 func (e Environment) Code(hash string) string { return filepath.Join(e.Codes(), hash) }
 
+// Runs is the folder of the private folders of processes that run the environment's code.
+func (e Environment) Runs() string { return filepath.Join(e.root, "runs") }
+
+// Cache is the folder for what compiles and executors of the environment remember. They can write to it.
+func (e Environment) Cache() string { return filepath.Join(e.root, "cache") }
+
 // SchedulerConfig is the configuration of the environment's scheduler.
 func (e Environment) SchedulerConfig() string { return filepath.Join(e.root, "scheduler.cfg") }
 
@@ -126,7 +132,11 @@ func (l *Layout) Sweep() error {
 	if err != nil {
 		return err
 	}
-	left = append(left, l.Scratch())
+	private, err := filepath.Glob(filepath.Join(l.Server(), "*", "runs"))
+	if err != nil {
+		return err
+	}
+	left = append(left, private...)
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
 			return fault.Disk("layout.Sweep", dir, err)

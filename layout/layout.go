@@ -188,10 +188,6 @@ func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors")
 // environments. Only the server may write there.
 func (l *Layout) VenvRecords() string { return filepath.Join(l.Server(), ".venvs") }
 
-// Scratch is the folder of files that one step passes to the next, such as the
-// result of a compile. Sweep empties it.
-func (l *Layout) Scratch() string { return filepath.Join(l.Server(), ".scratch") }
-
 // ServerLog is the log of the server.
 func (l *Layout) ServerLog() string { return filepath.Join(l.log, "server.log") }
 

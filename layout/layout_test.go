@@ -208,7 +208,9 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := filepath.Join(l.Server(), "6a2f41a3-c54c-4f0c-8b6a-3f8a2e9a0001", "compiler")
-	doomed := []string{filepath.Join(l.Scratch(), "compile-1"), filepath.Join(l.Server(), ".removed-1", "x")}
+	doomed := []string{
+		filepath.Join(l.Environment(uuid.New()).Runs(), "compile-1"), filepath.Join(l.Server(), ".removed-1", "x"),
+	}
 	for _, dir := range append(doomed, kept) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

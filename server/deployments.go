@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/scheduler"
@@ -31,6 +32,8 @@ type deployments struct {
 	maker   *venv.Maker
 	bus     *bus.Bus
 	sources *source.Opener
+	// isolation confines executors; nil confines nothing.
+	isolation *isolation.Config
 
 	mu         sync.Mutex
 	allowances map[intent.ProjectID]*executor.Allowance // of the environments of each project
@@ -75,12 +78,15 @@ type deployment struct {
 	closing   sync.Once
 	// retention is how long lines of the resource action log are kept, in nanoseconds.
 	retention atomic.Int64
+	// separation says for people how the environment is separated from others.
+	separation string
 }
 
 // new makes the deployer of an environment.
 func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{owner: d, variables: &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}}
+	made := &deployment{owner: d, separation: d.server.separation}
+	made.variables = &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}
 	defer func() {
 		if err != nil {
 			made.closeFiles()
@@ -112,9 +118,13 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var cell *isolation.Cell
+	if d.isolation != nil {
+		cell = d.isolation.Cell(e.Number)
+	}
 	made.executors, err = executor.NewManager(executor.Config{
-		MayGrow: func(ctx context.Context) error { return d.mayGrow(ctx, e.ID) },
-		Layout:  d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
+		Cell: cell, MayGrow: func(ctx context.Context) error { return d.mayGrow(ctx, e.ID) },
+		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
 		Logger: made.log, Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
 		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
 		AgentCap: o.ExecutorCap, Cap: o.ExecutorProcesses, DiskMax: o.ExecutorDisk, MemoryMax: o.ExecutorMemory,
@@ -186,7 +196,11 @@ func (d *deployment) Changed(e intent.Environment) {
 }
 
 // Executors describes the processes that run the environment's handlers.
-func (d *deployment) Executors() intent.Executors { return d.executors.Report() }
+func (d *deployment) Executors() intent.Executors {
+	report := d.executors.Report()
+	report.Separation = d.separation
+	return report
+}
 
 func (d *deployment) open(path string, policy func() logfile.Policy) (*logfile.File, error) {
 	f, err := logfile.Open(path, policy)

@@ -71,8 +71,10 @@ type Server struct {
 
 	running service.Runner
 	served  chan error
-	undo    []func() // what Stop does, in reverse order
-	wg      sync.WaitGroup
+	// separation says for people how environments are separated.
+	separation string
+	undo       []func() // what Stop does, in reverse order
+	wg         sync.WaitGroup
 }
 
 // New makes a server. It does not start or write anything.
@@ -264,6 +266,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, e
 	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
+		Isolation: s.separation, Separated: s.separation == separated,
 		MaxUpload: int64(o.UploadSize), Auth: s.people.API(), People: s.people, Audit: trail,
 	}); err != nil {
 		return nil, err

@@ -28,8 +28,13 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	s.known.Store(key.Redactor(s.hidden...))
 	sources := source.NewOpener(records, key, s.hidden...)
+	confined, err := s.isolate()
+	if err != nil {
+		return nil, err
+	}
 	maker, err := venv.New(venv.Config{
-		Python: o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
+		Confine: s.installers(confined),
+		Python:  o.Python, CacheDir: s.layout.CacheDir(), ToolsDir: filepath.Join(s.layout.CacheDir(), "tools"),
 		Records: s.layout.VenvRecords(), SSHAgent: o.GitSSHAgent, Mask: s.masker(records, sources), Logger: s.log,
 	})
 	if err != nil {
@@ -48,7 +53,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	builder, err := build.New(build.Config{
 		Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program,
-		Timeout: o.CompileTimeout, Memory: o.CompileMemory, Logger: s.log,
+		Timeout: o.CompileTimeout, Memory: o.CompileMemory, Isolation: confined, Logger: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +62,10 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	events := &bus.Bus{}
 	s.bus = events
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
-	deployments := &deployments{server: s, store: records, maker: maker, bus: events, sources: sources}
+	deployments := &deployments{
+		server: s, store: records, maker: maker, bus: events, sources: sources,
+		isolation: confined,
+	}
 	if s.keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,

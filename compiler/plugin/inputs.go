@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"ordain.dev/ordain/internal/filestamp"
@@ -71,7 +72,7 @@ func content(path string, s filestamp.Stamp, folder bool) (string, error) {
 		return "", nil
 	}
 	sum := sha256.New()
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not make us wait
 	if err != nil {
 		return "", err
 	}

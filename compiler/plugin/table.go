@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -251,15 +252,19 @@ var errDamaged = errors.New("damaged")
 
 // readSealed reads a file that writeSealed wrote, whole or not at all.
 func readSealed(path string) ([]byte, error) {
-	info, err := os.Lstat(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || info.Size() > tableSize ||
-		int(owner.Uid) != os.Geteuid() {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > tableSize || !ownedHere(info, filepath.Dir(path)) {
 		return nil, errDamaged
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(f, tableSize))
 	if err != nil {
 		return nil, err
 	}
@@ -268,6 +273,24 @@ func readSealed(path string) ([]byte, error) {
 		return nil, errDamaged
 	}
 	return body, nil
+}
+
+// ownedHere reports whether a file in this folder belongs to this user. For root it may also be in
+// the folder of another user and belong to that one: the compiles of a server run as users of their own.
+func ownedHere(info os.FileInfo, dir string) bool {
+	file, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	if int(file.Uid) == os.Geteuid() {
+		return true
+	}
+	of, err := os.Lstat(dir)
+	if err != nil || os.Geteuid() != 0 {
+		return false
+	}
+	folder, ok := of.Sys().(*syscall.Stat_t)
+	return ok && folder.Uid == file.Uid
 }
 
 func writeSealed(path string, body []byte) error {

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
 	"ordain.dev/ordain/internal/filestamp"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -98,8 +100,14 @@ const slack = 50 * time.Millisecond
 
 // NewTemplate starts a worker and has it import what the recipe says. It fails when a copy of it
 // would differ from a new worker; the error says why. ctx is for the preparation only: the
-// template ends with Close, or with this process.
-func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error) {
+// template ends with Close, or with this process. confine may be nil; see worker.Config, as for ended.
+func NewTemplate(
+	ctx context.Context,
+	r *Recipe,
+	env []string,
+	confine func(*exec.Cmd) (started func() (*isolation.Space, error), err error),
+	ended func(),
+) (*Template, error) {
 	theirs, ours, err := worker.HandoverPair()
 	if err != nil {
 		return nil, err
@@ -107,7 +115,7 @@ func NewTemplate(ctx context.Context, r *Recipe, env []string) (*Template, error
 	began := time.Now().Add(-slack)
 	dialogue, err := worker.StartDialogue(ctx, worker.Config{
 		Python: r.Python, Role: "template", RuntimeDir: r.RuntimeDir, Path: r.Path, Dir: r.Dir, Env: env,
-		Handover: theirs,
+		Handover: theirs, Confine: confine, Ended: ended,
 	})
 	_ = theirs.Close()
 	if err != nil {
@@ -160,7 +168,10 @@ func (t *Template) Done() <-chan struct{} { return t.dialogue.Done() }
 // RSS is the resident memory of the template in bytes.
 func (t *Template) RSS() int64 { return t.dialogue.RSS() }
 
-// Close ends the template. Copies of it go on.
+// EndOthers kills what copies have left running, and copies that still run.
+func (t *Template) EndOthers() { t.dialogue.EndOthers() }
+
+// Close ends the template. Copies of it go on, unless it is confined.
 func (t *Template) Close() {
 	_ = t.handover.Close()
 	_ = t.dialogue.Close(time.Second)

@@ -32,6 +32,8 @@ type Environment struct {
 	// ProtectedByProject.
 	Protected map[string]string
 	Created   time.Time
+	// Number identifies the environment among all that its server ever had. The store gives it.
+	Number int
 	// HaltedBy and HaltedAt say who halted it and when; empty if it is not halted.
 	HaltedBy string
 	HaltedAt *time.Time

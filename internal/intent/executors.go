@@ -12,6 +12,8 @@ type Executors struct {
 	Folders   []ExecutorFolder  // most recently used first
 	Disk      int64             // bytes of all folders; files that several of them share count once
 	DiskMax   int64             // the most that they may take; 0: no limit
+	// Separation says how the environment's code is kept away from the server and other environments.
+	Separation string
 }
 
 // ExecutorProcess is a running process.

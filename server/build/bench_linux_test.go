@@ -32,13 +32,23 @@ std::print(std::template("/hello.j2"))
 // A compile of a project that needs std's pydantic and jinja, as the server
 // runs it: with a worker of its own, and with a copy of one that waits.
 func BenchmarkCompile(b *testing.B) {
-	for _, warm := range []bool{false, true} {
+	for n := range 4 {
+		warm, free := n&1 != 0, n&2 != 0
 		name := "cold"
 		if warm {
 			name = "warm"
 		}
+		if free {
+			name += ", not isolated"
+		}
 		b.Run(name, func(b *testing.B) {
 			s := openShop(b, "", func(c *build.Config) {
+				// Not as another user, who could not read the virtual environment that the benchmark shares.
+				c.Isolation.FirstUser = 0
+				c.Isolation.Read = []string{filepath.Dir(filepath.Dir(plugintest.Venv(b, plugintest.Newest())))}
+				if free {
+					c.Isolation = nil
+				}
 				if !warm {
 					c.Warm.MemoryMax = 1
 				}

@@ -20,6 +20,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/build/install"
@@ -35,8 +36,10 @@ type Config struct {
 	Program []string
 	Timeout time.Duration // of one compile; 0: none
 	Memory  uint64        // bytes that one compile may use; 0: what the compiler finds right
-	Warm    warm.Config   // of the workers that wait for the next compile; its Logger is this one's
-	Logger  *slog.Logger
+	// Isolation confines compiles; nil confines nothing.
+	Isolation *isolation.Config
+	Warm      warm.Config // of the workers that wait for the next compile; its Logger is this one's
+	Logger    *slog.Logger
 }
 
 // Builder compiles projects. It is safe for concurrent use by
@@ -48,6 +51,7 @@ type Builder struct {
 	program   []string
 	timeout   time.Duration
 	memory    uint64
+	isolation *isolation.Config
 	warm      *warm.Keeper
 	log       *slog.Logger
 }
@@ -68,7 +72,7 @@ func New(c Config) (*Builder, error) {
 	}
 	return &Builder{
 		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout,
-		memory: c.Memory, warm: keeper, log: c.Logger,
+		memory: c.Memory, isolation: c.Isolation, warm: keeper, log: c.Logger,
 	}, nil
 }
 

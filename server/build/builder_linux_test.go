@@ -20,6 +20,7 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/testing/racedetector"
 	"ordain.dev/ordain/layout"
@@ -117,6 +118,8 @@ func newShop(dir string, options ...func(*build.Config)) (*shop, error) {
 		Git:     modules,
 		Program: []string{os.Args[0]},
 		Logger:  log,
+		// As the server does it, as far as the kernel and this user allow it.
+		Isolation: &isolation.Config{Support: isolation.Detect(), FirstUser: 2_000_000_000},
 		Warm: warm.Config{
 			Delay: -1, OnChange: func(_ string, ready bool, why string) { s.changes <- change{ready, why} },
 		},

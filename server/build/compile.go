@@ -3,9 +3,9 @@ package build
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,17 +33,17 @@ func (b *Builder) Compile(
 	job Job,
 	out Output,
 ) (*export.Document, string, error) {
-	work, err := b.scratch()
+	room, err := b.openRoom(job, "compile")
 	if err != nil {
 		return nil, "", err
 	}
-	defer os.RemoveAll(work)
+	defer room.close()
 	request := compilejob.Job{
-		Project: job.ProjectDir, Python: filepath.Join(b.place(job).CompilerVenvLink(), "bin", "python"),
-		CacheDir: b.layout.CacheDir(), Environment: job.Environment.ID.String(),
+		Project: job.ProjectDir, Python: room.python,
+		CacheDir: room.cache, Environment: job.Environment.ID.String(),
 		Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets,
 		Known: known(job), MemoryMax: b.memory,
-		ExportFile: filepath.Join(work, "export.json"), RecipeFile: filepath.Join(work, "recipe.json"),
+		ExportFile: filepath.Join(room.results, exportName), RecipeFile: filepath.Join(room.results, recipeName),
 	}
 	shown := shownCommand(job)
 	if b.timeout > 0 {
@@ -53,9 +53,13 @@ func (b *Builder) Compile(
 	}
 	owner := job.Environment.ID.String()
 	var lent *plugin.Warm
+	giveBack := func() {}
 	if !job.Preview { // the template that waits was made for the environment's own folder
-		lent = b.warm.Lend(owner)
+		if l, back := b.warm.Lend(owner); l != nil {
+			lent, giveBack = l, sync.OnceFunc(back)
+		}
 	}
+	defer giveBack()
 	if lent != nil {
 		defer lent.Handover.Close()
 		request.WarmKey = lent.Key
@@ -70,18 +74,16 @@ func (b *Builder) Compile(
 		cmd.ExtraFiles = []*os.File{lent.Handover}
 	}
 	cmd.Dir = job.ProjectDir
-	cmd.Env = b.environ(job)
+	cmd.Env = b.environ(job, room.environ)
+	env := cmd.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace
 	lines := &lineWriter{out: out}
 	cmd.Stdout, cmd.Stderr = lines.stream(false), lines.stream(true)
-	runErr := cmd.Run()
+	runErr := room.run(cmd)
+	giveBack()
 	lines.flush()
-	if cmd.Process != nil {
-		// Whatever the compiler left behind in its group ends with it.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return nil, shown, fault.New("build.Compile", fault.Exhausted,
 			fmt.Sprintf("the compile took longer than %s and was stopped", b.timeout)).
@@ -90,7 +92,7 @@ func (b *Builder) Compile(
 	if ctx.Err() != nil {
 		return nil, shown, ctx.Err()
 	}
-	doc, err := readDocument(request.ExportFile)
+	doc, err := room.readDocument()
 	if fault.Is(err, fault.Exhausted) {
 		return nil, shown, err
 	}
@@ -103,7 +105,7 @@ func (b *Builder) Compile(
 			Hint("its output says more; if it was killed, it may have run out of memory")
 	}
 	if doc.Success && !job.Preview { // one with errors says little about the next one
-		b.warm.Learn(owner, b.readRecipe(request, job), cmd.Env)
+		b.warm.Learn(owner, room.readRecipe(request, job), env, room.template(job))
 	}
 	return doc, shown, nil
 }
@@ -121,27 +123,6 @@ func shownCommand(job Job) string {
 		shown += " --project " + sub
 	}
 	return shown
-}
-
-// readRecipe reads how a template for the next compile is made; it returns nil
-// when the compile left nothing usable. Plug-ins ran beside the process that
-// wrote it, so it decides neither what program the server starts nor where.
-func (b *Builder) readRecipe(request compilejob.Job, job Job) *plugin.Recipe {
-	text, err := os.ReadFile(request.RecipeFile)
-	if err != nil {
-		return nil
-	}
-	r := &plugin.Recipe{}
-	if json.Unmarshal(text, r) != nil {
-		return nil
-	}
-	cache := request.CacheDir
-	if r.Python != request.Python || r.Dir != job.ProjectDir || r.CacheDir != cache ||
-		filepath.Dir(r.RuntimeDir) != cache {
-		b.log.Debug("the compile left a recipe for other folders", "python", r.Python, "dir", r.Dir)
-		return nil
-	}
-	return r
 }
 
 // known is what plug-ins may ask the server for.
@@ -164,61 +145,29 @@ func known(job Job) plugin.Known {
 	return k
 }
 
-// scratch makes a folder for one compile's result; what a killed server leaves
-// there goes at the next start.
-func (b *Builder) scratch() (string, error) {
-	if err := os.MkdirAll(b.layout.Scratch(), 0o750); err != nil {
-		return "", fault.Disk("build.scratch", b.layout.Scratch(), err)
-	}
-	work, err := os.MkdirTemp(b.layout.Scratch(), "compile-")
-	if err != nil {
-		return "", fault.Disk("build.scratch", b.layout.Scratch(), err)
-	}
-	return work, nil
-}
-
 var errTimeout = errors.New("compile timeout")
 
-// documentMax is the size in bytes of the largest export that the server
-// reads: about a million resources of the usual size.
-const documentMax = 1 << 30
-
-func readDocument(file string) (*export.Document, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > documentMax {
-		return nil, fault.New("build.readDocument", fault.Exhausted,
-			fmt.Sprintf("the compile made an export of %d MiB, and the server takes %d MiB at "+
-				"most", info.Size()>>20, documentMax>>20),
-		).
-			Hint("keep large texts out of attributes, as files that a handler fetches, or divide the project over " +
-				"several environments")
-	}
-	return export.Read(f)
-}
-
 // environ is the environment of a compiler: what programs need to run, where
-// the race detector reports, the variables of the request, and nothing of the
-// server's.
-func (b *Builder) environ(job Job) []string {
-	env := []string{"ORDAIN_ENVIRONMENT_NAME=" + job.Environment.Name}
+// the race detector reports, its folders, the variables of the request, and
+// nothing of the server's.
+func (b *Builder) environ(job Job, folders []string) []string {
+	env := map[string]string{"ORDAIN_ENVIRONMENT_NAME": job.Environment.Name}
 	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "GORACE"} {
 		if value, set := os.LookupEnv(name); set {
-			env = append(env, name+"="+value)
+			env[name] = value
 		}
 	}
-	for name, value := range job.Compile.Variables {
-		env = append(env, name+"="+value)
+	for _, pair := range folders {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
 	}
-	slices.Sort(env)
-	return env
+	maps.Copy(env, job.Compile.Variables)
+	var pairs []string
+	for name, value := range env {
+		pairs = append(pairs, name+"="+value)
+	}
+	slices.Sort(pairs)
+	return pairs
 }
 
 // lineWriter passes whole lines on, from both streams, one at a time.

@@ -13,14 +13,15 @@ import (
 // its size, the bound and a way out.
 func TestAnExportThatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "export.json")
+	r := &room{results: t.TempDir()}
+	file := filepath.Join(r.results, exportName)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(file, documentMax+1<<20); err != nil { // a hole: it takes no room
 		t.Fatal(err)
 	}
-	_, err := readDocument(file)
+	_, err := r.readDocument()
 	if !fault.Is(err, fault.Exhausted) {
 		t.Fatalf("the error is %v", err)
 	}

@@ -62,6 +62,12 @@ type Config struct {
 	ExecutorDisk          uint64        // bytes that the executors of one environment may keep on disk; 0: no limit
 	ExecutorEnvironment   []string      // names of variables of ours that handlers see
 	HandlerTimeout        time.Duration // of one resource
+	Isolation             string        // on, off or require
+	IsolationRead         []string      // folders that code of every environment may read
+	IsolationWrite        []string      // folders that it may write to
+	IsolationFirstUser    uint32        // user ids of environments begin here; 0: they have none of their own
+	IsolationNoNetwork    bool          // code of environments reaches no network
+	IsolationPorts        []uint16      // the only TCP ports that it may connect to; empty: all
 	Concurrency           int           // resources deployed at a time in one environment
 	GitSSHAgent           bool          // repositories over SSH may use the server's agent
 	DryRuns               int           // resources looked at by dry runs at a time in one environment

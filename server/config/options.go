@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -241,8 +242,8 @@ var options = []option{
 	{
 		name: "agent.executor-children-max",
 		def:  "256",
-		doc: "processes that the handlers of one executor may have running at a time; an executor that has " +
-			"more is ended; 0: no limit",
+		doc: "processes that the handlers of one executor may have running at a time; 0: no limit. Where executors " +
+			"are isolated, the kernel refuses more; elsewhere an executor that has more is ended",
 		set: number(func(c *Config) *int { return &c.ExecutorChildren }, 0, 1_000_000),
 	},
 	{
@@ -273,6 +274,54 @@ var options = []option{
 					return fmt.Errorf("%q is not the name of a variable that can be passed on", name)
 				}
 				c.ExecutorEnvironment = append(c.ExecutorEnvironment, name)
+			}
+			return nil
+		}},
+	{name: "isolation.mode", def: "on",
+		doc: "whether compiles and handlers are confined to their own environment: on, as far as the kernel offers " +
+			"it; require, or else the server does not start; off",
+		set: func(c *Config, s string) error {
+			if s != "on" && s != "off" && s != "require" {
+				return fmt.Errorf("%q is not on, off or require", s)
+			}
+			c.Isolation = s
+			return nil
+		}},
+	{name: "isolation.allow-read", def: "",
+		doc: "absolute paths, separated by commas, that compiles and handlers of every environment may read, such " +
+			"as a folder of shared certificates",
+		set: paths(func(c *Config) *[]string { return &c.IsolationRead })},
+	{name: "isolation.allow-write", def: "",
+		doc: "absolute paths, separated by commas, that compiles and handlers of every environment may read and " +
+			"write, such as folders of this machine that handlers manage",
+		set: paths(func(c *Config) *[]string { return &c.IsolationWrite })},
+	{name: "isolation.first-user", def: "2000000000",
+		doc: "if the server runs as root, the code of the environment with number n runs as the user with this id " +
+			"plus n, which needs no entry in /etc/passwd; 0: it runs as root, without its privileges",
+		set: func(c *Config, s string) error {
+			n, err := strconv.ParseUint(s, 10, 32)
+			if err != nil || n != 0 && n < 1000 || n > 1<<32-2-UsersMax {
+				return fmt.Errorf("%q is not the first of a range of user ids", s)
+			}
+			c.IsolationFirstUser = uint32(n)
+			return nil
+		}},
+	{name: "isolation.network", def: "all",
+		doc: "where compiles and handlers may connect to: all, none, or the only TCP ports, separated by commas",
+		set: func(c *Config, s string) error {
+			c.IsolationNoNetwork, c.IsolationPorts = s == "none", nil
+			if s == "all" || s == "none" {
+				return nil
+			}
+			for field := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+				port, err := strconv.ParseUint(field, 10, 16)
+				if err != nil || port == 0 {
+					return fmt.Errorf("%q is not a TCP port", field)
+				}
+				c.IsolationPorts = append(c.IsolationPorts, uint16(port))
+			}
+			if c.IsolationPorts == nil {
+				return fmt.Errorf("%q is not all, none or a list of ports", s)
 			}
 			return nil
 		}},
@@ -312,4 +361,27 @@ var options = []option{
 	},
 	{name: "scheduler.concurrency", def: "64", doc: "resources deployed at a time in one environment",
 		set: number(func(c *Config) *int { return &c.Concurrency }, 1, 10000)},
+}
+
+// UsersMax is how many user ids from IsolationFirstUser on a server may use: one for each environment
+// that it ever had.
+const UsersMax = 1 << 20
+
+// paths takes a list of absolute paths, separated by commas.
+func paths(field func(*Config) *[]string) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		var list []string
+		for each := range strings.SplitSeq(s, ",") {
+			each = strings.TrimSpace(each)
+			if each == "" {
+				continue
+			}
+			if !filepath.IsAbs(each) {
+				return fmt.Errorf("%q is not an absolute path", each)
+			}
+			list = append(list, filepath.Clean(each))
+		}
+		*field(c) = list
+		return nil
+	}
 }

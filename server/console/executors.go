@@ -18,7 +18,9 @@ type executorList struct {
 	Here      bool
 	Processes []processRow
 	Folders   []folderRow
-	Disk      string // "412 MiB of at most 2.0 GiB"
+	// Separation says how the environment's code is kept away from others.
+	Separation string
+	Disk       string // "412 MiB of at most 2.0 GiB"
 }
 
 type processRow struct {
@@ -47,7 +49,7 @@ func (c *console) executors(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := executorList{EnvURL: envURL(e.ID), Here: x.Here, Disk: bytesText(x.Disk)}
+	p := executorList{EnvURL: envURL(e.ID), Here: x.Here, Separation: x.Separation, Disk: bytesText(x.Disk)}
 	if x.DiskMax > 0 {
 		p.Disk += " of at most " + bytesText(x.DiskMax)
 	}

@@ -30,6 +30,7 @@ type environmentRow struct {
 	Settings    json.RawMessage
 	Protected   json.RawMessage
 	Created     time.Time
+	Number      int
 	Overrides   json.RawMessage // those that are in force
 }
 
@@ -45,7 +46,7 @@ func (r environmentRow) value() (intent.Environment, error) {
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
 		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Tags: r.Tags, Settings: settings,
-		Protected: protected, Created: r.Created.UTC(),
+		Protected: protected, Created: r.Created.UTC(), Number: r.Number,
 	}, err
 }
 

@@ -66,14 +66,17 @@ func (f *compileFlags) watch(c *cobra.Command) error {
 func (w *watcher) recompile(ctx context.Context, reason string) {
 	began := time.Now()
 	fmt.Fprintf(w.out, "\n──── %s  %s ────\n", began.Format("15:04:05"), printable(reason))
-	w.options.Warm = w.warm.Lend(w.options.Project)
+	var back func()
+	if w.options.Warm, back = w.warm.Lend(w.options.Project); back != nil {
+		defer back()
+	}
 	out, err := w.once(w.command)
 	if w.options.Warm != nil {
 		_ = w.options.Warm.Handover.Close()
 		w.options.Warm = nil
 	}
 	if out.Document.Success {
-		w.warm.Learn(w.options.Project, out.Recipe, os.Environ())
+		w.warm.Learn(w.options.Project, out.Recipe, os.Environ(), nil)
 	}
 	if err != nil && !errors.Is(err, errPrinted) {
 		fmt.Fprintln(w.out, "ordain: "+err.Error())

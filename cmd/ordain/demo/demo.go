@@ -79,6 +79,10 @@ func (d *demo) start(ctx context.Context) (err error) {
 	d.n.chapter("A server, with a database of its own")
 	o := d.cfg.Options
 	o.StateDir, o.LogDir = filepath.Join(d.cfg.Dir, "state"), filepath.Join(d.cfg.Dir, "log")
+	if err := openSite(d.root); err != nil {
+		return err
+	}
+	o.IsolationWrite = append(o.IsolationWrite, d.root)
 	d.server, err = server.New(
 		server.Config{Options: o, Program: d.cfg.Program, Version: d.cfg.Version, Progress: d.n.took})
 	if err != nil {
@@ -89,6 +93,14 @@ func (d *demo) start(ctx context.Context) (err error) {
 	}
 	d.n.say("console: %s", d.server.URL())
 	return nil
+}
+
+// openSite makes the folder that the handlers write to. They run as another user if this is root.
+func openSite(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o777)
 }
 
 // bind makes the repository, the environment and the webhook between them.

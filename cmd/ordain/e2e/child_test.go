@@ -36,7 +36,10 @@ func startChild(t *testing.T, dir string) *child {
 	c.cmd = exec.Command(os.Args[0], "up", "--state-dir", filepath.Join(dir, "state"), "--log-dir",
 		filepath.Join(dir, "log"), "--port", "0")
 	c.cmd.Env = append(os.Environ(), "ORDAIN_CONFIG_CACHE_DIR="+filepath.Join(cache, "ordain-tests"),
-		"ORDAIN_SERVER_LOG_LEVEL=debug")
+		"ORDAIN_SERVER_LOG_LEVEL=debug", "ORDAIN_ISOLATION_ALLOW_WRITE="+sitesIn(dir), "ORDAIN_ISOLATION_FIRST_USER=0")
+	if err := os.MkdirAll(sitesIn(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c.cmd.Stderr = os.Stderr
 	out, err := c.cmd.StdoutPipe()

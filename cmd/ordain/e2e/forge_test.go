@@ -366,7 +366,7 @@ def gate(path: "string") -> "string":
 `
 	p, h := w.hosted(t, "github", files)
 	gate := func(name string) (line string, waits func(), open func()) {
-		path := filepath.Join(filepath.Dir(p.site), name)
+		path := filepath.Join(p.site, name)
 		return fmt.Sprintf("x = lab::gate(%q)\n", path), func() {
 				p.until(name+" to be reached", func() bool { _, err := os.Stat(path + ".waits"); return err == nil })
 			}, func() {

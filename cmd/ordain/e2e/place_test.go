@@ -32,6 +32,8 @@ type place struct {
 	site string // the folder that its notes are deployed to
 	// last is the compile that was waited for last.
 	last intent.CompileID
+	// suffix tells the places of a test with several apart.
+	suffix string
 	// author is who makes the commits; Eve, if empty.
 	author string
 }
@@ -121,17 +123,19 @@ func (w *world) newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Cleanup(func() { racedetector.Check(t) })
 	dir := t.TempDir()
+	site, err := siteIn(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &place{
 		world: w,
 		t:     t,
 		bare:  filepath.Join(dir, "repo.git"),
 		work:  filepath.Join(dir, "work"),
-		site:  filepath.Join(dir, "site"),
+		site:  site,
 	}
-	for _, d := range []string{p.work, p.site} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(p.work, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	p.git("init", "-q", "--bare", "-b", "main", p.bare)
 	p.git("init", "-q", "-b", "main")
@@ -143,7 +147,7 @@ func (w *world) newPlace(t *testing.T) *place {
 func (p *place) bind(source intent.Source, secrets map[string]string) {
 	p.t.Helper()
 	ctx := p.t.Context()
-	name := strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name())
+	name := strings.NewReplacer("/", "-", " ", "-").Replace(p.t.Name()) + p.suffix
 	project, err := p.control.CreateProject(ctx, intent.Project{Name: name})
 	if err != nil {
 		p.t.Fatal(err)

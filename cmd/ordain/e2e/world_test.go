@@ -68,8 +68,25 @@ func options(dir string) (config.Config, error) {
 	return config.Load("", nil, map[string]string{
 		"config.state-dir": filepath.Join(dir, "state"), "config.log-dir": filepath.Join(dir, "log"),
 		"config.cache-dir": filepath.Join(cache, "ordain-tests"), "server.bind-port": "0", "server.log-level": "debug",
-		"agent.handler-timeout": "20",
+		"agent.handler-timeout": "20", "isolation.allow-write": sitesIn(dir),
+		// Handlers and tests write to the same files. TestEnvironmentsCannotTouchEachOther has users.
+		"isolation.first-user": "0",
 	})
+}
+
+// sitesIn returns the folder to which handlers of a world may write.
+func sitesIn(dir string) string { return filepath.Join(dir, "sites") }
+
+// siteIn makes a folder for handlers, which run as another user if this is root.
+func siteIn(dir string) (string, error) {
+	if err := os.MkdirAll(sitesIn(dir), 0o755); err != nil {
+		return "", err
+	}
+	site, err := os.MkdirTemp(sitesIn(dir), "site-")
+	if err != nil {
+		return "", err
+	}
+	return site, os.Chmod(site, 0o777)
 }
 
 // startWorld starts a server with its files below dir. Unless change is nil, it
@@ -77,6 +94,9 @@ func options(dir string) (config.Config, error) {
 func startWorld(dir string, change func(*config.Config)) (*world, error) {
 	o, err := options(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(sitesIn(dir), 0o755); err != nil {
 		return nil, err
 	}
 	if change != nil {

@@ -56,6 +56,7 @@ func Adopt(ctx context.Context, handover *os.File, c Config) (Dialogue, error) {
 		p.closePipes()
 		return nil, fmt.Errorf("hand over to a template: %w", err)
 	}
+	p.hangUp = func() { _ = line.Close() }
 	p.wait = func() error { // the kernel closes the copy's end of the line when it ends
 		_, _ = io.Copy(io.Discard, line)
 		_ = line.Close()

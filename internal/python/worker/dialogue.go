@@ -210,5 +210,8 @@ func (d *dialogue) LastWords() string { return d.p.words.String() }
 // RSS implements Dialogue.
 func (d *dialogue) RSS() int64 { return d.p.rss() }
 
+// EndOthers implements Dialogue.
+func (d *dialogue) EndOthers() { d.p.space.End(d.p.pid) }
+
 // Done implements Dialogue.
 func (d *dialogue) Done() <-chan struct{} { return d.p.ended }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"ordain.dev/ordain/internal/isolation"
 )
 
 // helloDeadline is how long a worker may take to start and say hello.
@@ -34,6 +36,10 @@ type process struct {
 	frames  *bufio.Reader
 	words   *lastWords
 	runtime string // folder of our own code
+	space   *isolation.Space
+	keep    bool   // processes of the space outlive this one
+	over    func() // called after the end, if set
+	hangUp  func() // ends a copy of a template, which may not be ours to kill
 
 	stdout, stderr *os.File
 
@@ -101,16 +107,30 @@ func start(ctx context.Context, c Config) (*process, error) {
 		return nil, err
 	}
 	cmd, err := c.command(other)
+	started := func() (*isolation.Space, error) { return nil, nil }
+	if err == nil && c.Confine != nil {
+		started, err = c.Confine(cmd)
+	}
 	if err == nil {
 		err = startOnLastingThread(cmd)
+		var startErr error
+		if p.space, startErr = started(); err == nil && startErr != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			err = startErr
+		}
 	}
 	other.close()
 	if err != nil {
 		p.closePipes()
+		p.space.Close()
+		if c.Ended != nil {
+			c.Ended()
+		}
 		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
 	}
 	p.pid, p.wait = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
-	p.mark = c.Mark
+	p.mark, p.keep, p.over = c.Mark, c.KeepOthers, c.Ended
 	p.follow(c.OnOutput)
 	if _, err := p.awaitHello(ctx, c.Role); err != nil {
 		return nil, p.failedStart(err)
@@ -136,7 +156,9 @@ func (c Config) command(other theirs) (*exec.Cmd, error) {
 		Data     uint64   `json:"data"`
 		FileSize uint64   `json:"file_size"`
 		Tasks    int      `json:"tasks"`
-	}{c.Path, c.MemoryMax, c.DataMax, c.FileMax, c.tasks()})
+		Alone    bool     `json:"tasks_alone"`
+		Bytecode string   `json:"bytecode"`
+	}{c.Path, c.MemoryMax, c.DataMax, c.FileMax, c.tasks(), c.TasksAlone, c.Bytecode})
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +188,9 @@ func (c Config) environ() []string {
 // tasks returns the kernel's limit of processes and threads. It counts all of a user,
 // including those that run already, and does not apply to root.
 func (c Config) tasks() int {
+	if c.TasksAlone {
+		return c.Tasks
+	}
 	if c.Tasks == 0 || os.Geteuid() == 0 {
 		return 0
 	}
@@ -196,6 +221,13 @@ func (p *process) follow(onOutput func(stream, line string)) {
 		p.killGroup() // processes that it left in its group
 		if p.mark != "" {
 			KillMarked(p.mark) // and those that left the group
+		}
+		if !p.keep {
+			p.space.End()
+		}
+		p.space.Close()
+		if p.over != nil {
+			p.over()
 		}
 		limit := time.Now().Add(drain)
 		_ = p.stdout.SetReadDeadline(limit)
@@ -250,6 +282,9 @@ func (p *process) kill() {
 	select {
 	case <-p.ended: // the id may belong to another process now
 	default:
+		if p.hangUp != nil {
+			p.hangUp()
+		}
 		p.killGroup()
 		if p.pid > 0 {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)

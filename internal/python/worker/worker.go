@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"time"
+
+	"ordain.dev/ordain/internal/isolation"
 )
 
 // ProtocolVersion is the version that a worker must announce in its hello.
@@ -27,6 +30,18 @@ type Config struct {
 	// empty, only the process group is killed.
 	Mark     string
 	Handover *os.File // the template's end of HandoverPair
+	// Confine, if set, changes a command so that it starts confined; see isolation.Support.Command. After
+	// the end of the worker, everything is killed that was confined with it, unless KeepOthers is set, and
+	// Ended is called.
+	Confine    func(cmd *exec.Cmd) (started func() (*isolation.Space, error), err error)
+	KeepOthers bool
+	Ended      func()
+	// Bytecode is the folder for bytecode that cannot be written beside its source; if it is empty, it
+	// is beside RuntimeDir.
+	Bytecode string
+	// TasksAlone says that the kernel counts the tasks of this worker alone, so Tasks is the whole limit,
+	// to which the threads of agents are added.
+	TasksAlone bool
 	// OnOutput is called with every line that the code prints. stream is "stdout" or "stderr".
 	OnOutput func(stream, line string)
 	// OnNotice is called with the notices that arrive in a dialogue while Ask or
@@ -76,6 +91,8 @@ type Dialogue interface {
 	LastWords() string
 	// RSS returns the resident memory in bytes.
 	RSS() int64
+	// EndOthers kills all other processes that are confined with the worker.
+	EndOthers()
 	// Done is closed when the worker has ended.
 	Done() <-chan struct{}
 }

@@ -37,7 +37,8 @@ var lattice = []struct {
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
 	{"internal/python/runtime", ""},
-	{"internal/python/worker", ""},
+	{"internal/isolation", ""},
+	{"internal/python/worker", "internal/isolation"},
 	{"internal/python/venv", "internal/filestamp internal/fault internal/intent internal/python/pep440"},
 	{"docs/errors", ""},
 
@@ -64,7 +65,7 @@ var lattice = []struct {
 		"compiler/plugin",
 		"internal/python/pytext compiler/syntax compiler/types compiler/module compiler/eval " +
 			"internal/python/worker internal/filestamp internal/jsontext internal/diag internal/fault " +
-			"internal/intent",
+			"internal/intent internal/isolation",
 	},
 	{"compiler/plugin/plugintest", "internal/testing/tool"},
 	{"compiler/job", "compiler/plugin"},
@@ -100,7 +101,8 @@ var lattice = []struct {
 	{"scheduler", "internal/intent"},
 	{
 		"executor",
-		"internal/intent internal/diskuse internal/fault internal/python/runtime internal/python/worker " +
+		"internal/intent internal/diskuse internal/fault internal/isolation internal/python/runtime " +
+			"internal/python/worker " +
 			"internal/python/venv layout",
 	},
 
@@ -133,11 +135,11 @@ var lattice = []struct {
 			"server/source server/forge/client",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
-	{"server/build/warm", "compiler/plugin internal/fault"},
+	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
 	{
 		"server/build",
 		"server/build/warm server/build/install gitsync compiler/export compiler/job compiler/module " +
-			"compiler/plugin internal/intent internal/fault internal/python/venv layout",
+			"compiler/plugin internal/intent internal/fault internal/isolation internal/python/venv layout",
 	},
 	{
 		"server/keeper",

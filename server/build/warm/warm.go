@@ -17,12 +17,14 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"sync"
 	"syscall"
 	"time"
 
 	"ordain.dev/ordain/compiler/plugin"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/isolation"
 )
 
 // Config configures a Keeper.
@@ -61,6 +63,13 @@ type entry struct {
 	stop     context.CancelFunc
 	used     time.Time
 	idle     *time.Timer
+	lent     sync.WaitGroup // compiles that have it; confined copies would end with their template
+}
+
+// Confinement confines the process of a template; see worker.Config. The zero value does not.
+type Confinement struct {
+	Confine func(*exec.Cmd) (started func() (*isolation.Space, error), err error)
+	Ended   func()
 }
 
 // New makes a Keeper.
@@ -87,20 +96,26 @@ func New(c Config) (*Keeper, error) {
 }
 
 // Lend returns what a compile needs to take a copy of the owner's template, or nil if
-// there is no template. The caller closes the file.
-func (k *Keeper) Lend(owner string) *plugin.Warm {
+// there is no template. The caller closes the file, and calls back after the compile,
+// which ends what the copy has left running if it was confined.
+func (k *Keeper) Lend(owner string) (lent *plugin.Warm, back func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	one := k.owners[owner]
 	if one == nil || one.template == nil {
-		return nil
+		return nil, nil
 	}
 	one.use(k.config.Idle)
 	fd, err := duplicate(one.template.Handover())
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return &plugin.Warm{Handover: fd, Key: one.key}
+	one.lent.Add(1)
+	template := one.template
+	return &plugin.Warm{Handover: fd, Key: one.key}, func() {
+		template.EndOthers()
+		one.lent.Done()
+	}
 }
 
 // duplicate returns a second descriptor of a file, which child processes do not inherit.
@@ -132,8 +147,8 @@ func (o *entry) use(idle time.Duration) {
 
 // Learn takes what a compile of the owner left: the recipe of a template for the next
 // compile, or nil if a template would be of no use. env is the environment of the
-// template's process.
-func (k *Keeper) Learn(owner string, recipe *plugin.Recipe, env []string) {
+// template's process, and confine returns its confinement; it may be nil.
+func (k *Keeper) Learn(owner string, recipe *plugin.Recipe, env []string, confine func() (Confinement, error)) {
 	if recipe == nil {
 		k.end(owner, "the last compile had no use for it")
 		return
@@ -156,7 +171,13 @@ func (k *Keeper) Learn(owner string, recipe *plugin.Recipe, env []string) {
 	k.mu.Unlock()
 	k.end(owner, "what it was made of has changed")
 	k.begin(owner, &entry{recipe: text, key: recipe.Key}, func(ctx context.Context) (*plugin.Template, error) {
-		return plugin.NewTemplate(ctx, recipe, env)
+		var c Confinement
+		if confine != nil {
+			if c, err = confine(); err != nil {
+				return nil, err
+			}
+		}
+		return plugin.NewTemplate(ctx, recipe, env, c.Confine, c.Ended)
 	})
 }
 
@@ -206,6 +227,7 @@ func (k *Keeper) keep(
 	case <-template.Done():
 		k.drop(owner, one, "it ended by itself")
 	}
+	one.lent.Wait()
 }
 
 // attempts is how often the making of a template is tried if its files change

@@ -5,6 +5,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 -- name: EnvironmentList :many
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
        e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
+       e.number,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
@@ -13,6 +14,7 @@ ORDER BY p.name, e.name, e.id;
 -- name: EnvironmentGet :one
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
        e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
+       e.number,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project

@@ -3,7 +3,8 @@
 The interpreter is isolated (-I), so the environment of the caller does not
 affect imports. sys.path is set here, with the runtime first.
 OPTIONS is a JSON object: {"path": [folders], "memory": bytes, "data": bytes,
-"file_size": bytes, "tasks": number}; see limits.py.
+"file_size": bytes, "tasks": number, "tasks_alone": flag, "bytecode": folder}; see
+limits.py and bytecode.py.
 """
 
 import os
@@ -42,7 +43,7 @@ def main() -> None:
     from ordain_worker import bytecode
     from ordain_worker.frames import Channel
 
-    bytecode.keep_in(os.path.join(os.path.dirname(runtime), "__pycache__"))
+    bytecode.keep_in(options.get("bytecode") or os.path.join(os.path.dirname(runtime), "__pycache__"))
     if role == "compile":
         from ordain_worker import compile_role as module
     elif role == "handler":

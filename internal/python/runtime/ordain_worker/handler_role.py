@@ -31,7 +31,7 @@ from inmanta.agent.handler import Commander, HandlerAPI, SkipResource, SkipResou
 from inmanta.protocol import endpoints
 from inmanta.resources import Id, Resource
 from inmanta.resources import resource as registry
-from ordain_worker import calls, limits
+from ordain_worker import calls, lastwill, limits
 from ordain_worker.frames import Channel, Failure
 from ordain_worker.reach import unreachable
 from ordain_worker.relay import Seat
@@ -145,7 +145,7 @@ class HandlerRole:
         self._running.add(task)
         try:
             with task, agent.cache:
-                self._steps(task, agent, args)
+                lastwill.run(talk, agent, self._steps, task, agent, args)
         finally:
             agent.task = None
             self._running.discard(task)
@@ -292,6 +292,7 @@ def main(channel: Channel) -> None:
     capture_output()
     endpoints.answer_with(calls.answer, waits=True)
     limits.no_core_files()
+    lastwill.watch()
     role = HandlerRole(Tidy(*channel.descriptors))
 
     def tend() -> None:

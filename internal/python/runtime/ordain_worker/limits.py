@@ -13,6 +13,8 @@ BASE = 16  # threads for which there is always room
 
 _statm = -1  # the kernel's figures about our memory
 _data = 0  # bytes of data beside the stacks; 0: no limit
+_tasks = 0  # processes and threads beside those of agents, if the kernel counts ours alone; 0: no limit
+MORE_TASKS = 4096  # threads of agents that there may be at most
 
 
 def apply(options: dict[str, Any]) -> None:
@@ -22,6 +24,11 @@ def apply(options: dict[str, Any]) -> None:
         return
     import resource
 
+    if wanted["tasks"] and options.get("tasks_alone") and hasattr(resource, "RLIMIT_NPROC"):
+        global _tasks
+        _tasks, wanted["tasks"] = wanted["tasks"], 0
+        _lower(resource, resource.RLIMIT_NPROC, _tasks + MORE_TASKS)
+        allow_threads(0)
     for name, kind in (("memory", "RLIMIT_AS"), ("file_size", "RLIMIT_FSIZE"), ("tasks", "RLIMIT_NPROC")):
         if wanted[name] and hasattr(resource, kind):
             _lower(resource, getattr(resource, kind), wanted[name])
@@ -39,7 +46,12 @@ def _lower(resource: Any, kind: int, limit: int) -> None:
 
 
 def allow_threads(count: int) -> None:
-    """Make room for the stacks of so many threads, which the kernel counts as data."""
+    """Make room for so many threads, whose stacks the kernel counts as data, and which it counts as tasks."""
+    if _tasks:
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        resource.setrlimit(resource.RLIMIT_NPROC, (min(_tasks + BASE + count, hard), hard))
     if not _data:
         return
     import resource
