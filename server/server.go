@@ -15,7 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,6 +65,7 @@ type Server struct {
 	rest    http.Handler // the REST API, also for handlers
 	guard   *edge.Guard  // before all doors
 	url     string
+	names   []string                        // of hosts, in the server's certificate
 	known   atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
 	hidden  []string                        // these secrets, apart from the key
 
@@ -143,7 +144,12 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		return nil, err
 	}
 	s.undo = append(s.undo, func() { _ = listener.Close() })
-	s.url = "http://" + net.JoinHostPort(o.BindAddress, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	encryption, names, err := s.secure()
+	if err != nil {
+		return nil, err
+	}
+	s.names = names
+	s.url = s.listensAt(listener.Addr().(*net.TCPAddr).Port, names)
 	records, err := s.openStore(ctx, background)
 	if err != nil {
 		return nil, err
@@ -164,7 +170,9 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	}
 	serving, stopServing := context.WithCancel(background)
 	s.wg.Go(func() { s.guard.Run(serving) })
-	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), s.guard.Server(handler, s.log)) })
+	doors := s.guard.Server(handler, s.log)
+	doors.TLSConfig = encryption
+	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), doors) })
 	s.undo = append(s.undo, stopServing)
 	s.log.Info("the server is up", "url", s.url, "version", s.cfg.Version, "pid", os.Getpid())
 	return func(ctx context.Context) {
@@ -245,7 +253,8 @@ func (s *Server) publicURL() string {
 func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, err error) {
 	o := s.cfg.Options
 	if s.guard, err = edge.New(edge.Config{
-		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: o.AllowedHosts,
+		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: slices.Concat(o.AllowedHosts, s.names),
+		HTTPS: strings.HasPrefix(s.publicURL(), "https:"), Proxies: o.TrustedProxies,
 		MaxConnections: o.Connections, Logger: s.log, Ping: records.Ping,
 	}); err != nil {
 		return nil, err
