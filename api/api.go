@@ -119,7 +119,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		name    string
 		declare func(*calls)
 	}{
-		{"Projects", s.projectCalls}, {"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
+		{"Projects", s.projectCalls}, {"Quotas", s.quotaCalls},
+		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},

@@ -25,6 +25,9 @@ func TestEveryCallNamesItsTarget(t *testing.T) {
 		case inProject:
 			reach = access.OnProject
 		}
+		if reach == access.OnProject && verb.Reach == access.OnServer {
+			continue // what administrators of the server do to a project, which who may not see it does not learn of
+		}
 		if reach != verb.Reach {
 			t.Errorf("%s %s: the verb %s works on the %s, but the arguments name the %s",
 				d.method, d.path, d.verb, verb.Reach, reach)

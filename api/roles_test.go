@@ -128,7 +128,7 @@ func pathFor(d *declaration, env, project uuid.UUID) string {
 			switch {
 			case strings.Contains(d.path, "file"):
 				return strings.Repeat("0", 40)
-			case verb.Reach == access.OnProject:
+			case verb.Reach == access.OnProject, strings.Contains(d.path, "/project/{id}"):
 				return project.String()
 			case strings.Contains(d.path, "setting"):
 				return "autostart_agent_deploy_interval"

@@ -2,13 +2,11 @@ package executor
 
 import (
 	"context"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
+	"ordain.dev/ordain/internal/diskuse"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/python/venv"
 )
@@ -18,25 +16,22 @@ type folder struct {
 	dir   string
 	venv  bool
 	used  time.Time
-	files map[inode]bool
+	files map[diskuse.File]bool
 }
-
-// inode identifies a file, whatever its names.
-type inode struct{ device, number uint64 }
 
 // survey holds how much space the folders take. A file that several virtual
 // environments link to counts once, as it does on the disk.
 type survey struct {
 	folders []folder
-	sizes   map[inode]int64
-	holders map[inode]int // how many folders hold the file
+	sizes   map[diskuse.File]int64
+	holders map[diskuse.File]int // how many folders hold the file
 	total   int64
 }
 
 // survey measures every file of every folder.
 func (m *Manager) survey() survey {
 	paths := m.c.Layout.Environment(m.c.Environment)
-	s := survey{sizes: map[inode]int64{}, holders: map[inode]int{}}
+	s := survey{sizes: map[diskuse.File]int64{}, holders: map[diskuse.File]int{}}
 	for _, dir := range folders(paths.Venvs()) {
 		s.folders = append(s.folders, folder{dir: dir, venv: true, used: venv.LastUsed(dir)})
 	}
@@ -46,9 +41,9 @@ func (m *Manager) survey() survey {
 		}
 	}
 	for i := range s.folders {
-		files := map[inode]bool{}
+		files := map[diskuse.File]bool{}
 		s.folders[i].files = files
-		walk(s.folders[i].dir, func(file inode, size int64) {
+		diskuse.Walk(s.folders[i].dir, func(file diskuse.File, size int64) {
 			if files[file] {
 				return
 			}
@@ -105,22 +100,4 @@ func (m *Manager) remove(ctx context.Context, f folder) error {
 		return err
 	}
 	return fault.Disk("executor.Clean", f.dir, os.RemoveAll(f.dir))
-}
-
-// walk calls each with every file below dir and the space that it takes. Files
-// that vanish meanwhile are left out.
-func walk(dir string, each func(file inode, size int64)) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			each(inode{uint64(s.Dev), s.Ino}, s.Blocks*512)
-		}
-		return nil
-	})
 }

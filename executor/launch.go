@@ -120,6 +120,11 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 
 // venv makes the virtual environment of a blueprint.
 func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (venv.Result, error) {
+	if _, err := os.Lstat(dir); err != nil && m.c.MayGrow != nil {
+		if err := m.c.MayGrow(ctx); err != nil {
+			return venv.Result{}, err
+		}
+	}
 	python := ""
 	if b.PythonVersion != "" {
 		i, err := m.c.Maker.Interpreter(ctx, "")

@@ -28,6 +28,7 @@ type Manager struct {
 	workers    map[*process]bool            // processes that have not ended
 	processes  int                          // places taken: processes that run or are being started
 	retiring   int                          // places of processes that will end
+	allowance  *Allowance                   // of this manager and others; nil: none
 	queue      []*executor                  // blueprints that wait for a place, in the order in which they came
 	waiting    int                          // goroutines that wait for freed
 	freed      chan struct{}                // closed and replaced when a place or a seat may have become free
@@ -67,8 +68,9 @@ type executor struct {
 
 // starting is a start that tasks wait for.
 type starting struct {
-	done chan struct{}
-	err  error
+	done      chan struct{}
+	err       error
+	allowance *Allowance // that gave the place
 }
 
 // NewManager checks the configuration and unpacks the Python runtime.

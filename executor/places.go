@@ -12,7 +12,7 @@ import (
 //
 //	task ──▶ a seat for its agent in the process of its blueprint (AgentCap per agent)
 //	         none left: the agent's least recently used idle seat is given up
-//	     ──▶ a place for the process of its blueprint (Cap per environment)
+//	     ──▶ a place for the process of its blueprint (Cap per environment, and the Allowance of several)
 //	         none left: the process that has been idle longest ends; if all are
 //	         busy, the oldest one that has had its Turn takes no more tasks and ends
 //
@@ -64,7 +64,7 @@ func (m *Manager) awaitProcess(ctx context.Context, e *executor, agent string) (
 				}
 				continue
 			}
-			e.starting = &starting{done: make(chan struct{})}
+			e.starting = &starting{done: make(chan struct{}), allowance: m.allowance}
 			m.work.Add(1)
 			go m.start(e, e.starting)
 		}
@@ -125,17 +125,22 @@ func (m *Manager) wakeWaiters() {
 // the process if so. Otherwise it queues the blueprint and makes room for it.
 // The caller holds mu.
 func (m *Manager) takePlace(e *executor) bool {
-	if m.processes < m.c.Cap && (len(m.queue) == 0 || m.queue[0] == e) {
+	here := m.processes < m.c.Cap && (len(m.queue) == 0 || m.queue[0] == e)
+	if here && m.allowance.take(m) {
 		m.dequeue(e)
 		m.processes++
 		return true
 	}
 	if !e.queued {
 		e.queued = true
+		if here {
+			m.c.Logger.Info("an executor waits, because the quota of executors of its project is used up",
+				"executor", e.hash)
+		}
 		m.queue = append(m.queue, e)
 	}
-	if m.processes-m.retiring+len(m.queue) > m.c.Cap {
-		m.makeRoom()
+	if !here && m.processes-m.retiring+len(m.queue) > m.c.Cap {
+		m.makeRoom(false)
 	}
 	return false
 }
@@ -151,8 +156,9 @@ func (m *Manager) dequeue(e *executor) {
 }
 
 // makeRoom retires the process that has been idle longest or, when all are
-// busy, the one that was started first, if it has had its turn. The caller holds mu.
-func (m *Manager) makeRoom() {
+// busy, the one that was started first, if it has had its turn. It reports whether
+// there was one. The caller holds mu.
+func (m *Manager) makeRoom(idleOnly bool) bool {
 	var idle, busy *process
 	for _, e := range m.executors {
 		switch w := e.current; {
@@ -165,14 +171,16 @@ func (m *Manager) makeRoom() {
 			busy = w
 		}
 	}
-	if idle == nil {
+	if idle == nil && !idleOnly {
 		idle = busy
 	}
-	if idle != nil {
-		m.c.Logger.Info("an executor ends to make room for another one",
-			"executor", idle.executor.hash, "pid", idle.session.PID())
-		m.retire(idle)
+	if idle == nil {
+		return false
 	}
+	m.c.Logger.Info("an executor ends to make room for another one",
+		"executor", idle.executor.hash, "pid", idle.session.PID())
+	m.retire(idle)
+	return true
 }
 
 // release gives a process and a seat back.

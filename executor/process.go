@@ -36,6 +36,7 @@ type process struct {
 	hung           bool
 	idle           chan struct{} // closed when a retired process has no tasks left
 	endedFor       string        // why we ended it, if we did
+	allowance      *Allowance    // that gave its place
 	ender          *taskRun      // the task whose handler has said that it ends the process
 	enderCall      string        // how
 	blame          *blame        // whose handler ended it, once it has ended by itself
@@ -104,10 +105,11 @@ func (m *Manager) start(e *executor, s *starting) {
 	e.failed, e.failedAt = err, time.Now()
 	if err != nil {
 		m.processes--
+		s.allowance.give(m)
 		m.wakeWaiters()
 		m.c.Logger.Error("an executor cannot start", "executor", e.hash, "error", err)
 	} else {
-		e.current = w
+		e.current, w.allowance = w, s.allowance
 		m.workers[w] = true
 		w.idleSince = time.Now()
 		m.work.Go(func() { m.awaitEnd(w) })
@@ -128,6 +130,7 @@ func (m *Manager) awaitEnd(w *process) {
 	m.detach(w)
 	delete(m.workers, w)
 	m.processes--
+	w.allowance.give(m)
 	if w.retired {
 		m.retiring--
 	}

@@ -7,6 +7,7 @@
 //	  server/
 //	    .inmanta_use_new_disk_layout
 //	    .mirrors/<hash>.git        one bare mirror per repository
+//	    .certificates/             certificates from ACME, with their keys
 //	    <environment>/
 //	      scheduler.cfg
 //	      compiler/                checkout; .env → .env-py3.x

@@ -178,6 +178,9 @@ func (l *Layout) Postgres() string { return filepath.Join(l.state, "postgres") }
 // Server is the folder of the environments.
 func (l *Layout) Server() string { return filepath.Join(l.state, "server") }
 
+// Certificates is the folder of the certificates that the server gets by itself, and their keys.
+func (l *Layout) Certificates() string { return filepath.Join(l.Server(), ".certificates") }
+
 // Mirrors is the folder of the mirrors of repositories.
 func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
 

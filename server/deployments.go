@@ -34,6 +34,33 @@ type deployments struct {
 	sources *source.Opener
 	// isolation confines executors; nil confines nothing.
 	isolation *isolation.Config
+
+	mu         sync.Mutex
+	allowances map[intent.ProjectID]*executor.Allowance // of the environments of each project
+}
+
+// allowance returns the allowance of a project, with the bound of its quota.
+func (d *deployments) allowance(ctx context.Context, project intent.ProjectID) (*executor.Allowance, error) {
+	quota, err := d.store.Quota(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.allowances == nil {
+		d.allowances = map[intent.ProjectID]*executor.Allowance{}
+	}
+	a := d.allowances[project]
+	if a == nil {
+		a = executor.NewAllowance()
+		d.allowances[project] = a
+	}
+	most, limited := quota[intent.QuotaExecutors]
+	if !limited {
+		most = -1
+	}
+	a.Limit(most)
+	return a, nil
 }
 
 // cleanInterval is how often unused processes and virtual environments are removed.
@@ -43,6 +70,7 @@ const cleanInterval = 10 * time.Second
 type deployment struct {
 	*deployer.Deployer
 	executors *executor.Manager
+	owner     *deployments
 	log       *slog.Logger
 	variables *variables
 	files     []*logfile.File
@@ -57,7 +85,7 @@ type deployment struct {
 // new makes the deployer of an environment.
 func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	o := d.server.cfg.Options
-	made := &deployment{separation: d.server.separation}
+	made := &deployment{owner: d, separation: d.server.separation}
 	made.variables = &variables{sources: d.sources, env: e.ID, passed: o.ExecutorEnvironment}
 	defer func() {
 		if err != nil {
@@ -86,12 +114,16 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	allowance, err := d.allowance(context.Background(), e.ProjectID)
+	if err != nil {
+		return nil, err
+	}
 	var cell *isolation.Cell
 	if d.isolation != nil {
 		cell = d.isolation.Cell(e.Number)
 	}
 	made.executors, err = executor.NewManager(executor.Config{
-		Cell:   cell,
+		Cell: cell, MayGrow: func(ctx context.Context) error { return d.mayGrow(ctx, e.ID) },
 		Layout: d.server.layout, Environment: e.ID, Maker: d.maker, Files: files{d.store, e.ID}, Desk: desk,
 		Logger: made.log, Variables: made.variables.all, HandlerTimeout: o.HandlerTimeout,
 		IdleRetention: o.ExecutorRetention, VenvRetention: o.ExecutorVenvRetention,
@@ -101,6 +133,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	made.executors.SetAllowance(allowance)
 	made.Deployer, err = deployer.New(deployer.Config{
 		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log,
 		ActionLog: maskedLog{d.server, actions},
@@ -117,6 +150,15 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 		return nil, err
 	}
 	return made, nil
+}
+
+// mayGrow fails when the project of an environment has used up its disk.
+func (d *deployments) mayGrow(ctx context.Context, env intent.EnvironmentID) error {
+	e, err := d.store.Environment(ctx, env)
+	if err != nil {
+		return err
+	}
+	return d.server.keepers.CheckDisk(ctx, e)
 }
 
 // publish tells live pages what moved.
@@ -139,8 +181,13 @@ func retentionOf(e intent.Environment) int64 {
 	return int64(e.Int("resource_action_logs_retention")) * int64(24*time.Hour)
 }
 
-// Changed passes changed settings, secrets and the halted mark to the deployer, the executors and the logs.
+// Changed passes changed settings, secrets, the quota and the halted mark to the deployer, the executors and the logs.
 func (d *deployment) Changed(e intent.Environment) {
+	if allowance, err := d.owner.allowance(context.Background(), e.ProjectID); err == nil {
+		d.executors.SetAllowance(allowance)
+	} else {
+		d.log.Warn("the quota of executors cannot be read; the one before stays", "error", err)
+	}
 	d.retention.Store(retentionOf(e))
 	if d.variables.changed() {
 		d.executors.Renew()

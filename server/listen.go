@@ -31,12 +31,18 @@ func listen(address string, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers requests until ctx ends. Then it gives them a few seconds to finish;
+// serve answers requests until ctx ends, with HTTPS when s has a TLSConfig. Then it gives them a few seconds to finish;
 // live streams end with ctx.
 func serve(ctx context.Context, l net.Listener, s *http.Server) error {
 	s.BaseContext = func(net.Listener) context.Context { return ctx }
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
+	go func() {
+		if s.TLSConfig != nil {
+			ended <- s.ServeTLS(l, "", "") // plain HTTP gets 400: "Client sent an HTTP request to an HTTPS server."
+			return
+		}
+		ended <- s.Serve(l)
+	}()
 	select {
 	case err := <-ended:
 		return err

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,6 +69,7 @@ type Server struct {
 	rest    http.Handler // the REST API, also for handlers
 	guard   *edge.Guard  // before all doors
 	url     string
+	names   []string                        // of hosts, in the server's certificate
 	known   atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
 	hidden  []string                        // these secrets, apart from the key
 
@@ -148,7 +148,12 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		return nil, err
 	}
 	s.undo = append(s.undo, func() { _ = listener.Close() })
-	s.url = "http://" + net.JoinHostPort(o.BindAddress, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	encryption, names, err := s.secure()
+	if err != nil {
+		return nil, err
+	}
+	s.names = names
+	s.url = s.listensAt(listener.Addr().(*net.TCPAddr).Port, names)
 	records, err := s.openStore(ctx, background)
 	if err != nil {
 		return nil, err
@@ -169,7 +174,9 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	}
 	serving, stopServing := context.WithCancel(background)
 	s.wg.Go(func() { s.guard.Run(serving) })
-	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), s.guard.Server(handler, s.log)) })
+	doors := s.guard.Server(handler, s.log)
+	doors.TLSConfig = encryption
+	s.wg.Go(func() { s.served <- serve(serving, s.guard.Listen(listener), doors) })
 	s.undo = append(s.undo, stopServing)
 	s.log.Info("the server is up", "url", s.url, "version", s.cfg.Version, "pid", os.Getpid())
 	return func(ctx context.Context) {
@@ -252,7 +259,8 @@ func (s *Server) doors(
 ) (_ http.Handler, err error) {
 	o := s.cfg.Options
 	if s.guard, err = edge.New(edge.Config{
-		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: o.AllowedHosts,
+		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: slices.Concat(o.AllowedHosts, s.names),
+		HTTPS: strings.HasPrefix(s.publicURL(), "https:"), Proxies: o.TrustedProxies,
 		MaxConnections: o.Connections, Logger: s.log, Ping: records.Ping,
 	}); err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"ordain.dev/ordain/server/edge"
 )
 
 // limiter bounds how many webhooks each sender may send.
@@ -70,10 +72,7 @@ func (l *limiter) sweep(now time.Time) {
 // senderOf names the sender of a request by its address. A /64 network of IPv6 is
 // one sender.
 func senderOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
+	host := edge.ClientAddress(r)
 	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {
 		return ip.Mask(net.CIDRMask(64, 128)).String()
 	}

@@ -4,12 +4,15 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +35,27 @@ func New(address string) (*Client, error) {
 			Hint("it looks like http://127.0.0.1:8888")
 	}
 	return &Client{base: strings.TrimSuffix(address, "/"), http: &http.Client{Timeout: 2 * time.Minute}}, nil
+}
+
+// Trust makes the client trust a server whose certificate is of an authority in a file of certificates in PEM. The
+// authorities of the machine count, too.
+func (c *Client) Trust(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fault.Wrap("client.Trust", fault.Invalid, err).Say("the authorities of the server cannot be read")
+	}
+	authorities, err := x509.SystemCertPool()
+	if err != nil {
+		authorities = x509.NewCertPool() // the machine has none
+	}
+	if !authorities.AppendCertsFromPEM(text) {
+		return fault.New("client.Trust", fault.Invalid, file+" has no certificate in PEM").
+			Hint("name the file of the authority that signed the server's certificate: --ca, ORDAIN_CA")
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
+	c.http.Transport = transport
+	return nil
 }
 
 // Address returns the address of the server.
@@ -115,7 +139,13 @@ func (c *Client) send(ctx context.Context, method, path, env string, body any) (
 	resp, err := c.http.Do(req)
 	if err != nil {
 		e := fault.Wrap("client.Call", fault.Unavailable, err).Say("the server at " + c.base + " does not answer")
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		var untrusted *tls.CertificateVerificationError
+		switch {
+		case errors.As(err, &untrusted):
+			return nil, fault.Wrap("client.Call", fault.Unavailable, err).
+				Say("the certificate of the server at " + c.base + " is not trusted").
+				Hint("name the file of the authority that signed it: --ca, ORDAIN_CA")
+		case errors.Is(err, syscall.ECONNREFUSED):
 			return nil, e.Hint("start it with `ordain up`, or name another with --server")
 		}
 		return nil, e

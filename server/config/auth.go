@@ -48,6 +48,19 @@ func jwtSections(values map[string]string) map[string]map[string]string {
 	return out
 }
 
+// Secrets returns the secrets of the configuration, which must not get into logs and reports.
+func (c Config) Secrets() (out []string) {
+	if c.OIDCSecret != "" {
+		out = append(out, c.OIDCSecret)
+	}
+	for _, options := range c.JWT {
+		if key := options["key"]; key != "" {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
 // checkOIDC checks that people can log in at an identity provider, if they are to.
 func (c *Config) checkOIDC() error {
 	bad := func(name, what, advice string) error {

@@ -7,11 +7,13 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/inifile"
@@ -46,7 +48,15 @@ type Config struct {
 	OIDCScopes        []string
 	OIDCUsernameClaim string
 	OIDCGroupsClaim   string
-	OIDCName          string // of the provider, for people
+	OIDCName          string         // of the provider, for people
+	CertFile, KeyFile string         // of the certificate; empty: none
+	CAFile            string         // authorities that the certificate must be of; empty: any
+	ACMEDomains       []string       // for which certificates are asked for; empty: none
+	ACMEEmail         string         // where the ACME authority writes to
+	ACMEDirectory     string         // URL of the ACME authority
+	ACMECAFile        string         // authorities of the ACME authority's own certificate; empty: those of the machine
+	BehindProxy       bool           // clients come through a proxy that serves HTTPS
+	TrustedProxies    []netip.Prefix // proxies that say for which client they ask
 
 	DatabaseURL string // empty: the embedded PostgreSQL
 	PostgresBin string // folder with initdb and postgres; empty: found or fetched
@@ -151,7 +161,8 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 	return c, nil
 }
 
-// checkAuth settles how people prove who they are, and that nobody can reach the server unless they have to. others are
+// checkAuth settles how people prove who they are, and that no other machine reaches the server unless they have to,
+// and unless connections are encrypted. others are
 // the options that we do not have: Inmanta's files say auth = true, and the method in an option of its own.
 func (c *Config) checkAuth(others map[string]string) error {
 	bad := func(name, what, advice string) error {
@@ -167,19 +178,38 @@ func (c *Config) checkAuth(others map[string]string) error {
 			return bad("server.auth-method", fmt.Sprintf("%q is no method", method), "it is database, oidc or jwt")
 		}
 	}
+	switch {
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return bad("server.ssl-cert-file", "a certificate needs a key, and a key a certificate",
+			"set [server] ssl-cert-file and ssl-key-file, or neither")
+	case c.CertFile != "" && len(c.ACMEDomains) > 0:
+		return bad("server.acme-domains", "the certificate comes from files already",
+			"set either [server] acme-domains, or ssl-cert-file and ssl-key-file")
+	case c.BehindProxy && !strings.HasPrefix(c.PublicURL, "https://"):
+		return bad("server.behind-proxy", "links and the cookies of logins depend on the address at which the proxy "+
+			"serves HTTPS", "set [server] public-url to it, such as https://ordain.example.org")
+	}
 	if ip := net.ParseIP(c.BindAddress); c.BindAddress == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
+	var lacks, advice []string
 	if c.Auth == AuthOff {
-		return bad("server.bind-address", c.BindAddress+" is not a loopback address, and without authentication no "+
-			"other is served", "set [server] auth = database, or listen on 127.0.0.1")
+		lacks = append(lacks, "nobody has to log in")
+		advice = append(advice, "set [server] auth = database (or oidc)")
 	}
-	return bad(
-		"server.bind-address",
-		c.BindAddress+" is not a loopback address, and passwords would cross the network "+
-			"unencrypted",
-		"listen on 127.0.0.1 behind a proxy that serves HTTPS",
-	)
+	if !c.TLS() && !c.BehindProxy {
+		lacks = append(lacks, "passwords would cross the network unencrypted")
+		advice = append(
+			advice,
+			"set [server] ssl-cert-file and ssl-key-file, or acme-domains, or (when a proxy serves "+
+				"HTTPS) behind-proxy = true",
+		)
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return bad("server.bind-address", c.BindAddress+" is not a loopback address, and "+strings.Join(lacks, ", and "),
+		strings.Join(advice, "; ")+"; or listen on 127.0.0.1")
 }
 
 // readFiles reads the file and its drop-ins into values. Unknown options are left
@@ -233,6 +263,38 @@ func Describe() [][3]string {
 
 func text(field func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, s string) error { *field(c) = s; return nil }
+}
+
+func boolean(field func(*Config) *bool) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		on, err := strconv.ParseBool(s)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", s)
+		}
+		*field(c) = on
+		return nil
+	}
+}
+
+// words splits a list at commas and spaces.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}
+
+// parseNetwork reads an address or a network.
+func parseNetwork(s string) (netip.Prefix, error) {
+	network, err := netip.ParsePrefix(s)
+	if err != nil {
+		ip, err := netip.ParseAddr(s)
+		if err != nil || ip.Zone() != "" {
+			return network, fmt.Errorf("%q is neither an address nor a network, such as 10.0.0.5 or 10.1.0.0/16", s)
+		}
+		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
+	}
+	if network.Bits() == 0 {
+		return network, fmt.Errorf("%s would trust every client", s)
+	}
+	return network.Masked(), nil
 }
 
 func path(field func(*Config) *string) func(*Config, string) error {
@@ -292,3 +354,6 @@ func seconds(field func(*Config) *time.Duration) func(*Config, string) error {
 		return nil
 	}
 }
+
+// TLS reports whether the server speaks HTTPS.
+func (c *Config) TLS() bool { return c.CertFile != "" || len(c.ACMEDomains) > 0 }

@@ -104,7 +104,11 @@ func TestAuthentication(t *testing.T) {
 		"server.auth-method":       {"server.auth": "true", "server.auth-method": "guess"},
 		"server.session-idle-time": {"server.session-idle-time": "1"},
 		"unencrypted":              {"server.auth": "database", "server.bind-address": "0.0.0.0"},
-		"without authentication":   {"server.bind-address": "::"},
+		"nobody has to log in":     {"server.bind-address": "::", "server.acme-domains": "ordain.lan"},
+		"public-url":               {"server.behind-proxy": "true", "server.public-url": "http://ordain.example.org"},
+		"ssl-key-file":             {"server.ssl-cert-file": "cert.pem"},
+		"acme-domains":             {"server.acme-domains": "localhost"},
+		"every client":             {"server.trusted-proxies": "0.0.0.0/0"},
 	} {
 		if _, err := Load("", nil, given); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v: %v", given, err)
@@ -145,5 +149,29 @@ func TestOptionsOfTheHTTPServer(t *testing.T) {
 	}
 	if _, err := Load("", nil, map[string]string{"server.allowed-hosts": "*"}); err == nil {
 		t.Error("any name is allowed")
+	}
+}
+
+// Other machines may reach the server once people log in and connections are encrypted; a refusal names all that lacks.
+func TestOtherAddresses(t *testing.T) {
+	for _, given := range []map[string]string{
+		{"server.auth": "database", "server.behind-proxy": "true", "server.public-url": "https://ordain.example.org"},
+		{"server.auth": "oidc", "server.ssl-cert-file": "cert.pem", "server.ssl-key-file": "key.pem"},
+		{"server.auth": "database", "server.acme-domains": "ordain.example.org"},
+	} {
+		given["server.bind-address"] = "0.0.0.0"
+		if _, err := Load("", nil, given); err != nil {
+			t.Errorf("%v: %v", given, err)
+		}
+	}
+	_, err := Load("", nil, map[string]string{"server.bind-address": "192.0.2.1"})
+	for _, word := range []string{"log in", "unencrypted", "auth = database", "ssl-cert-file", "behind-proxy"} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("the refusal does not say %q: %v", word, err)
+		}
+	}
+	c, err := Load("", nil, map[string]string{"server.trusted-proxies": "10.0.0.5, 10.1.2.3/16"})
+	if err != nil || len(c.TrustedProxies) != 2 || c.TrustedProxies[1].String() != "10.1.0.0/16" {
+		t.Errorf("%v, %v", c.TrustedProxies, err)
 	}
 }

@@ -78,7 +78,7 @@ var options = []option{
 			"bind-address and the host of public-url; requests that name another host are refused",
 		set: func(c *Config, s string) error {
 			c.AllowedHosts = nil
-			for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+			for _, name := range words(s) {
 				if strings.ContainsAny(name, "/*@") {
 					return fmt.Errorf("%q is not the name of a host, such as ordain.example.org", name)
 				}
@@ -117,6 +117,60 @@ var options = []option{
 				c.Auth = AuthOff
 			default:
 				return fmt.Errorf("%q is neither off, database nor oidc", s)
+			}
+			return nil
+		}},
+	{name: "server.ssl-cert-file", def: "",
+		doc: "file with the server's certificate and the chain up to its authority, in PEM; with it the server " +
+			"speaks HTTPS only. When the file changes, the server uses the new certificate",
+		set: path(func(c *Config) *string { return &c.CertFile })},
+	{name: "server.ssl-key-file", def: "", doc: "file with the key of the certificate, in PEM",
+		set: path(func(c *Config) *string { return &c.KeyFile })},
+	{name: "server.ssl-ca-cert-file", def: "",
+		doc: "file with the authorities by which clients know the server, in PEM; a certificate that is not one of " +
+			"theirs is not used",
+		set: path(func(c *Config) *string { return &c.CAFile })},
+	{name: "server.acme-domains", def: "",
+		doc: "names of hosts, separated by commas, for which the server gets certificates by itself, by ACME's " +
+			"challenge tls-alpn-01: the authority must reach the server on port 443 of each",
+		set: func(c *Config, s string) error {
+			c.ACMEDomains = words(s)
+			for _, name := range c.ACMEDomains {
+				if !strings.Contains(name, ".") || strings.ContainsAny(name, "/*@:") {
+					return fmt.Errorf("%q is not the whole name of a host, such as ordain.example.org", name)
+				}
+			}
+			return nil
+		}},
+	{name: "server.acme-email", def: "", doc: "address at which the ACME authority reaches you",
+		set: text(func(c *Config) *string { return &c.ACMEEmail })},
+	{name: "server.acme-directory", def: "https://acme-v02.api.letsencrypt.org/directory",
+		doc: "URL of the ACME authority",
+		set: func(c *Config, s string) error {
+			if !strings.HasPrefix(s, "https://") {
+				return fmt.Errorf("%q is not a URL that begins with https://", s)
+			}
+			c.ACMEDirectory = s
+			return nil
+		}},
+	{name: "server.acme-ca-file", def: "",
+		doc: "file with the authorities of the ACME authority's own certificate, in PEM; empty: those of the machine",
+		set: path(func(c *Config) *string { return &c.ACMECAFile })},
+	{name: "server.behind-proxy", def: "false",
+		doc: "whether clients reach the server only through a proxy that serves HTTPS at public-url, so that it may " +
+			"listen on other addresses than loopback without TLS of its own",
+		set: boolean(func(c *Config) *bool { return &c.BehindProxy })},
+	{name: "server.trusted-proxies", def: "",
+		doc: "addresses and networks of proxies, separated by commas, such as 10.0.0.5 or 10.1.0.0/16, whose " +
+			"X-Forwarded-For and X-Forwarded-Proto say which client sent a request; others' are ignored",
+		set: func(c *Config, s string) error {
+			c.TrustedProxies = nil
+			for _, word := range words(s) {
+				network, err := parseNetwork(word)
+				if err != nil {
+					return err
+				}
+				c.TrustedProxies = append(c.TrustedProxies, network)
 			}
 			return nil
 		}},
@@ -322,12 +376,7 @@ var options = []option{
 		def:  "false",
 		doc: "whether repositories over SSH without a key of their own may use the SSH agent of the server " +
 			"(its SSH_AUTH_SOCK); this holds for every environment",
-		set: func(c *Config, s string) (err error) {
-			if c.GitSSHAgent, err = strconv.ParseBool(s); err != nil {
-				err = fmt.Errorf("%q is neither true nor false", s)
-			}
-			return err
-		},
+		set: boolean(func(c *Config) *bool { return &c.GitSSHAgent }),
 	},
 	{name: "server.fact-expire", def: "3600", doc: "seconds after which a fact expires",
 		set: seconds(func(c *Config) *time.Duration { return &c.FactExpire })},

@@ -208,6 +208,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/settings/source", access.ModifyEnvironment, c.doSource)
 	post("/e/{env}/settings/secret", access.SetSecret, c.doSecret)
 	post("/e/{env}/settings/known-hosts", access.SetKnownHosts, c.doKnownHosts)
+	post("/e/{env}/settings/quota", access.SetQuota, c.doQuota)
 	post("/e/{env}/settings/clear", access.ClearEnvironment, c.doClear)
 	post("/e/{env}/settings/delete", access.DeleteEnvironment, c.doDelete)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -42,7 +42,7 @@ type dryRunHead struct {
 
 // goneList are the resources that the active version has and this one does not.
 type goneList struct {
-	Rows   []edge
+	Rows   []edgeRow
 	Count  int
 	Hidden int
 }
@@ -150,7 +150,7 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	}
 	p.Gone = goneList{Count: len(gone), Hidden: max(0, len(gone)-shownDiffs)}
 	for _, id := range gone[:len(gone)-p.Gone.Hidden] {
-		p.Gone.Rows = append(p.Gone.Rows, edge{Text: id.String(), URL: resourceURL(e.ID, id)})
+		p.Gone.Rows = append(p.Gone.Rows, edgeRow{Text: id.String(), URL: resourceURL(e.ID, id)})
 	}
 	return view{template: "dryrun", data: p, fragments: []fragment{
 		{"dryrun-head", "dryrun-head", p.Head}, {"diagnostics", "diagnostics", p.Diags},

@@ -455,3 +455,28 @@ func TestListsArePagedToTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// Administrators of the server see what a project uses and set what it may use; an empty field lifts a limit.
+func TestQuotasOfAProject(t *testing.T) {
+	r, h := rich(t)
+	settings := "/e/" + r.Production.ID.String() + "/settings"
+	w := post(h, settings+"/quota", url.Values{"environments": {"3"}, "disk": {"5G"}, "resources": {""}})
+	if w.Code != http.StatusSeeOther {
+		t.Fatal(w.Code, w.Body)
+	}
+	quota, err := r.Store.Quota(t.Context(), r.Project.ID)
+	if err != nil || len(quota) != 2 || quota[intent.QuotaEnvironments] != 3 || quota[intent.QuotaDisk] != 5<<30 {
+		t.Errorf("%v, %v", quota, err)
+	}
+	page := get(t, h, settings).Body.String()
+	for _, text := range []string{
+		`name="disk" value="5G"`, `name="environments" value="3"`, "Quotas of the project", "used up",
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page does not have %q", text)
+		}
+	}
+	if w := post(h, settings+"/quota", url.Values{"disk": {"much"}}); w.Code != http.StatusBadRequest {
+		t.Errorf("a wrong number is answered %d", w.Code)
+	}
+}

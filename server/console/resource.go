@@ -59,10 +59,10 @@ type desiredRow struct {
 
 type edges struct {
 	ID, Title, Empty string
-	Rows             []edge
+	Rows             []edgeRow
 }
 
-type edge struct {
+type edgeRow struct {
 	Text, URL string
 	State     *state
 }
@@ -194,11 +194,11 @@ func (c *console) resource(r *http.Request) (view, error) {
 	p.Needs = edges{ID: "requires", Title: "Requires", Empty: "It waits for nothing."}
 	for _, id := range slices.SortedFunc(maps.Keys(d.RequiresStatus), compareIDs) {
 		s := stateOf(d.RequiresStatus[id])
-		p.Needs.Rows = append(p.Needs.Rows, edge{id.String(), resourceURL(e.ID, id), &s})
+		p.Needs.Rows = append(p.Needs.Rows, edgeRow{id.String(), resourceURL(e.ID, id), &s})
 	}
 	p.Provides = edges{ID: "provides", Title: "Required by", Empty: "Nothing waits for it."}
 	for _, id := range slices.SortedFunc(slices.Values(d.Provides), compareIDs) {
-		p.Provides.Rows = append(p.Provides.Rows, edge{id.String(), resourceURL(e.ID, id), nil})
+		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), nil})
 	}
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/source"
 )
 
@@ -21,6 +24,16 @@ type settingsPage struct {
 	Settings  []settingForm
 	Protected bool
 	HookURLs  []attribute
+	Quotas    []quotaRow // of the project, for those who may see its members
+	SetQuota  bool       // the reader may change them
+}
+
+// quotaRow is one thing of which a project may use only so much.
+type quotaRow struct {
+	Name, Unit string
+	Use, Limit string // for people; no limit is empty
+	Value      string // as the form accepts it again
+	Full       bool
 }
 
 type sourceForm struct {
@@ -109,6 +122,10 @@ func (c *console) settings(r *http.Request) (view, error) {
 			p.Variables = append(p.Variables, variable)
 		}
 	}
+	if p.Quotas, err = c.quotas(r, e); err != nil {
+		return view{}, err
+	}
+	p.SetQuota = access.Of(r.Context()).Decide(access.SetQuota, access.Target{}).Allowed
 	if p.Project, p.Secrets, err = c.shared(r, e, names); err != nil {
 		return view{}, err
 	}
@@ -117,7 +134,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 		Description: e.Description,
 	}
 	scheme := "http://"
-	if r.TLS != nil {
+	if edge.IsSecure(r) {
 		scheme = "https://"
 	}
 	unsigned := attribute{Name: "Without a signature", Value: "/api/v1/notify/" + e.ID.String()}
@@ -182,6 +199,37 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 		return next, c.control.SetProjectSecret(r.Context(), e.ProjectID, name, value)
 	}
 	return next, c.control.SetSecret(r.Context(), e.ID, name, value)
+}
+
+// quotas returns what the project of an environment may use, and uses.
+func (c *console) quotas(r *http.Request, e intent.Environment) (rows []quotaRow, err error) {
+	if !access.Of(r.Context()).Decide(access.SeeMembers, access.Target{Project: e.ProjectID}).Allowed {
+		return nil, nil
+	}
+	limits, use, err := c.control.ProjectQuota(r.Context(), e.ProjectID)
+	for _, kind := range intent.QuotaKinds {
+		row := quotaRow{Name: string(kind), Unit: kind.Meaning(), Use: kind.Text(use[kind])}
+		if most, limited := limits[kind]; limited {
+			row.Limit, row.Value, row.Full = kind.Text(most), intent.FormatAmount(most), use[kind] >= most
+		}
+		rows = append(rows, row)
+	}
+	return rows, err
+}
+
+// doQuota sets what the project of an environment may use. An empty field is no limit.
+func (c *console) doQuota(r *http.Request, e intent.Environment) (string, error) {
+	limits := intent.Quota{}
+	for _, kind := range intent.QuotaKinds {
+		most, err := intent.ParseAmount(strings.TrimSpace(r.PostFormValue(string(kind))))
+		if err != nil {
+			return "", fault.Wrap("console.quota", fault.Invalid, err).Say("the quota of " + string(kind) + " is wrong")
+		}
+		if most != nil {
+			limits[kind] = *most
+		}
+	}
+	return envURL(e.ID) + "/settings?done=saved#quotas", c.control.SetQuota(r.Context(), e.ProjectID, limits)
 }
 
 // doKnownHosts sets the keys of the SSH servers that a project knows.

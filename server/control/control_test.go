@@ -45,11 +45,12 @@ type parts struct {
 	tag      string   // end of the name of the newest release
 	fetchErr error
 	fetched  int
-	checked  []string       // commits checked out
-	source   gitsync.Source // of the last fetch
-	hold     chan struct{}  // compiles wait for it when it is set
-	holding  chan struct{}  // gets a value when a compile waits
-	venv     func()         // is called while the virtual environment is made
+	checked  []string            // commits checked out
+	source   gitsync.Source      // of the last fetch
+	hold     chan struct{}       // compiles wait for it when it is set
+	holding  chan struct{}       // gets a value when a compile waits
+	compiled func(string) func() // is called with the project when a compile begins, and what it returns when it ends
+	venv     func()              // is called while the virtual environment is made
 	installs func(build.Output) (string, error)
 	released []int // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]bool
@@ -248,7 +249,11 @@ func (p *parts) Compile(
 		p.most = max(p.most, p.running)
 		p.order = append(p.order, job.Environment.Name)
 	}
+	compiled := p.compiled
 	p.mu.Unlock()
+	if compiled != nil {
+		defer compiled(job.Environment.ProjectName)()
+	}
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

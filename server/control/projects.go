@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -48,6 +49,48 @@ func (c *Control) DeleteProject(ctx context.Context, id intent.ProjectID) error 
 		}
 	}
 	return c.cfg.Store.DeleteProject(ctx, id)
+}
+
+// ProjectQuota returns how much a project may use, and how much it uses.
+func (c *Control) ProjectQuota(ctx context.Context, id intent.ProjectID) (intent.Quota, intent.Usage, error) {
+	if _, err := c.cfg.Store.Project(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	quota, err := c.cfg.Store.Quota(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	use, err := c.cfg.Keepers.ProjectUse(ctx, id)
+	return quota, use, err
+}
+
+// SetQuota replaces how much a project may use. What it has already stays, also when that is more.
+func (c *Control) SetQuota(ctx context.Context, id intent.ProjectID, q intent.Quota) error {
+	const op = "control.SetQuota"
+	project, err := c.cfg.Store.Project(ctx, id)
+	if err != nil {
+		return err
+	}
+	for kind, most := range q {
+		if !slices.Contains(intent.QuotaKinds, kind) {
+			return fault.New(op, fault.Invalid, fmt.Sprintf("there is no quota of %.40q", string(kind)))
+		}
+		if most < 0 {
+			return fault.New(op, fault.Invalid, fmt.Sprintf("the quota of %s cannot be %d", kind, most)).
+				Hint("leave it out for no limit")
+		}
+	}
+	before, err := c.cfg.Store.Quota(ctx, id)
+	if err != nil {
+		return err
+	}
+	audit.OnProject(ctx, project)
+	audit.Subject(ctx, "quota of "+project.Name)
+	audit.Change(ctx, before, q)
+	if err := c.cfg.Store.SetQuota(ctx, id, q); err != nil {
+		return err
+	}
+	return c.cfg.Keepers.QuotaChanged(ctx, id, q)
 }
 
 // SetProjectSecret seals and stores a secret of a project. Environments use it if they

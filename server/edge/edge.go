@@ -1,7 +1,8 @@
 // Package edge is what a request passes before it reaches a door: the API, the webhooks or the console.
 //
 //	connection ─▶ Listener: at most so many, none that stalls
-//	request ─▶ Handler: /healthz, /readyz ─▶ host ─▶ origin ─▶ bounded concurrency ─▶ deadline of the body ─▶ a door
+//	request ─▶ Handler: client's address ─▶ /healthz, /readyz ─▶ host ─▶ origin ─▶ bounded concurrency
+//	        ─▶ deadline of the body ─▶ a door
 //	body ─▶ Bodies: read only while the bytes of all requests stay within a budget
 //
 // None of this knows people or permissions. It keeps out requests that a browser sends on behalf of a page of
@@ -15,6 +16,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -29,7 +31,11 @@ type Config struct {
 	AllowedHosts []string
 	// MaxConnections is how many connections may be open at a time; 1,000 when zero.
 	MaxConnections int
-	Logger         *slog.Logger
+	// HTTPS says that people reach the server with HTTPS only.
+	HTTPS bool
+	// Proxies are the addresses that are believed when they say for which client they ask.
+	Proxies []netip.Prefix
+	Logger  *slog.Logger
 	// Ping reports whether the database answers.
 	Ping func(context.Context) error
 }
@@ -37,6 +43,8 @@ type Config struct {
 // Guard checks requests before they reach a door.
 type Guard struct {
 	hosts       *hosts
+	proxies     proxies
+	https       bool
 	origins     *http.CrossOriginProtection
 	connections *connections
 	requests    chan struct{} // holds an item for each request that is being answered
@@ -69,7 +77,8 @@ func New(cfg Config) (*Guard, error) {
 		}
 	}
 	return &Guard{
-		hosts: h, origins: origins, connections: newConnections(cfg.MaxConnections, cfg.Logger),
+		hosts: h, proxies: cfg.Proxies, https: cfg.HTTPS, origins: origins,
+		connections: newConnections(cfg.MaxConnections, cfg.Logger),
 		// The rest of the connections is for health checks and for telling clients to come back later.
 		requests: make(chan struct{}, max(1, cfg.MaxConnections*3/4)),
 		health:   newHealth(cfg.Ping),
@@ -98,6 +107,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			c.begin()
 			defer c.end()
 		}
+		r = g.proxies.identify(r)
+		g.strictTransport(w, r)
 		if g.health.serve(w, r) {
 			return
 		}

@@ -19,6 +19,7 @@ import (
 )
 
 func (c *compilation) makeVenv(ctx context.Context) error {
+	defer c.disk.forget(c.env)
 	return c.stage(ctx, intent.StageVenv, func(out build.Output) (string, error) {
 		return c.cfg.Builder.Venv(ctx, c.job, out)
 	})

@@ -21,9 +21,9 @@ func TestWhoHadNoTurnForLongestGoesFirst(t *testing.T) {
 			return id
 		}
 		often, now, never := environment("often"), environment("now"), environment("never")
-		all := newTurns(1)
+		all := newTurns(1, newProjectTurns())
 		take := func(env intent.EnvironmentID) *turn {
-			mine, err := all.take(t.Context(), env)
+			mine, err := all.take(t.Context(), env, uuid.Nil)
 			if err != nil {
 				t.Error(err)
 			}

@@ -25,9 +25,12 @@ func (c *compilation) prepare(ctx context.Context) error {
 		}
 		if c.compile.Reinstall {
 			out("Removing checkout and virtual environment, as asked\n", "")
-			return "", c.Folders.resetCompiler(c.env)
+			if err := c.Folders.resetCompiler(c.env); err != nil {
+				return "", err
+			}
+			c.disk.forget(c.env)
 		}
-		return "", nil
+		return "", c.CheckDisk(ctx, c.e)
 	})
 }
 

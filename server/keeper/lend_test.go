@@ -13,8 +13,8 @@ import (
 func TestAPlaceIsGivenAwayOrKept(t *testing.T) {
 	for range 500 {
 		synctest.Test(t, func(t *testing.T) {
-			all := newTurns(1)
-			mine, err := all.take(t.Context(), uuid.New())
+			all := newTurns(1, newProjectTurns())
+			mine, err := all.take(t.Context(), uuid.New(), uuid.Nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -142,7 +142,7 @@ func (k *keeper) cancellablePreview(ctx context.Context, d intent.DryRun) (int, 
 // or when owned ends, which means that the ownership of the environment was lost; then
 // the dry run stays open for the next owner.
 func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (int, error) {
-	turn, err := k.previewing.take(ctx, k.env)
+	turn, err := k.takeTurn(ctx, k.previewing)
 	if err != nil {
 		return 0, err
 	}

@@ -89,7 +89,7 @@ func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 	if open, err := k.cfg.Store.OpenCompiles(ctx, k.env); err != nil || len(open) == 0 {
 		return false, err
 	}
-	turn, err := k.compiles.take(ctx, k.env)
+	turn, err := k.takeTurn(ctx, k.compiles)
 	if err != nil {
 		return false, err
 	}

@@ -52,6 +52,8 @@ type Registry struct {
 	moving     sync.Map
 	compiles   *turns
 	previewing *turns
+	projects   *projectTurns // the quotas of both
+	disk       diskUse
 	running    service.Runner
 
 	mu      sync.Mutex
@@ -79,9 +81,10 @@ func New(cfg Config) (*Registry, error) {
 	}
 	r := &Registry{
 		cfg: cfg, Folders: Folders{layout: cfg.Layout, builder: cfg.Builder},
-		compiles: newTurns(cfg.Compiles), previewing: newTurns(cfg.Compiles),
-		keepers: map[intent.EnvironmentID]*keeper{},
+		keepers: map[intent.EnvironmentID]*keeper{}, projects: newProjectTurns(),
 	}
+	r.compiles, r.previewing = newTurns(cfg.Compiles, r.projects), newTurns(cfg.Compiles, r.projects)
+	r.disk.layout, r.disk.now = cfg.Layout, cfg.Now
 	r.inbox.record = r.recordBatch
 	return r, nil
 }
@@ -164,6 +167,7 @@ func (r *Registry) Release(env intent.EnvironmentID) {
 	}
 	r.compiles.forget(env)
 	r.previewing.forget(env)
+	r.disk.forget(env)
 }
 
 // keeper returns the keeper of an environment, or nil.

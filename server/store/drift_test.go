@@ -231,3 +231,40 @@ func TestBreakersAreStored(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// In a database of an older server a contested resource counts as compliant. The newer one shows it as it is, with the
+// drift that was reversed last.
+func TestContestedResourcesOfAnOlderServer(t *testing.T) {
+	t.Parallel()
+	s, ctx := storetest.Open(t), t.Context()
+	env := newEnvironment(t, s)
+	rs := resources(2)
+	n := release(t, s, env, rs)
+	for i, r := range rs {
+		for second := range 2 {
+			at := after(5 + 10*second)
+			f := deployed(states(t, s, env)[r.ID], n, 5+10*second)
+			f.Drift = &intent.DriftReport{
+				Found: map[string]intent.AttributeChange{"mode": {Current: second, Desired: 644}},
+				Open:  true, Healed: i == 1 || second == 0,
+			}
+			if i == 0 && second == 1 {
+				f.State.Compliance, f.State.Drifted, f.State.DeployedHash = intent.NonCompliant, true, ""
+				f.State.Parked, f.State.ParkedAt = intent.ParkedContested, &at
+			}
+			must(t, s.FinishActions(ctx, env, []intent.FinishedAction{f}))
+		}
+	}
+	must(t, store.BeforeParkedIsNotCompliant(ctx, s))
+	all := states(t, s, env)
+	if st := all[rs[0].ID]; st.Status() != intent.StatusNonCompliant || !st.Drifted || st.DeployedHash != "" {
+		t.Errorf("%+v", st)
+	}
+	if st := all[rs[1].ID]; st.Status() != intent.StatusDeployed || st.Drifted {
+		t.Errorf("%+v", st)
+	}
+	open := get(s.Drift(ctx, env, intent.ListQuery{Filters: map[string][]string{"open": {"true"}}}))(t)
+	if len(open.Items) != 1 || open.Items[0].Resource != rs[0].ID || string(open.Items[0].Found) != "1" {
+		t.Errorf("%+v", open.Items)
+	}
+}

@@ -51,7 +51,7 @@ func (r environmentRow) value() (intent.Environment, error) {
 }
 
 // CreateEnvironment stores an environment with its settings and sealed secrets, in one step; Conflict for a name or id
-// that is taken, NotFound when there is no such project.
+// that is taken, NotFound when there is no such project, Forbidden when the project's quota is used up.
 func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment, secrets map[string][]byte) error {
 	if e.Tags == nil {
 		e.Tags = []string{}
@@ -63,7 +63,11 @@ func (s *Store) CreateEnvironment(ctx context.Context, e intent.Environment, sec
 	if err != nil {
 		return fault.Wrap("store.CreateEnvironment", fault.Invalid, err)
 	}
-	return s.write(ctx, "store.CreateEnvironment", func(tx pgx.Tx) error {
+	const op = "store.CreateEnvironment"
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if err := growProject(ctx, tx, op, e.ProjectID, intent.QuotaEnvironments, 1); err != nil {
+			return err
+		}
 		_, err := tx.Exec(
 			ctx,
 			statements.EnvironmentCreate,
@@ -117,7 +121,11 @@ func (s *Store) Environment(ctx context.Context, id intent.EnvironmentID) (out i
 // UpdateEnvironment stores name, project, source, description and icon. Environments that follow it keep following it
 // under its new name.
 func (s *Store) UpdateEnvironment(ctx context.Context, e intent.Environment) error {
-	return s.write(ctx, "store.UpdateEnvironment", func(tx pgx.Tx) error {
+	const op = "store.UpdateEnvironment"
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		if err := mayMove(ctx, tx, op, e.ID, e.ProjectID); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, statements.FollowRename, e.ID, e.Name); err != nil {
 			return err
 		}

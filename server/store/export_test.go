@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,5 +31,32 @@ func Judge(ctx context.Context, s *Store, env intent.EnvironmentID, number int) 
 			_, _, err = judge(ctx, tx, env, before, v, v.Created)
 		}
 		return err
+	})
+}
+
+// BeforeParkedIsNotCompliant brings a database to the state before the migration of that name, with all that is parked
+// compliant and its drift healed, and migrates it again.
+func BeforeParkedIsNotCompliant(ctx context.Context, s *Store) error {
+	found, err := fs.Glob(migrationFiles, "migrations/*_parked_is_not_compliant.sql")
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("found %q, %w", found, err)
+	}
+	change, err := migrationFiles.ReadFile(found[0])
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "store.BeforeParkedIsNotCompliant", func(tx pgx.Tx) error {
+		for _, sql := range []string{
+			"ALTER TABLE resource_state DROP CONSTRAINT state_parked_is_not_compliant",
+			"UPDATE resource_state SET compliance = 'compliant', deployed_hash = intent_hash, drifted = false " +
+				"WHERE parked <> ''",
+			"UPDATE drift SET ended = seen, ending = 'healed' WHERE ended IS NULL",
+			string(change),
+		} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -63,6 +63,9 @@ func releaseIn(
 	if err != nil {
 		return nil, err
 	}
+	if err := growResources(ctx, tx, op, env, v.Total); err != nil {
+		return nil, err
+	}
 	hold, left, err := judge(ctx, tx, env, before, v, at)
 	if err != nil {
 		return nil, err

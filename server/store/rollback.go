@@ -34,6 +34,9 @@ func (s *Store) RollBack(
 		}
 		err = tx.QueryRow(ctx, statements.RollbackPending, env, active.Number, target.Number).Scan(&number)
 		if isNoRows(err) {
+			if err := growResources(ctx, tx, op, env, target.Total); err != nil {
+				return err
+			}
 			number = last + 1
 			err = copyVersion(ctx, tx, active, target, number, by)
 		}

@@ -27,12 +27,12 @@ type statementTexts struct {
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
 	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
 	// environment.sql
-	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentExists                 string
-	EnvironmentLock, EnvironmentUpdate, EnvironmentTags, EnvironmentHalt, EnvironmentDelete, ClearActions string
-	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns                string
-	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications                       string
-	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete                   string
-	SecretList                                                                                            string
+	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentProject, EnvironmentExists string
+	EnvironmentLock, EnvironmentUpdate, EnvironmentTags, EnvironmentHalt, EnvironmentDelete, ClearActions     string
+	ClearStates, ClearVersions, ClearContents, ClearResources, ClearCompiles, ClearDryRuns                    string
+	ClearFactRequests, ClearAgents, ClearParameters, ClearDrift, ClearNotifications                           string
+	ClearOverrides, SettingSet, SettingDelete, SettingsProtect, SecretSet, SecretDelete                       string
+	SecretList                                                                                                string
 	// forge.sql
 	OutboxAdd, OutboxCompile, OutboxPullOf, OutboxTake, OutboxNext, OutboxSent, OutboxFailed       string
 	OutboxDelay, OutboxList, OutboxRetry, OutboxDelete, ClearOutbox, ForgeReports                  string
@@ -74,6 +74,8 @@ type statementTexts struct {
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete, ProjectSecretSet string
 	ProjectSecretDelete, ProjectSecretList, ProjectKnownHosts, ProjectKnownHostsSet        string
 	ProjectKnownHostsAdd                                                                   string
+	// quota.sql
+	QuotaOf, QuotaClear, QuotaSet, QuotaLock, QuotaLockOf, QuotaUse, QuotaResourcesOf string
 	// promotion.sql
 	Followed, FollowedLock, FollowRename, PromotionWaiting, PromotionLast, PromotionList  string
 	PromotionAdd, PromotionJudged, PromotionApprove, PromotionPromote, PromotionSupersede string

@@ -135,6 +135,9 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		if err := refuseCircle(all); err != nil {
 			return err
 		}
+		if err := growResources(ctx, tx, op, v.Environment, len(all)); err != nil {
+			return err
+		}
 		contents, err := storeResources(ctx, tx, v.Environment, all, at)
 		if err != nil {
 			return err

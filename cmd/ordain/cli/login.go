@@ -21,9 +21,9 @@ import (
 
 // client returns a client of the server, which sends the token of the variable ORDAIN_TOKEN or of the last login.
 func (r *remote) client() (*client.Client, error) {
-	server, err := client.New(r.address)
+	server, err := r.anonymous()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	token := os.Getenv("ORDAIN_TOKEN")
 	if token == "" {
@@ -140,9 +140,9 @@ func newLogin() *cobra.Command {
 	r := &remote{}
 	c := command("login USER", "Log in to a server; the password is asked for, or read from standard input",
 		func(c *cobra.Command, args []string) error {
-			server, err := client.New(r.address)
+			server, err := r.anonymous()
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			if !private(server.Address()) {
 				return usageError{errors.New("the password would cross the network unencrypted: " +

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"ordain.dev/ordain/internal/intent"
 )
 
 func newProject() *cobra.Command {
@@ -43,6 +45,7 @@ func newProject() *cobra.Command {
 			return r.show(c, rows, "name", "value")
 		}),
 		newKnownHosts(r),
+		newQuota(r),
 		command("delete ID", "Delete a project with its environments", func(c *cobra.Command, args []string) error {
 			return r.call(c, remove, "/api/v2/project/"+escape(args[0]), nil, nil)
 		}),
@@ -118,5 +121,44 @@ func newKnownHosts(r *remote) *cobra.Command {
 	)
 	c.Flags().BoolVar(&add, "add", false, "add the lines from standard input")
 	c.Flags().BoolVar(&replace, "replace", false, "replace all keys by the lines from standard input")
+	return c
+}
+
+// newQuota makes `ordain project quota`.
+func newQuota(r *remote) *cobra.Command {
+	given := map[string]*string{}
+	c := command(
+		"quota NAME",
+		"Show how much a project may use and uses; with flags, set it (administrators of the server)",
+		func(c *cobra.Command, args []string) error {
+			var rows []row
+			if err := r.inProject(c, args[0], get, "/quota", nil, &rows); err != nil {
+				return err
+			}
+			limits, changed := row{}, false
+			for _, one := range rows {
+				limits[one["name"].(string)] = one["limit"]
+			}
+			for name, value := range given {
+				if !c.Flags().Changed(name) {
+					continue
+				}
+				most, err := intent.ParseAmount(*value)
+				if err != nil {
+					return usageError{fmt.Errorf("--%s: %w", name, err)}
+				}
+				limits[name], changed = most, true
+			}
+			if changed {
+				if err := r.inProject(c, args[0], put, "/quota", limits, &rows); err != nil {
+					return err
+				}
+			}
+			return r.show(c, rows, "name", "use", "limit")
+		},
+	)
+	for _, kind := range intent.QuotaKinds {
+		given[string(kind)] = c.Flags().String(string(kind), "", "most "+kind.Meaning()+"; none for no limit")
+	}
 	return c
 }

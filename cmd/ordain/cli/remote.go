@@ -18,12 +18,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ordain.dev/ordain/api/client"
 	"ordain.dev/ordain/internal/diag"
 )
 
 // remote holds the flags of the commands that talk to a server, and sends their requests.
 type remote struct {
 	address string
+	ca      string // file with the authorities of the server's certificate
 	format  string
 }
 
@@ -33,7 +35,21 @@ type row = map[string]any
 func (r *remote) add(c *cobra.Command) {
 	address := cmp.Or(os.Getenv("ORDAIN_SERVER"), "http://127.0.0.1:8888")
 	c.PersistentFlags().StringVar(&r.address, "server", address, "address of the server (or ORDAIN_SERVER)")
+	c.PersistentFlags().StringVar(&r.ca, "ca", os.Getenv("ORDAIN_CA"),
+		"file with the authority of the server's certificate, in PEM, if the machine does not know it (or ORDAIN_CA)")
 	c.PersistentFlags().StringVarP(&r.format, "output", "o", "table", "table or json")
+}
+
+// anonymous returns a client of the server that the flags name, which sends no token.
+func (r *remote) anonymous() (*client.Client, error) {
+	server, err := client.New(r.address)
+	if err == nil && r.ca != "" {
+		err = server.Trust(r.ca)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return server, nil
 }
 
 // call sends a request that is not about an environment.

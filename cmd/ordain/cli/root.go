@@ -152,6 +152,7 @@ type serverFlags struct {
 	port     int
 	database string
 	python   string
+	proxied  bool
 }
 
 func (f *serverFlags) add(c *cobra.Command) {
@@ -159,11 +160,13 @@ func (f *serverFlags) add(c *cobra.Command) {
 	flags.StringVarP(&f.file, "config", "c", "", "INI file with options")
 	flags.StringVar(&f.stateDir, "state-dir", "", "folder for all data")
 	flags.StringVar(&f.logDir, "log-dir", "", "folder for all logs")
-	flags.StringVar(&f.address, "bind-address", "", "loopback address to listen on")
+	flags.StringVar(&f.address, "bind-address", "",
+		"address to listen on; other than loopback only with authentication and HTTPS")
 	flags.IntVar(&f.port, "port", -1, "TCP port; 0 for any free one")
 	flags.StringVar(&f.database, "database", "",
 		"URL of your own PostgreSQL; without it, the server runs a private one")
 	flags.StringVar(&f.python, "python", "", "Python interpreter for compilers and executors")
+	flags.BoolVar(&f.proxied, "behind-proxy", false, "clients come through a proxy that serves HTTPS at the public-url")
 }
 
 // load reads the configuration; the flags override it.
@@ -179,6 +182,9 @@ func (f *serverFlags) load() (config.Config, error) {
 	set("server.bind-address", f.address)
 	set("database.url", f.database)
 	set("compiler.python", f.python)
+	if f.proxied {
+		set("server.behind-proxy", "true")
+	}
 	if f.port >= 0 {
 		set("server.bind-port", fmt.Sprint(f.port))
 	}

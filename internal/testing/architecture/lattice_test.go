@@ -24,6 +24,7 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
 	{"internal/filestamp", ""},
+	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
 	{"internal/diag", ""},
@@ -100,16 +101,17 @@ var lattice = []struct {
 	{"scheduler", "internal/intent"},
 	{
 		"executor",
-		"internal/intent internal/fault internal/isolation internal/python/runtime internal/python/worker " +
+		"internal/intent internal/diskuse internal/fault internal/isolation internal/python/runtime " +
+			"internal/python/worker " +
 			"internal/python/venv layout",
 	},
 
 	// The server. The store is the only importer of the database driver.
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
-	{"server/edge", "internal/fault"},
+	{"server/edge", "internal/fault internal/filestamp"},
 	{"server/access", "internal/fault internal/intent"},
-	{"server/access/audit", "internal/fault internal/intent server/access"},
+	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -125,7 +127,10 @@ var lattice = []struct {
 		"server/access/tokens",
 		"internal/intent internal/fault internal/secret server/access server/access/audit server/store",
 	},
-	{"server/access/people", "internal/fault internal/bus server/access server/access/audit server/store"},
+	{
+		"server/access/people",
+		"internal/fault internal/bus server/access server/access/audit server/edge server/store",
+	},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
@@ -145,8 +150,8 @@ var lattice = []struct {
 	{
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
-			"internal/provenance internal/secret internal/service layout server/promote server/store server/source " +
-			"server/forge server/build",
+			"internal/diskuse internal/provenance internal/secret internal/service layout server/promote " +
+			"server/store server/source server/forge server/build",
 	},
 	{
 		"server/control",
@@ -162,7 +167,7 @@ var lattice = []struct {
 	},
 
 	// The doors.
-	{"webhooks", "internal/intent internal/fault internal/jsontext"},
+	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{
 		"api",
 		"server/access server/access/audit server/access/people server/access/tokens server/control server/edge " +
@@ -173,7 +178,7 @@ var lattice = []struct {
 	{
 		"server/console",
 		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
-			"server/control server/promote server/source server/store " +
+			"server/control server/edge server/promote server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 

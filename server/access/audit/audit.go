@@ -13,7 +13,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/edge"
 )
 
 // Bounds of the texts of an entry, in bytes; what is longer is cut.
@@ -59,12 +59,9 @@ func (r *Recorder) Begin(req *http.Request, door string, v access.Verb) (context
 		return ctx, nil
 	}
 	p := access.Of(ctx)
-	host, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
-		host = req.RemoteAddr
-	}
 	t := &Trail{entry: intent.AuditEntry{
-		Actor: p.Name, Kind: string(p.Kind), Credential: p.Credential, Address: host, Door: door, Verb: string(v),
+		Actor: p.Name, Kind: string(p.Kind), Credential: p.Credential,
+		Address: edge.ClientAddress(req), Door: door, Verb: string(v),
 	}}
 	return context.WithValue(ctx, trailKey{}, t), t
 }

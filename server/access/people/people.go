@@ -3,7 +3,6 @@ package people
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -112,7 +112,7 @@ type originKey struct{}
 
 // WithOrigin returns a context that carries where a request comes from.
 func WithOrigin(r *http.Request) context.Context {
-	return context.WithValue(r.Context(), originKey{}, Origin{Address: addressOf(r), Agent: r.UserAgent()})
+	return context.WithValue(r.Context(), originKey{}, Origin{Address: edge.ClientAddress(r), Agent: r.UserAgent()})
 }
 
 func originOf(ctx context.Context) Origin {
@@ -122,13 +122,4 @@ func originOf(ctx context.Context) Origin {
 		o.Agent = strings.ToValidUTF8(o.Agent[:300], "")
 	}
 	return o
-}
-
-// addressOf returns the address of the sender without the port.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

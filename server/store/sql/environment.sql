@@ -20,6 +20,9 @@ SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branc
 FROM environment e JOIN project p ON p.id = e.project
 WHERE e.id = $1;
 
+-- name: EnvironmentProject :one
+SELECT project FROM environment WHERE id = $1;
+
 -- name: EnvironmentsOf :many
 SELECT id FROM environment WHERE project = $1 ORDER BY id;
 
