@@ -48,8 +48,8 @@ func TestAServerWithPeople(t *testing.T) {
 		t.Fatalf("the link is %q", w.server.FirstLink())
 	}
 	log, err := os.ReadFile(w.server.Layout().ServerLog())
-	if err != nil || !strings.Contains(string(log), path) {
-		t.Errorf("the link is not in the log: %v", err)
+	if err != nil || strings.Contains(string(log), path) { // its reader would become the administrator
+		t.Errorf("the link is in the log: %v", err)
 	}
 	form := url.Values{"name": {"ada"}, "password": {password}, "again": {password}}
 	if got, to := status("POST", path, form); got != 303 || to != "/login?notice=made" {
