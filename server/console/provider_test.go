@@ -207,8 +207,11 @@ func TestForgedAnswersOfAnIdentityProvider(t *testing.T) {
 		"another nonce":    other("nonce", "of another login"),
 		"no nonce":         other("nonce", nil),
 		"another issuer":   other("iss", "https://eve.example.org"),
-		"another subject":  other("sub", "somebody else"), // than the one of userinfo
 		"expired":          other("exp", time.Now().Add(-time.Hour).Unix()),
+		"another subject": func(c jwt.MapClaims) string { // than the one of userinfo
+			c["sub"], c["preferred_username"] = "somebody else", "max"
+			return idp.Sign(c)
+		},
 	} {
 		idp.Tamper(tamper)
 		client := browser()
