@@ -64,8 +64,8 @@ func TestRepositoryGone(t *testing.T) {
 	}
 }
 
-// The repository is still empty. That is no failure, but a compile that somebody asks for says so, and the first push is
-// deployed.
+// The repository is still empty. That is no failure, but a compile that somebody asks for says so, and the first push
+// is deployed.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
