@@ -231,7 +231,7 @@ func TestForgedEnvironmentTokens(t *testing.T) {
 
 // The keys of an Inmanta server go on working: its section signs our tokens, and tokens that it made are accepted.
 func TestKeysOfInmanta(t *testing.T) {
-	c, r := withPeople(t)
+	_, r := withPeople(t)
 	key := []byte(strings.Repeat("i", 32))
 	r.ConfigureTokens(t, func(cfg *tokens.Config) {
 		cfg.Keys = []tokens.KeyConfig{{Section: "auth_jwt_default", Options: map[string]string{
@@ -239,7 +239,7 @@ func TestKeysOfInmanta(t *testing.T) {
 			"key": base64.URLEncoding.EncodeToString(key), "issuer": "https://inmanta.example.org:8888/",
 		}}}
 	})
-	c = newClient(t, r.Server)
+	c := newClient(t, r.Server)
 	c.tid = r.Production.ID.String()
 	old := jwt.MapClaims{
 		"iss": "https://inmanta.example.org:8888/", "aud": []string{"https://inmanta.example.org:8888/"},
@@ -315,7 +315,7 @@ func claimsOf(t *testing.T, text string) map[string]any {
 // Tokens of another issuer that the configuration names count for an environment that they name, or with the roles
 // that they give; those of its users that say nothing of this server do not.
 func TestTokensOfAnotherIssuer(t *testing.T) {
-	c, r := withPeople(t)
+	_, r := withPeople(t)
 	issuer := providertest.NewJobs(t)
 	r.ConfigureTokens(t, func(cfg *tokens.Config) {
 		cfg.Keys = []tokens.KeyConfig{{Section: "auth_jwt_keycloak", Options: map[string]string{
@@ -323,7 +323,7 @@ func TestTokensOfAnotherIssuer(t *testing.T) {
 			"jwks-uri": issuer.URL + "/keys",
 		}}}
 	})
-	c = newClient(t, r.Server)
+	c := newClient(t, r.Server)
 	c.tid = r.Production.ID.String()
 	path := "/api/v2/environment/" + c.tid
 	for name, one := range map[string]struct {

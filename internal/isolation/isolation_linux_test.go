@@ -62,7 +62,7 @@ func shell(t testing.TB, c *Cell, a Access, script string, env ...string) string
 	}
 	err = cmd.Start()
 	space, startErr := started()
-	defer space.Close()
+	defer func() { space.Close() }() // there may be a space in spite of an error
 	if err != nil || startErr != nil {
 		t.Fatal(err, startErr)
 	}

@@ -50,7 +50,7 @@ func tryNamespaces(s Support) error {
 	cmd.Stderr = &said
 	err = cmd.Start()
 	space, startErr := started()
-	defer space.Close()
+	defer func() { space.Close() }() // there may be a space in spite of an error
 	if err != nil {
 		return err
 	}

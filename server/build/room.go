@@ -116,7 +116,7 @@ func (r *room) run(cmd *exec.Cmd) error {
 	}
 	err := cmd.Start()
 	space, startErr := started()
-	defer space.Close()
+	defer func() { space.Close() }() // there may be a space in spite of an error
 	if err != nil {
 		return err
 	}
