@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -159,4 +162,34 @@ func bodyFor(d *declaration, project uuid.UUID) string {
 			"filediff": `{"file_id_1": "1", "file_id_2": "2"}`}[path.Base(d.path)]
 	}
 	return `{}`
+}
+
+// A maintainer cannot take an environment away from the administrators of its project by moving it to another project,
+// in which they may create environments.
+func TestMovingTakesTheRightToDelete(t *testing.T) {
+	rich := servertest.NewRich(t)
+	other, err := rich.Control.CreateProject(t.Context(), intent.Project{Name: "of mallory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(here access.Role) context.Context {
+		return access.With(t.Context(), access.Principal{Kind: access.Person, Name: "mallory", Bindings: []access.Binding{
+			{Role: here, Scope: access.Scope{Project: rich.Project.ID}},
+			{Role: access.Administrator, Scope: access.Scope{Project: other.ID}},
+		}})
+	}
+	e, err := rich.Store.Environment(t.Context(), rich.Sandbox.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.ProjectID = other.ID
+	if _, err := rich.Control.UpdateEnvironment(as(access.Maintainer), e); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("as a maintainer: %v", err)
+	}
+	if now, err := rich.Store.Environment(t.Context(), e.ID); err != nil || now.ProjectID != rich.Project.ID {
+		t.Errorf("it is in the project %s, %v", now.ProjectID, err)
+	}
+	if _, err := rich.Control.UpdateEnvironment(as(access.Administrator), e); err != nil {
+		t.Errorf("as an administrator: %v", err)
+	}
 }

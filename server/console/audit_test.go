@@ -115,3 +115,31 @@ func TestFormsOfAMaintainer(t *testing.T) {
 		t.Errorf("the trail has %q, want %q", got, want)
 	}
 }
+
+// The trail begins with the first administrator, whom somebody made who was not logged in. A link that does not work
+// leaves no trace: anybody can send it.
+func TestTheFirstAdministratorIsInTheTrail(t *testing.T) {
+	s := servertest.New(t, servertest.Present)
+	s.RequireLogin()
+	h, err := New(Config{
+		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
+		Auth: s.People.Console(), People: s.People, Audit: &audit.Recorder{Store: s.Store, Logger: s.Log},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := s.People.FirstLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"name": {"ada"}, "password": {servertest.Password}, "again": {servertest.Password}}
+	for _, path := range []string{"/first/wrong", link[strings.Index(link, "/first/"):]} {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	trail, err := s.Store.AuditAfter(t.Context(), uuid.Nil, uuid.Nil, 0, 10)
+	if err != nil || len(trail) != 1 || trail[0].Actor != "ada" || trail[0].Subject != "user ada" {
+		t.Errorf("the trail has %+v, %v", trail, err)
+	}
+}
