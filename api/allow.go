@@ -54,6 +54,9 @@ func (s *server) greet(ctx context.Context, v access.Verb) error {
 func (s *server) allow(ctx context.Context, v access.Verb, args any) error {
 	switch a := args.(type) {
 	case onEnvironment:
+		if err := access.Confine(ctx, a.environmentID()); err != nil {
+			return err
+		}
 		e, err := s.store.Environment(ctx, a.environmentID())
 		if fault.Is(err, fault.NotFound) {
 			return noEnvironment()
@@ -64,6 +67,9 @@ func (s *server) allow(ctx context.Context, v access.Verb, args any) error {
 		audit.On(ctx, e)
 		return access.Check(ctx, v, access.TargetOf(e), noEnvironment())
 	case onProject:
+		if err := access.Confine(ctx, uuid.Nil); err != nil {
+			return err
+		}
 		return s.allowInProject(ctx, v, a.projectID())
 	case laterChecked:
 		return nil

@@ -23,6 +23,7 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
@@ -35,7 +36,7 @@ const (
 	bodiesInFlight = 32 << 20
 )
 
-// Config is what the API is made of. Control, Store, Logger, Auth and People are needed.
+// Config is what the API is made of. Control, Store, Logger, Auth, People and Tokens are needed.
 type Config struct {
 	Control *control.Control // decides
 	Store   *store.Store     // is read
@@ -43,6 +44,7 @@ type Config struct {
 	Auth    access.Authenticator // proves who sends a request
 	People  *people.Service      // logs people in
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
+	Tokens  *tokens.Service      // makes and revokes tokens
 	// Version is the version of the program.
 	Version string
 	// Isolation says how environments are separated; Separated is whether they are, completely.
@@ -69,6 +71,7 @@ type server struct {
 	auth       access.Authenticator
 	people     *people.Service
 	audit      *audit.Recorder
+	tokens     *tokens.Service
 	isolation  serverSlice
 	maxBody    int64
 	maxUpload  int64
@@ -79,8 +82,9 @@ type server struct {
 
 // New returns the handler. It serves whole paths: /api/v1/… and /api/v2/….
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil {
-		return nil, errors.New("api.New: Control, Store, Logger, Auth and People are needed")
+	if cfg.Control == nil || cfg.Store == nil || cfg.Logger == nil || cfg.Auth == nil || cfg.People == nil ||
+		cfg.Tokens == nil {
+		return nil, errors.New("api.New: Control, Store, Logger, Auth, People and Tokens are needed")
 	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = maxBody
@@ -99,12 +103,12 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		isolation: isolationSlice(cfg), people: cfg.People, maxBody: cfg.MaxBody, maxUpload: cfg.MaxUpload,
-		bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
+		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, maxBody: cfg.MaxBody,
+		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)
-	router.GET(docsPath, s.guarded(access.SeeDocs, newDocs(cfg.Version).serve))
+	router.GET(docsPath, tokenInQuery(s.guarded(access.SeeDocs, newDocs(cfg.Version).serve)))
 	return options(compress(router)), nil
 }
 
@@ -123,7 +127,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
-		{"Roles", s.roleCalls}, {"Server", s.statusCalls},
+		{"Roles", s.roleCalls}, {"Tokens", s.tokenCalls}, {"Server", s.statusCalls},
 	} {
 		c.group = group.name
 		group.declare(c)

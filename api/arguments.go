@@ -301,6 +301,21 @@ func set(field reflect.Value, value any, limit int) (kind string, err error) {
 			return "value_error", err
 		}
 		*target = object
+	case *map[string]string:
+		object, ok := value.(map[string]any)
+		out := map[string]string{}
+		for name, item := range object {
+			if out[name], ok = item.(string); !ok {
+				break
+			}
+		}
+		if !ok {
+			return "dict_type", errors.New("Input should be a dictionary of strings")
+		}
+		if _, err := plain(object); err != nil {
+			return "value_error", err
+		}
+		*target = out
 	case *[]map[string]any:
 		list, ok := value.([]any)
 		if !ok {

@@ -21,7 +21,7 @@ func TestTheTrailSaysWhoDidWhat(t *testing.T) {
 	who := &caller{}
 	rest, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Now: rich.Now,
-		Auth: who, People: rich.People,
+		Auth: who, People: rich.People, Tokens: rich.Tokens,
 		Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
 	})
 	if err != nil {

@@ -155,32 +155,7 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		if tid := g.GetHeader(tidHeader); tid != "" {
 			g.Header(tidHeader, tid)
 		}
-		var args A
-		share := c.server.bodies.Share()
-		defer share.Release()
-		var answer any
-		request := g.Request.WithContext(people.WithOrigin(g.Request))
-		request, err := access.Enter(c.server.auth, request)
-		if isPublic(d.verb) {
-			err = nil // a login with a token that has expired is a login
-		}
-		if err == nil {
-			err = c.server.greet(request.Context(), d.verb)
-		}
-		if err == nil {
-			err = c.server.read(request, d, inPath, share, &args)
-			// Who may not do this is told so, and not what else is wrong with the call.
-			if err == nil || namesTarget(&args) {
-				ctx, trail := c.server.audit.Begin(request, "api", d.verb)
-				if denied := c.server.allow(ctx, d.verb, &args); denied != nil {
-					err = denied
-				}
-				if err == nil {
-					answer, err = handle(ctx, args)
-				}
-				c.server.audit.End(ctx, trail, err)
-			}
-		}
+		answer, err := perform(c.server, d, g.Request, inPath, handle)
 		if err != nil {
 			c.server.fail(g, err)
 			return
@@ -194,6 +169,37 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		}
 		send(g, status, answer)
 	})
+}
+
+// perform finds out who sends a request, reads its arguments, checks that the sender may do what the call does, does
+// it, and records it if it changes something.
+func perform[A any](
+	s *server, d *declaration, r *http.Request, inPath map[string]string,
+	handle func(context.Context, A) (any, error),
+) (answer any, err error) {
+	r, err = access.Enter(s.auth, r.WithContext(people.WithOrigin(r)))
+	if err != nil && !isPublic(d.verb) { // a login with a token that has expired is a login
+		return nil, err
+	}
+	if err := s.greet(r.Context(), d.verb); err != nil {
+		return nil, err
+	}
+	share := s.bodies.Share()
+	defer share.Release()
+	var args A
+	wrong := s.read(r, d, inPath, share, &args)
+	if wrong != nil && !namesTarget(&args) {
+		return nil, wrong
+	}
+	ctx, trail := s.audit.Begin(r, "api", d.verb)
+	defer func() { s.audit.End(ctx, trail, err) }()
+	if err := s.allow(ctx, d.verb, &args); err != nil {
+		return nil, err // whoever may not do this is told so, and not what else is wrong with the call
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return handle(ctx, args)
 }
 
 func isPublic(v access.Verb) bool {

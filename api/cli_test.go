@@ -129,3 +129,77 @@ func TestInmantasOwnClient(t *testing.T) {
 		t.Errorf("the newest interventions are %+v, %v", acts, err)
 	}
 }
+
+// The published client makes a token for an environment, and works with it: from its configuration for compilers, and
+// as the client of the command line.
+func TestInmantasOwnClientWithTokens(t *testing.T) {
+	path := inmantaCLI(t)
+	_, r := withPeople(t)
+	c := newClient(t, r.Server)
+	c.tid = r.Production.ID.String()
+	server := httptest.NewServer(c.handler)
+	defer server.Close()
+	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(token string, want bool, args ...string) string {
+		t.Helper()
+		home := t.TempDir()
+		text := "[client]\n[cmdline_rest_transport]\nhost=" + host + "\nport=" + port + "\ntoken=" + token + "\n"
+		if err := os.WriteFile(filepath.Join(home, ".inmanta.cfg"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(path, append([]string{"--host", host, "--port", port}, args...)...)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "HOME="+home, "COLUMNS=200")
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != want {
+			t.Fatalf("inmanta-cli %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	run("", false, "environment", "list")
+	ada, _ := c.as("ada").personal(`{"name": "cli", "roles": ["administrator"], "expire": 3600}`)
+	out := run(c.as("ada").token, true, "token", "create", "-e", c.tid, "--api", "--compiler")
+	_, token, ok := strings.Cut(strings.TrimSpace(out), "Token: ")
+	if !ok {
+		t.Fatalf("the client shows %q", out)
+	}
+	run(ada, true, "param", "set", "-e", c.tid, "--name", "size", "--value", "12")
+	run(token, true, "param", "get", "-e", c.tid, "--name", "size")
+	run(token, true, "version", "list", "-e", c.tid)
+	run(token, false, "version", "list", "-e", r.Sandbox.ID.String())
+	run(token, false, "token", "create", "-e", c.tid, "--api")
+
+	// What a compiler does: it reads and sets parameters with the token of its configuration.
+	script := filepath.Join(t.TempDir(), "client.py")
+	source := `
+import asyncio, sys, uuid
+from inmanta import config
+from inmanta.protocol import Client
+config.Config.load_config()
+for name, value in (("host", sys.argv[1]), ("port", sys.argv[2]), ("token", sys.argv[3])):
+    config.Config.set("compiler_rest_transport", name, value)
+async def main():
+    client = Client("compiler")
+    env = uuid.UUID(sys.argv[4])
+    answers = [
+        (await client.get_param(tid=env, id="size", resource_id="")).code,
+        (await client.list_settings(tid=env)).code,
+        (await client.halt_environment(tid=env)).code,
+        (await client.list_settings(tid=uuid.UUID(sys.argv[5]))).code,
+    ]
+    print(answers)
+asyncio.run(main())
+`
+	if err := os.WriteFile(script, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compiler := c.as("ada").call("POST", "/api/v2/environment_auth", `{"client_types": ["compiler"]}`, 200).text("data")
+	got, err := exec.Command(filepath.Join(filepath.Dir(path), "python"), script, host, port, compiler, c.tid,
+		r.Sandbox.ID.String()).CombinedOutput()
+	if err != nil || !strings.Contains(string(got), "[200, 200, 403, 403]") {
+		t.Errorf("the compiler's client: %v\n%s", err, got)
+	}
+}

@@ -233,15 +233,20 @@ func (s *server) addBinding(ctx context.Context, a newBinding) (binding, error) 
 	if err != nil {
 		return binding{}, err
 	}
-	g.Scope = access.Scope{Project: a.Project, Environment: a.Environment, Tag: a.Tag}
-	if several := g.Scope; (several.Project != uuid.Nil && several.Environment != uuid.Nil) ||
-		(several.Tag != "" && (several.Project != uuid.Nil || several.Environment != uuid.Nil)) {
-		return binding{}, invalid(
-			"a role holds in a project, an environment, or environments with a tag, not in several",
-		)
+	if g.Scope, err = oneScope(a.Project, a.Environment, a.Tag); err != nil {
+		return binding{}, err
 	}
 	g, err = s.give(ctx, g)
 	return bindingOf(g), err
+}
+
+// oneScope returns a scope of which at most one part is given.
+func oneScope(project, environment uuid.UUID, tag string) (access.Scope, error) {
+	if project != uuid.Nil && environment != uuid.Nil || tag != "" && (project != uuid.Nil || environment != uuid.Nil) {
+		return access.Scope{}, invalid(
+			"a role holds in a project, an environment, or environments with a tag, not in several")
+	}
+	return access.Scope{Project: project, Environment: environment, Tag: tag}, nil
 }
 
 func (s *server) removeBinding(ctx context.Context, a oneBinding) error {

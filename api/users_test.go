@@ -156,7 +156,12 @@ func TestRoles(t *testing.T) {
 	ada.call("POST", "/api/v2/role", `{"name": "odd", "labels": ["everything"]}`, 400)
 	ada.call("POST", "/api/v2/role", `{"name": "viewer"}`, 400)
 	ada.call("DELETE", "/api/v2/role", `{"name": "viewer"}`, 400)
-	made := ada.call("POST", "/api/v2/role_binding", `{"user": "noor", "role": "giver", "environment": "`+env+`"}`, 200)
+	made := ada.call(
+		"POST",
+		"/api/v2/role_binding",
+		`{"user": "noor", "role": "giver", "environment": "`+env+`"}`,
+		200,
+	)
 	noor.call("POST", "/api/v2/role_assignment/noor", `{"environment": "`+env+`", "role": "administrator"}`, 403).
 		says("which you may not do yourself")
 	noor.call("POST", "/api/v2/role_assignment/ada", `{"environment": "`+env+`", "role": "giver"}`, 200)
@@ -229,7 +234,7 @@ func BenchmarkAuthentication(b *testing.B) {
 	r := servertest.NewRich(b)
 	serve := func(b *testing.B, token string) {
 		h, err := New(Config{
-			Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People,
+			Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People, Tokens: r.Tokens,
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -66,7 +66,8 @@ func (p place) remoteFault(op string, err error) error {
 		}
 		return plain(fault.NotFound, "there is no Git repository at "+p.shown, advice)
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return plain(fault.NotFound, "the repository "+p.shown+" is empty", "push a first commit to it")
+		return fault.Wrap(op, fault.NotFound, errEmpty).Say("cannot fetch from " + p.shown).
+			Hint("push a first commit to it")
 	case errors.Is(err, transport.ErrAuthenticationRequired):
 		if p.credentials == (Credentials{}) {
 			return plain(
@@ -261,3 +262,8 @@ func enumerate(names []string, limit int) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
+
+var errEmpty = errors.New("the repository is empty")
+
+// IsEmpty reports whether a fetch failed because the repository has no commit yet.
+func IsEmpty(err error) bool { return errors.Is(err, errEmpty) }

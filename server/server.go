@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -31,6 +32,8 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/provider"
+	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -63,6 +66,7 @@ type Server struct {
 	store   *store.Store
 	bus     *bus.Bus
 	people  *people.Service
+	tokens  *tokens.Service
 	first   string       // the link that makes the first administrator
 	rest    http.Handler // the REST API, also for handlers
 	guard   *edge.Guard  // before all doors
@@ -252,7 +256,9 @@ func (s *Server) publicURL() string {
 }
 
 // doors makes the guard and the handlers of the API, the webhooks and the console.
-func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, err error) {
+func (s *Server) doors(
+	ctx context.Context, records *store.Store, events *bus.Bus, key *secret.Key,
+) (_ http.Handler, err error) {
 	o := s.cfg.Options
 	if s.guard, err = edge.New(edge.Config{
 		BindAddress: o.BindAddress, PublicURL: o.PublicURL, AllowedHosts: slices.Concat(o.AllowedHosts, s.names),
@@ -261,15 +267,23 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, e
 	}); err != nil {
 		return nil, err
 	}
+	enabled := o.Auth != config.AuthOff
 	s.people = people.New(people.Config{
-		Store: records, Bus: events, Logger: s.log, Enabled: o.Auth != config.AuthOff,
+		Store: records, Bus: events, Logger: s.log, Enabled: enabled,
 		PublicURL: s.publicURL(), Idle: o.SessionIdle, Lifetime: o.SessionLifetime,
 	})
+	if s.tokens, err = tokens.New(ctx, tokens.Config{
+		Store: records, People: s.people, Key: key, Logger: s.log, Enabled: enabled, PublicURL: s.publicURL(),
+		MaxLifetime: o.TokenLifetime, Keys: keysOf(o.JWT), Issuers: o.CIIssuers,
+	}); err != nil {
+		return nil, err
+	}
 	trail := &audit.Recorder{Store: records, Logger: s.log}
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
 		Isolation: s.separation, Separated: s.separation == separated,
-		MaxUpload: int64(o.UploadSize), Auth: s.people.API(), People: s.people, Audit: trail,
+		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
+		Audit: trail,
 	}); err != nil {
 		return nil, err
 	}
@@ -279,7 +293,7 @@ func (s *Server) doors(records *store.Store, events *bus.Bus) (_ http.Handler, e
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.people.Console(), People: s.people, Audit: trail,
+		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Provider: s.provider(key), Audit: trail,
 	})
 	if err != nil {
 		return nil, err
@@ -312,6 +326,27 @@ func withCounts(auth access.Authenticator, hooks http.Handler) http.Handler {
 	})
 }
 
+// keysOf returns the sections of the configuration with keys for JWTs, always in the same order.
+func keysOf(sections map[string]map[string]string) (out []tokens.KeyConfig) {
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
+		out = append(out, tokens.KeyConfig{Section: name, Options: sections[name]})
+	}
+	return out
+}
+
+// provider returns the identity provider at which people log in, or nil.
+func (s *Server) provider(key *secret.Key) *provider.Provider {
+	o := s.cfg.Options
+	if o.Auth != config.AuthOIDC || o.OIDCIssuer == "" {
+		return nil
+	}
+	return provider.New(provider.Config{
+		Issuer: o.OIDCIssuer, ClientID: o.OIDCClient, ClientSecret: o.OIDCSecret, Scopes: o.OIDCScopes,
+		UsernameClaim: o.OIDCUsernameClaim, GroupsClaim: o.OIDCGroupsClaim, Name: o.OIDCName,
+		PublicURL: s.publicURL(), Key: key, Logger: s.log,
+	})
+}
+
 // welcome makes the link for the first administrator, if there is to be one, and removes what expires.
 func (s *Server) welcome(ctx, background context.Context) (err error) {
 	if s.first, err = s.people.FirstLink(ctx); err != nil {
@@ -325,6 +360,7 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 		tidying, stop := context.WithCancel(background)
 		s.undo = append(s.undo, stop)
 		s.wg.Go(func() { s.people.Run(tidying) })
+		s.wg.Go(func() { s.tokens.Run(tidying) })
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	s.hidden = append(s.hidden, o.Secrets()...)
 	s.known.Store(key.Redactor(s.hidden...))
 	sources := source.NewOpener(records, key, s.hidden...)
 	confined, err := s.isolate()
@@ -83,7 +84,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}); err != nil {
 		return nil, err
 	}
-	return s.doors(records, events)
+	return s.doors(ctx, records, events, key)
 }
 
 // gitConfig returns the configuration of a Syncer that keeps files with these names in

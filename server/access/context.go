@@ -76,3 +76,13 @@ func Check(ctx context.Context, v Verb, t Target, unseen error) error {
 	return fault.New("access.Check", fault.Forbidden, decision.Reason).
 		Hint("ask an administrator of the project for a role that allows it")
 }
+
+// Confine returns a Forbidden fault if the sender of a request may only work with another environment. It is asked
+// before anybody looks whether the environment exists. uuid.Nil stands for a project.
+func Confine(ctx context.Context, environment uuid.UUID) error {
+	if only := Of(ctx).Only; only != uuid.Nil && only != environment {
+		return fault.New("access.Confine", fault.Forbidden,
+			"The authorization token is not valid for the requested environment.")
+	}
+	return nil
+}

@@ -32,6 +32,9 @@ type Principal struct {
 	// Within limits what the bindings allow, for tokens with a scope of their own: a verb must be granted by one of
 	// these, too. Empty: no further limit.
 	Within []Binding
+	// Only is the only environment that the principal may work with, if it is set. Requests about any other are
+	// refused in the same way, whether it exists or not.
+	Only uuid.UUID
 }
 
 // Known reports whether the principal proved who it is.
@@ -111,6 +114,9 @@ func (p Principal) Decide(v Verb, t Target) Decision {
 		return Decision{Allowed: true, Visible: true, Reason: "everybody may do this"}
 	case !p.Known():
 		return Decision{Reason: "nobody is logged in"}
+	case d.Verb == ManageSelf && p.Kind != Person && p.Kind != Local:
+		// Otherwise a token could make others that outlive it.
+		return Decision{Visible: true, Reason: "only a person who has logged in may do this, not a token"}
 	case d.Label == Open:
 		return Decision{Allowed: true, Visible: true, Reason: "everybody who is logged in may do this"}
 	}
@@ -143,7 +149,9 @@ func (p Principal) Decide(v Verb, t Target) Decision {
 // Lacks returns a verb that a role allows on a target and the principal does not; ok is false if there is none.
 func (p Principal) Lacks(r Role, t Target) (v Verb, ok bool) {
 	for _, d := range Verbs {
-		if r.Grants(d) && !p.Decide(d.Verb, t).Allowed {
+		beyond := d.Reach == OnServer && (t.Project != uuid.Nil || t.Environment != uuid.Nil) ||
+			d.Reach == OnProject && t.Environment != uuid.Nil
+		if r.Grants(d) && !beyond && !p.Decide(d.Verb, t).Allowed {
 			return d.Verb, true
 		}
 	}

@@ -68,6 +68,8 @@ const (
 	ManageMembers     Verb = "project.member"
 	SetQuota          Verb = "project.quota"
 	SeeProjectAudit   Verb = "audit.project"
+	SeeTrusts         Verb = "project.trusts"
+	ManageTrusts      Verb = "project.trust"
 
 	ListEnvironments  Verb = "environment.list"
 	CreateEnvironment Verb = "environment.create"
@@ -81,6 +83,7 @@ const (
 	SetSetting        Verb = "environment.setting"
 	ProtectSettings   Verb = "environment.protect"
 	ManageTokens      Verb = "environment.token"
+	SeeTokens         Verb = "environment.tokens"
 	AssignRoles       Verb = "environment.role"
 	SeeAudit          Verb = "audit.show"
 	Compile           Verb = "compile.request"
@@ -151,12 +154,14 @@ var Verbs = []Definition{
 	{SeeProject, Read, OnProject, "see a project"},
 	{SeeProjectSecrets, Read, OnProject, "see the names of a project's secrets, and its SSH host keys"},
 	{SeeMembers, Read, OnProject, "see the members and quotas of a project"},
+	{SeeTrusts, Read, OnProject, "see which CI jobs a project trusts"},
 	{CreateEnvironment, WriteIntent, OnProject, "create environments"},
 	{RenameProject, Administer, OnProject, "rename a project"},
 	{DeleteProject, Administer, OnProject, "delete a project with its environments"},
 	{SetProjectSecret, Administer, OnProject, "set secrets that all environments of a project use"},
 	{SetKnownHosts, Administer, OnProject, "set the SSH host keys that a project trusts"},
 	{ManageMembers, Administer, OnProject, "add and remove members of a project"},
+	{ManageTrusts, Administer, OnProject, "decide which CI jobs a project trusts"},
 	{SeeProjectAudit, Administer, OnProject, "read the audit trail of a project"},
 
 	{SeeEnvironment, Read, OnEnvironment, "see an environment and its settings"},
@@ -213,6 +218,7 @@ var Verbs = []Definition{
 	{DeleteVersion, Administer, OnEnvironment, "delete a version"},
 	{ProtectSettings, Administer, OnEnvironment, "protect settings from changes"},
 	{ManageTokens, Administer, OnEnvironment, "create and revoke the tokens of an environment"},
+	{SeeTokens, Administer, OnEnvironment, "list the tokens of an environment"},
 	{TagEnvironment, Administer, OnEnvironment, "set the tags of an environment, which roles can be bound to"},
 	{AssignRoles, Administer, OnEnvironment, "give and take roles in an environment"},
 	{SeeAudit, Administer, OnEnvironment, "read the audit trail of an environment"},
@@ -234,8 +240,8 @@ func (v Verb) Define() (d Definition, ok bool) {
 
 // Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
 func (d Definition) Changes() bool {
-	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit}, d.Verb) {
+	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens}, d.Verb) {
 		return false // administrators alone may see this
 	}
-	return d.Verb == ManageSelf || !slices.Contains([]Label{Public, Open, Read}, d.Label)
+	return d.Verb == ManageSelf || d.Verb == ExchangeToken || !slices.Contains([]Label{Public, Open, Read}, d.Label)
 }

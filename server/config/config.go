@@ -37,6 +37,18 @@ type Config struct {
 	SessionIdle     time.Duration // after which an unused session ends
 	SessionLifetime time.Duration // after which any session ends
 
+	TokenLifetime time.Duration // the longest of a personal token
+	CIIssuers     []string      // that administrators of a project may trust
+	// JWT are the sections auth_jwt_NAME of a file of Inmanta: their options by the name of the section.
+	JWT map[string]map[string]string
+
+	OIDCIssuer        string // of the identity provider
+	OIDCClient        string // by which the provider knows this server
+	OIDCSecret        string // empty: the client is a public one
+	OIDCScopes        []string
+	OIDCUsernameClaim string
+	OIDCGroupsClaim   string
+	OIDCName          string         // of the provider, for people
 	CertFile, KeyFile string         // of the certificate; empty: none
 	CAFile            string         // authorities that the certificate must be of; empty: any
 	ACMEDomains       []string       // for which certificates are asked for; empty: none
@@ -109,6 +121,12 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 			}
 		}
 	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if section, option, ok := jwtVariable(name); ok {
+			values[section+"."+option] = value
+		}
+	}
 	for name, value := range overrides {
 		values[name] = value
 	}
@@ -125,7 +143,11 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 		}
 		delete(values, o.name)
 	}
+	c.JWT = jwtSections(values)
 	if err := c.checkAuth(values); err != nil {
+		return Config{}, err
+	}
+	if err := c.checkOIDC(); err != nil {
 		return Config{}, err
 	}
 	if c.FactRenew == 0 {

@@ -88,7 +88,10 @@ func TestAuthentication(t *testing.T) {
 		{"true", "database", AuthDatabase}, {"true", "", AuthOIDC}, {"True", "oidc", AuthOIDC},
 		{"yes", "jwt", AuthOIDC}, {"database", "", AuthDatabase}, {"oidc", "", AuthOIDC},
 	} {
-		given := map[string]string{"server.auth-method": c.method}
+		given := map[string]string{
+			"server.auth-method": c.method, "server.oidc-issuer": "https://login.example.org",
+			"server.oidc-client-id": "ordain",
+		}
 		if c.auth != "" {
 			given["server.auth"] = c.auth
 		}
@@ -153,7 +156,10 @@ func TestOptionsOfTheHTTPServer(t *testing.T) {
 func TestOtherAddresses(t *testing.T) {
 	for _, given := range []map[string]string{
 		{"server.auth": "database", "server.behind-proxy": "true", "server.public-url": "https://ordain.example.org"},
-		{"server.auth": "oidc", "server.ssl-cert-file": "cert.pem", "server.ssl-key-file": "key.pem"},
+		{
+			"server.auth": "oidc", "server.ssl-cert-file": "cert.pem", "server.ssl-key-file": "key.pem",
+			"server.oidc-issuer": "https://login.example.org", "server.oidc-client-id": "ordain",
+		},
 		{"server.auth": "database", "server.acme-domains": "ordain.example.org"},
 	} {
 		given["server.bind-address"] = "0.0.0.0"

@@ -179,6 +179,50 @@ var options = []option{
 		set: atLeast(60, func(c *Config) *time.Duration { return &c.SessionIdle })},
 	{name: "server.session-lifetime", def: "604800", doc: "seconds after which a login ends however much it is used",
 		set: atLeast(60, func(c *Config) *time.Duration { return &c.SessionLifetime })},
+	{name: "server.token-lifetime-max", def: "31536000",
+		doc: "seconds that a personal token may last at most",
+		set: atLeast(60, func(c *Config) *time.Duration { return &c.TokenLifetime })},
+	{name: "server.ci-issuers", def: "https://token.actions.githubusercontent.com https://gitlab.com",
+		doc: "addresses, separated by spaces, of the issuers of identity tokens of CI jobs that administrators of a " +
+			"project may trust; administrators of the server may trust any",
+		set: func(c *Config, s string) error {
+			c.CIIssuers = nil
+			for issuer := range strings.FieldsSeq(s) {
+				issuer, err := issuerURL(issuer)
+				if err != nil {
+					return err
+				}
+				c.CIIssuers = append(c.CIIssuers, issuer)
+			}
+			return nil
+		}},
+	{name: "server.oidc-issuer", def: "",
+		doc: "address of the identity provider at which people log in with server.auth = oidc; the address of this " +
+			"server with the path /login/oidc/callback must be registered there",
+		set: func(c *Config, s string) (err error) {
+			if s != "" {
+				c.OIDCIssuer, err = issuerURL(s)
+			}
+			return err
+		}},
+	{name: "server.oidc-client-id", def: "", doc: "id by which the identity provider knows this server",
+		set: text(func(c *Config) *string { return &c.OIDCClient })},
+	{name: "server.oidc-client-secret", def: "",
+		doc: "secret of this server at the identity provider; better keep it in server.oidc-client-secret-file. " +
+			"Empty: the provider asks for none",
+		set: text(func(c *Config) *string { return &c.OIDCSecret })},
+	{name: "server.oidc-client-secret-file", def: "",
+		doc: "file with the secret of this server at the identity provider",
+		set: secretFile(func(c *Config) *string { return &c.OIDCSecret })},
+	{name: "server.oidc-scopes", def: "openid profile email", doc: "scopes to ask the identity provider for",
+		set: func(c *Config, s string) error { c.OIDCScopes = strings.Fields(s); return nil }},
+	{name: "server.oidc-username-claim", def: "preferred_username", doc: "claim that becomes the user name",
+		set: text(func(c *Config) *string { return &c.OIDCUsernameClaim })},
+	{name: "server.oidc-groups-claim", def: "groups",
+		doc: "claim with the names of the groups of a user, to which roles can be given",
+		set: text(func(c *Config) *string { return &c.OIDCGroupsClaim })},
+	{name: "server.oidc-name", def: "your organisation", doc: "name of the identity provider, as people know it",
+		set: text(func(c *Config) *string { return &c.OIDCName })},
 	{name: "server.log-level", def: "info", doc: "debug, info, warn or error",
 		set: func(c *Config, s string) error {
 			switch s = strings.ToLower(s); s {

@@ -54,6 +54,7 @@ var doneTexts = map[string]string{
 	"rolemade":          "The role was made.",
 	"roledeleted":       "The role was deleted.",
 	"ended":             "The login was ended.",
+	"revoked":           "The token was revoked.",
 	"read":              "Marked.",
 	"saved":             "Saved.",
 	"cleared":           "The environment was cleared.",

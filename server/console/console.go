@@ -22,6 +22,8 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/provider"
+	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -35,7 +37,10 @@ type Config struct {
 	Logger  *slog.Logger
 	Auth    access.Authenticator // proves who sends a request
 	People  *people.Service      // logs people in
-	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
+	Tokens  *tokens.Service      // makes and revokes tokens
+	// Provider is where people can log in, too; nil: nowhere.
+	Provider *provider.Provider
+	Audit    *audit.Recorder // keeps what they change; nil: nothing does
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -52,6 +57,8 @@ type console struct {
 	bus       *bus.Bus
 	auth      access.Authenticator
 	people    *people.Service
+	tokens    *tokens.Service
+	provider  *provider.Provider
 	audit     *audit.Recorder
 	program   string // its version
 	log       *slog.Logger
@@ -86,6 +93,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	c := &console{
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
+		tokens: cfg.Tokens, provider: cfg.Provider,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
@@ -117,6 +125,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	}
 	handle("GET /login", access.LogIn, c.login)
 	handle("POST /login", access.LogIn, c.doLogin)
+	handle("GET /login/oidc", access.LogIn, c.beginProvider)
+	handle("GET "+provider.CallbackPath, access.LogIn, c.finishProvider)
 	handle("GET /first/{secret}", access.LogIn, c.first)
 	handle("POST /first/{secret}", access.LogIn, c.doFirst)
 	handle("POST /logout", access.ManageSelf, c.doLogout)
@@ -135,6 +145,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	form("/people/role/delete", access.ManageRoles, c.doDeleteRole)
 	form("/account/password", access.ManageSelf, c.doOwnPassword)
 	form("/account/end", access.ManageSelf, c.doEndSession)
+	handle("POST /account/token", access.ManageSelf, c.doCreateToken)
+	form("/account/token/revoke", access.ManageSelf, c.doRevokeToken)
 	page("/{$}", access.ListEnvironments, c.home)
 	page("/e/{env}", access.SeeEnvironment, c.overview)
 	page("/e/{env}/runs", access.SeeCompiles, c.runs)

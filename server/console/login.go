@@ -35,10 +35,11 @@ func (c *console) strangerFrame(title string) frame {
 // loginPage asks for a name and a password.
 type loginPage struct {
 	frame
-	Name    string
-	Next    string
-	Problem string
-	Notice  string
+	Name     string
+	Next     string
+	Problem  string
+	Notice   string
+	Provider string // the name of the identity provider; empty: there is none
 }
 
 // firstPage makes the first administrator.
@@ -89,6 +90,7 @@ func (c *console) login(w http.ResponseWriter, r *http.Request) {
 	}
 	c.render(w, r, http.StatusOK, view{template: "login", data: loginPage{
 		frame: c.strangerFrame("Log in"), Next: next, Notice: notices[r.URL.Query().Get("notice")],
+		Provider: c.providerName(),
 	}})
 }
 
@@ -109,6 +111,7 @@ func (c *console) doLogin(w http.ResponseWriter, r *http.Request) {
 		}
 		c.render(w, r, code, view{template: "login", data: loginPage{
 			frame: c.strangerFrame("Log in"), Name: name, Next: next, Problem: spoken(err),
+			Provider: c.providerName(),
 		}})
 		return
 	}
@@ -137,6 +140,9 @@ func (c *console) doLogout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.people.ClearCookie(w)
+	if c.leaveProvider(w, r) {
+		return
+	}
 	http.Redirect(w, r, "/login?notice=out", http.StatusSeeOther)
 }
 

@@ -22,7 +22,7 @@ func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) htt
 	t.Helper()
 	cfg := Config{
 		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
-		Auth: s.People.Console(), People: s.People, Now: s.Now,
+		Auth: s.People.Console(), People: s.People, Tokens: s.Tokens, Now: s.Now,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -57,6 +57,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 	}
 	pages := map[string]any{
 		"login": loginPage{}, "first": firstPage{}, "people": peoplePage{}, "account": accountPage{},
+		"token": tokenPage{}, "leaving": leavingPage{},
 		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{},
 		"resources": resourcesPage{}, "resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{},
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},

@@ -67,6 +67,9 @@ type accountPage struct {
 	Password bool // they have one that the server keeps a hash of
 	Bindings []string
 	Sessions []sessionRow
+	Tokens   []tokenRow
+	Roles    []string // that a token can be given
+	Places   []placeOption
 }
 
 type sessionRow struct {
@@ -233,21 +236,11 @@ func (c *console) doSetPassword(r *http.Request) (string, error) {
 func (c *console) doGive(r *http.Request) (string, error) {
 	g := access.Grant{Kind: access.SubjectKind(field(r, "kind")), Subject: field(r, "name"), Role: field(r, "role")}
 	var target access.Target
-	kind, id, _ := strings.Cut(field(r, "place"), " ")
-	place, err := uuid.Parse(id)
-	switch {
-	case field(r, "tag") != "":
-		g.Scope.Tag = field(r, "tag")
-	case kind == "project" && err == nil:
-		g.Scope.Project, target.Project = place, place
-	case kind == "environment" && err == nil:
-		e, err := c.store.Environment(r.Context(), place)
-		if err != nil {
+	var err error
+	if g.Scope.Tag = field(r, "tag"); g.Scope.Tag == "" {
+		if g.Scope, target, err = c.place(r.Context(), field(r, "place")); err != nil {
 			return "", err
 		}
-		g.Scope.Environment, target = place, access.TargetOf(e)
-	case kind != "server":
-		return "", fault.New("console.give", fault.Invalid, "say where the role holds")
 	}
 	_, err = c.people.Give(r.Context(), g, target)
 	return "/people?done=given", err
@@ -303,6 +296,9 @@ func (c *console) account(r *http.Request) (view, error) {
 			text += ", through " + b.Through
 		}
 		p.Bindings = append(p.Bindings, text)
+	}
+	if err := c.tokensOf(ctx, &p, known); err != nil {
+		return view{}, err
 	}
 	sessions, err := c.people.Sessions(ctx, me.User)
 	if err != nil {

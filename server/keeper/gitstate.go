@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -133,6 +134,9 @@ func (r *Registry) looked(ctx context.Context, env intent.EnvironmentID, failure
 // have not heard of: the compile fails at fetching it, and so leaves a report, a
 // notification and the state of the repository.
 func (k *keeper) unreadable(ctx context.Context, failures int, failed error) {
+	if gitsync.IsEmpty(failed) {
+		return // a new repository waits for its first commit; that is no failure
+	}
 	reason := reasonOf(failed)
 	if reason == outage && failures < outageLooks {
 		return

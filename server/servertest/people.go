@@ -1,11 +1,14 @@
 package servertest
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/tokens"
 )
 
 // Password is the password of every person of a test.
@@ -21,7 +24,38 @@ func (s *Server) RequireLogin(options ...func(*people.Config)) {
 		set(&cfg)
 	}
 	s.People = people.New(cfg)
+	if err := s.makeTokens(context.Background()); err != nil {
+		panic("servertest: " + err.Error())
+	}
 }
+
+// makeTokens makes the service for tokens anew, which depends on People.
+func (s *Server) makeTokens(ctx context.Context, options ...func(*tokens.Config)) (err error) {
+	cfg := tokens.Config{
+		Store: s.Store, People: s.People, Key: s.key, Logger: s.Log, Enabled: s.People.Enabled(),
+		PublicURL: "https://ordain.example.org",
+		Now:       func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
+	}
+	for _, set := range options {
+		set(&cfg)
+	}
+	s.Tokens, err = tokens.New(ctx, cfg)
+	return err
+}
+
+// ConfigureTokens makes the service for tokens anew, with options. Doors are made after this.
+func (s *Server) ConfigureTokens(t testing.TB, options ...func(*tokens.Config)) {
+	t.Helper()
+	if err := s.makeTokens(t.Context(), options...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Key returns the key that seals secrets.
+func (s *Server) Key() *secret.Key { return s.key }
+
+// API returns who proves the senders of calls.
+func (s *Server) API() access.Authenticator { return s.Tokens.API(s.People.API()) }
 
 // LetPeopleWait moves the clock of People, which else shows the real time.
 func (s *Server) LetPeopleWait(d time.Duration) { s.ahead.Add(int64(d)) }

@@ -29,6 +29,7 @@ import (
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access/people"
+	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
@@ -50,11 +51,13 @@ type Server struct {
 	Forge   *forge.Service
 	Bus     *bus.Bus
 	People  *people.Service // nobody has to log in until RequireLogin
+	Tokens  *tokens.Service
 	Log     *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
 
 	dir   string
+	key   *secret.Key
 	clock clock
 	ahead atomic.Int64 // nanoseconds by which the clock of People is ahead of the real one
 	mu    sync.Mutex
@@ -111,8 +114,12 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Keepers: s.Keepers, Forge: s.Forge,
 		Now: s.clock.read,
 	})
+	if err != nil {
+		return nil, err
+	}
 	s.People = people.New(people.Config{Store: records, Bus: s.Bus, Logger: log})
-	return s, err
+	s.key = sealing
+	return s, s.makeTokens(context.Background())
 }
 
 // keyText is the key file of every server: a copy of a seeded database opens under the same key.

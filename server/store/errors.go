@@ -26,6 +26,9 @@ var conflicts = map[string]string{
 	"person_name_taken":                       "there is a user with this name already",
 	"role_pkey":                               "there is a role with this name already",
 	"role_binding_taken":                      "it has this role there already",
+	"person_identity_taken":                   "there is a user with this identity already",
+	"personal_token_name_taken":               "you have a token with this name already",
+	"token_trust_name_taken":                  "the project has a trust with this name already",
 	"dryrun_counts_down":                      "the dry run has no more resources to do",
 }
 
@@ -48,6 +51,13 @@ var missing = map[string]string{
 	"role_binding_project":     "there is no such project",
 	"role_binding_environment": "there is no such environment",
 	"session_person":           "there is no such user",
+
+	"personal_token_project":        "there is no such project",
+	"personal_token_environment":    "there is no such environment",
+	"environment_token_environment": "there is no such environment",
+	"token_trust_project":           "there is no such project",
+	"token_trust_environment":       "there is no such environment",
+	"job_token_trust":               "there is no such trust",
 }
 
 // translate turns an error of pgx into a fault. Values of statements never get into the message.
@@ -123,7 +133,8 @@ func translateServer(op string, pg *pgconn.PgError) error {
 func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
 	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
-		"setting", "environment", "action", "user", "role", "binding", "session"} {
+		"setting", "environment", "action", "user", "role", "binding", "session", "token",
+		"trust"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {
 				return "dry run"

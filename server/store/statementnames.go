@@ -63,6 +63,13 @@ type statementTexts struct {
 	BindingOf, BindingDelete, SessionSave, SessionTouch, SessionGet, SessionList             string
 	SessionDelete, SessionEnd, SessionEndAll, SessionExpire, LoginTry, LoginBlock            string
 	LoginRefund, LoginForget, FirstLinkSet, FirstLinkGet, FirstLinkUse                       string
+	// token.sql
+	PersonalTokenAdd, PersonalTokenList, PersonalTokenDelete, PersonalTokenUsed           string
+	EnvironmentTokenAdd, EnvironmentTokenSame, EnvironmentTokenList                       string
+	EnvironmentTokenRevoke, EnvironmentTokenUsed, TokenKeyAdd, TokenKeyGet                string
+	TrustAdd, TrustList, TrustDelete, TrustUsed, TrustBindingsDelete                      string
+	JobTokenAdd, JobTokenGet, TokenForgetPersonal, TokenForgetEnvironment, TokenForgetJob string
+	PersonByIdentity, PersonIdentify, PersonGroups                                        string
 	// project.sql
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete, ProjectSecretSet string
 	ProjectSecretDelete, ProjectSecretList, ProjectKnownHosts, ProjectKnownHostsSet        string

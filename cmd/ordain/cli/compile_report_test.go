@@ -13,9 +13,8 @@ import (
 // A compile that was cancelled for a newer commit names that commit's compile.
 func TestACancelledCompileNamesTheNewerOne(t *testing.T) {
 	r := servertest.NewRich(t)
-	rest, err := api.New(
-		api.Config{Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People},
-	)
+	rest, err := api.New(api.Config{Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.API(), People: r.People,
+		Tokens: r.Tokens})
 	if err != nil {
 		t.Fatal(err)
 	}

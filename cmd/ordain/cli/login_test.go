@@ -19,7 +19,7 @@ func TestPeopleOnTheCommandLine(t *testing.T) {
 	r.RequireLogin()
 	r.AddPerson(t, "ada", access.Binding{Role: access.Administrator})
 	rest, err := api.New(api.Config{
-		Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People,
+		Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.API(), People: r.People, Tokens: r.Tokens,
 	})
 	if err != nil {
 		t.Fatal(err)

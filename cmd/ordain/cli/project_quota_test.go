@@ -12,9 +12,9 @@ import (
 // A quota is set for one thing without changing the others, and lifted with none.
 func TestProjectQuota(t *testing.T) {
 	r := servertest.NewRich(t)
-	rest, err := api.New(
-		api.Config{Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People},
-	)
+	rest, err := api.New(api.Config{
+		Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People, Tokens: r.Tokens,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

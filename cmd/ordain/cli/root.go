@@ -139,7 +139,7 @@ func newRoot() *cobra.Command {
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
 		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote(),
-		newLogin(), newLogout(), newUser(), newRole(), newAccess())
+		newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
 	return root
 }
 

@@ -64,11 +64,13 @@ func TestRepositoryGone(t *testing.T) {
 	}
 }
 
-// The repository is still empty. The compile says so, and the first push is deployed.
+// The repository is still empty. That is no failure, but a compile that somebody asks for says so, and the first push
+// is deployed.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	p := sharedWorld(t).newPlace(t)
 	p.bind(intent.Source{URL: "file://" + p.bare, Branch: "main"}, nil)
+	p.recompile()
 	mentions(t, p.failsIn(intent.StageClone), "empty")
 	p.push("the first commit", mergeFiles(labModule, p.model([3]string{"a", "one", "calm"})))
 	p.compiledWell()

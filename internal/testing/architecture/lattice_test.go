@@ -121,6 +121,12 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{"server/access/provider", "internal/fault internal/secret"},
+	{"server/access/provider/providertest", ""},
+	{
+		"server/access/tokens",
+		"internal/intent internal/fault internal/secret server/access server/access/audit server/store",
+	},
 	{
 		"server/access/people",
 		"internal/fault internal/bus server/access server/access/audit server/edge server/store",
@@ -155,24 +161,24 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/build server/control server/forge " +
-			"server/forge/client server/keeper " +
-			"server/source server/store server/store/storetest",
+			"internal/service layout server/access server/access/people server/access/tokens server/build " +
+			"server/control server/forge server/forge/client server/keeper server/source server/store " +
+			"server/store/storetest",
 	},
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/control server/edge server/promote " +
-			"server/store internal/intent " +
+		"server/access server/access/audit server/access/people server/access/tokens server/control server/edge " +
+			"server/promote server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/control server/edge server/promote " +
-			"server/source server/store " +
+		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
+			"server/control server/edge server/promote server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
 

@@ -78,6 +78,13 @@ func OnProject(ctx context.Context, p intent.Project) {
 	of(ctx).change(func(a *intent.AuditEntry) { a.Project, a.ProjectName = p.ID, p.Name })
 }
 
+// As says who sent a request that was nobody's when it arrived, and has proved who it is since.
+func As(ctx context.Context, p access.Principal) {
+	of(ctx).change(func(a *intent.AuditEntry) {
+		a.Actor, a.Kind, a.Credential = cut(p.Name, maxText), string(p.Kind), p.Credential
+	})
+}
+
 // End writes the trail of a request that ended with an error, or nil. A request of nobody, which was turned away at the
 // door, leaves no trail.
 func (r *Recorder) End(ctx context.Context, t *Trail, outcome error) {

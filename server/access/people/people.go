@@ -11,7 +11,6 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
-	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
@@ -29,8 +28,6 @@ type Config struct {
 	Idle time.Duration
 	// Lifetime ends a session however much it is used; 7 days when zero.
 	Lifetime time.Duration
-	// Tokens proves who sends a bearer token that is not of a session; nil: there are no other tokens.
-	Tokens access.Authenticator
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -44,7 +41,6 @@ type Service struct {
 	public   string
 	idle     time.Duration
 	lifetime time.Duration
-	tokens   access.Authenticator
 	now      func() time.Time
 	hasher   *hasher
 	turns    turns
@@ -65,7 +61,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{
 		store: cfg.Store, bus: cfg.Bus, log: cfg.Logger, enabled: cfg.Enabled, public: cfg.PublicURL,
-		idle: cfg.Idle, lifetime: cfg.Lifetime, tokens: cfg.Tokens, now: cfg.Now, hasher: newHasher(),
+		idle: cfg.Idle, lifetime: cfg.Lifetime, now: cfg.Now, hasher: newHasher(),
 		turns: newTurns(), known: newCache(),
 	}
 	s.sessions = s.newSessions()

@@ -56,8 +56,6 @@ func (s byBearer) Authenticate(r *http.Request) (access.Principal, error) {
 		if err != nil || ok {
 			return p, err
 		}
-	case s.tokens != nil:
-		return s.tokens.Authenticate(r)
 	}
 	return access.Principal{}, fault.New("people.Authenticate", fault.Unauthorized,
 		"the token is wrong, or it has expired or was revoked").Hint("log in again")
@@ -177,6 +175,9 @@ func (s *Service) Bindings(ctx context.Context, user, token uuid.UUID) ([]access
 	return out, nil
 }
 
+// Generation returns a number that changes whenever somebody may do more or less than before.
+func (s *Service) Generation() int { return s.known.now() }
+
 // cache keeps principals for a moment, so that not every request reads the database. A change in this process clears
 // it; a change by another process counts when the moment is over.
 type cache struct {
@@ -229,6 +230,12 @@ func (c *cache) put(key [32]byte, e entry, generation int) {
 		clear(c.entries)
 	}
 	c.entries[key] = e
+}
+
+func (c *cache) now() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.generation
 }
 
 func (c *cache) clear() {

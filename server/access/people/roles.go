@@ -71,7 +71,9 @@ func (s *Service) DeleteRole(ctx context.Context, name string) error {
 		return fault.New("people.role", fault.Invalid, "every server has the role "+name)
 	}
 	audit.Subject(ctx, "role "+name)
-	return s.store.DeleteRole(ctx, name)
+	err := s.store.DeleteRole(ctx, name)
+	s.changed() // tokens may be limited to it
+	return err
 }
 
 // allows returns what a role allows, for the audit trail.
