@@ -173,10 +173,11 @@ func TestMovingTakesTheRightToDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	as := func(here access.Role) context.Context {
-		return access.With(t.Context(), access.Principal{Kind: access.Person, Name: "mallory", Bindings: []access.Binding{
+		bindings := []access.Binding{
 			{Role: here, Scope: access.Scope{Project: rich.Project.ID}},
 			{Role: access.Administrator, Scope: access.Scope{Project: other.ID}},
-		}})
+		}
+		return access.With(t.Context(), access.Principal{Kind: access.Person, Name: "mallory", Bindings: bindings})
 	}
 	e, err := rich.Store.Environment(t.Context(), rich.Sandbox.ID)
 	if err != nil {
@@ -191,5 +192,35 @@ func TestMovingTakesTheRightToDelete(t *testing.T) {
 	}
 	if _, err := rich.Control.UpdateEnvironment(as(access.Administrator), e); err != nil {
 		t.Errorf("as an administrator: %v", err)
+	}
+}
+
+// Who may set settings, as the tokens of agents and compilers may, cannot decide through them whom the server trusts.
+func TestSettingsAboutTrustTakeMore(t *testing.T) {
+	rich := servertest.NewRich(t)
+	as := func(r access.Role) context.Context {
+		bound := access.Binding{Role: r, Scope: access.Scope{Environment: rich.Sandbox.ID}}
+		return access.With(t.Context(), access.Principal{
+			Kind: access.Environment, Name: "a token", Bindings: []access.Binding{bound},
+		})
+	}
+	agent := access.Role{Name: "agents", Verbs: []access.Verb{access.SeeEnvironment, access.SetSetting}}
+	for _, c := range []struct {
+		role          access.Role
+		setting, text string
+		refused       bool
+	}{
+		{agent, "git_verify", "off", true},
+		{agent, "pull_previews", "all", true},
+		{agent, "max_attempts", "7", false},
+		{access.Maintainer, "git_verify", "off", false},
+	} {
+		err := rich.Control.SetSetting(as(c.role), rich.Sandbox.ID, c.setting, c.text)
+		if refused := fault.Is(err, fault.Forbidden); refused != c.refused || !refused && err != nil {
+			t.Errorf("%s as %s: %v", c.setting, c.role.Name, err)
+		}
+	}
+	if err := rich.Control.DeleteSetting(as(agent), rich.Sandbox.ID, "git_verify"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("reset: %v", err)
 	}
 }

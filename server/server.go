@@ -301,8 +301,8 @@ func (s *Server) doors(
 	return byPrefix(s.rest, withCounts(s.people.API(), hooks), pages), nil
 }
 
-// withCounts lets only those see the counts of webhooks, which are about all projects, who may see what the whole server
-// does. Like webhooks, they are found by the end of the path.
+// withCounts lets only those see the counts of webhooks, which are about all projects, who may see what the whole
+// server does. Like webhooks, they are found by the end of the path.
 func withCounts(auth access.Authenticator, hooks http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Base(r.URL.Path) == "counts" {

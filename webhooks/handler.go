@@ -197,8 +197,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 			"environments it reaches"
 		h.reply(w, http.StatusAccepted, answer)
 	case len(verified) == 0:
-		// Environments with other secrets may use the repository. The sender, who knows the secret of one, must not learn
-		// which repositories those of others use.
+		// Environments with other secrets may use the repository. The sender, who knows the secret of one, must not
+		// learn which repositories those of others use.
 		if len(known) > 0 {
 			h.refuse(r.Context(), &received)
 		}

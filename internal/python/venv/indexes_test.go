@@ -164,7 +164,8 @@ func TestPackagesOfAPrivateIndexStayPrivate(t *testing.T) {
 	m := maker(t, shared(t))
 	install := func(owner string, pip intent.PipConfig) (secret bool) {
 		r := ensure(t, m, Spec{
-			Dir: filepath.Join(t.TempDir(), "venv"), Owner: owner, Requirements: []string{"ordainprivate==1.0"}, Pip: pip,
+			Dir: filepath.Join(t.TempDir(), "venv"), Owner: owner, Pip: pip,
+			Requirements: []string{"ordainprivate==1.0"},
 		})
 		found, err := filepath.Glob(filepath.Join(r.SitePackages, "ordainprivate", "secret.py"))
 		return err == nil && len(found) == 1
