@@ -104,16 +104,20 @@ func namesTarget(args any) bool {
 }
 
 // allowInProject checks a verb on a project. Who only has a role in one of its environments may see the project, too.
+// For a sender who may not know of the project, as much is read as for an id that does not exist, so that the time of
+// the answer says nothing either.
 func (s *server) allowInProject(ctx context.Context, v access.Verb, id uuid.UUID) error {
 	p, err := s.store.Project(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return noProject()
-	}
-	if err != nil {
+	missing := fault.Is(err, fault.NotFound)
+	switch {
+	case missing:
+		err = noProject()
+	case err != nil:
 		return err
+	default:
+		audit.OnProject(ctx, p)
+		err = access.Check(ctx, v, access.Target{Project: id}, noProject())
 	}
-	audit.OnProject(ctx, p)
-	err = access.Check(ctx, v, access.Target{Project: id}, noProject())
 	if err == nil || !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -121,8 +125,8 @@ func (s *server) allowInProject(ctx context.Context, v access.Verb, id uuid.UUID
 	if readErr != nil {
 		return readErr
 	}
-	switch {
-	case len(access.VisibleProjects(ctx, []intent.Project{p}, environments)) == 0:
+	switch visible := access.VisibleProjects(ctx, []intent.Project{p}, environments); {
+	case missing || len(visible) == 0:
 		return err
 	case v == access.SeeProject:
 		return nil

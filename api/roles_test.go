@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -159,4 +162,65 @@ func bodyFor(d *declaration, project uuid.UUID) string {
 			"filediff": `{"file_id_1": "1", "file_id_2": "2"}`}[path.Base(d.path)]
 	}
 	return `{}`
+}
+
+// A maintainer cannot take an environment away from the administrators of its project by moving it to another project,
+// in which they may create environments.
+func TestMovingTakesTheRightToDelete(t *testing.T) {
+	rich := servertest.NewRich(t)
+	other, err := rich.Control.CreateProject(t.Context(), intent.Project{Name: "of mallory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(here access.Role) context.Context {
+		bindings := []access.Binding{
+			{Role: here, Scope: access.Scope{Project: rich.Project.ID}},
+			{Role: access.Administrator, Scope: access.Scope{Project: other.ID}},
+		}
+		return access.With(t.Context(), access.Principal{Kind: access.Person, Name: "mallory", Bindings: bindings})
+	}
+	e, err := rich.Store.Environment(t.Context(), rich.Sandbox.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.ProjectID = other.ID
+	if _, err := rich.Control.UpdateEnvironment(as(access.Maintainer), e); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("as a maintainer: %v", err)
+	}
+	if now, err := rich.Store.Environment(t.Context(), e.ID); err != nil || now.ProjectID != rich.Project.ID {
+		t.Errorf("it is in the project %s, %v", now.ProjectID, err)
+	}
+	if _, err := rich.Control.UpdateEnvironment(as(access.Administrator), e); err != nil {
+		t.Errorf("as an administrator: %v", err)
+	}
+}
+
+// Who may set settings, as the tokens of agents and compilers may, cannot decide through them whom the server trusts.
+func TestSettingsAboutTrustTakeMore(t *testing.T) {
+	rich := servertest.NewRich(t)
+	as := func(r access.Role) context.Context {
+		bound := access.Binding{Role: r, Scope: access.Scope{Environment: rich.Sandbox.ID}}
+		return access.With(t.Context(), access.Principal{
+			Kind: access.Environment, Name: "a token", Bindings: []access.Binding{bound},
+		})
+	}
+	agent := access.Role{Name: "agents", Verbs: []access.Verb{access.SeeEnvironment, access.SetSetting}}
+	for _, c := range []struct {
+		role          access.Role
+		setting, text string
+		refused       bool
+	}{
+		{agent, "git_verify", "off", true},
+		{agent, "pull_previews", "all", true},
+		{agent, "max_attempts", "7", false},
+		{access.Maintainer, "git_verify", "off", false},
+	} {
+		err := rich.Control.SetSetting(as(c.role), rich.Sandbox.ID, c.setting, c.text)
+		if refused := fault.Is(err, fault.Forbidden); refused != c.refused || !refused && err != nil {
+			t.Errorf("%s as %s: %v", c.setting, c.role.Name, err)
+		}
+	}
+	if err := rich.Control.DeleteSetting(as(agent), rich.Sandbox.ID, "git_verify"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("reset: %v", err)
+	}
 }

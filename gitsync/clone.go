@@ -144,7 +144,7 @@ func (s *Syncer) Clone(ctx context.Context, src Source, commit, dir string) erro
 	}
 	defer os.RemoveAll(temp)
 	fresh := filepath.Join(temp, "clone")
-	at := Source{URL: src.URL, Branch: commit, Credentials: src.Credentials, MaxFile: src.MaxFile}
+	at := Source{URL: src.URL, Branch: commit, Credentials: src.Credentials, Trust: src.Trust, MaxFile: src.MaxFile}
 	if _, err := s.Checkout(ctx, at, commit, fresh); err != nil {
 		return err
 	}

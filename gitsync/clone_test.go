@@ -1,6 +1,8 @@
 package gitsync
 
 import (
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"context"
 	"os"
 	"path/filepath"
@@ -56,6 +58,45 @@ func TestCloneStandsAlone(t *testing.T) {
 			t.Errorf("a second clone to the same place: %v", err)
 		}
 	})
+}
+
+// A mirror that was fetched for one scope serves no other: not its references, not its files, not its commits, not as
+// a submodule. Here the repository is gone, as it is for somebody without credentials.
+func TestScopesShareNoMirror(t *testing.T) {
+	o := newOrigin(t)
+	s := newSyncer(t)
+	one := o.push("one", map[string]string{"secret": "1"})
+	mine := Source{URL: o.bare, Trust: Trust{Scope: "mine"}}
+	theirs := Source{URL: o.bare, Trust: Trust{Scope: "theirs"}}
+	if _, err := s.Refs(t.Context(), mine, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(o.bare, o.bare+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if refs, err := s.Refs(t.Context(), mine, false); err != nil || refs.Head != one {
+		t.Errorf("the own mirror: %+v, %v", refs, err)
+	}
+	if err := s.Clone(t.Context(), mine, one, filepath.Join(t.TempDir(), "m")); err != nil {
+		t.Errorf("a clone of the own mirror: %v", err)
+	}
+	if refs, err := s.Refs(t.Context(), theirs, false); err == nil {
+		t.Errorf("another's references: %+v", refs)
+	}
+	if text, err := s.ReadFile(theirs, one, "secret"); err == nil {
+		t.Errorf("another's file: %q", text)
+	}
+	if _, err := s.Checkout(t.Context(), theirs, one, filepath.Join(t.TempDir(), "c")); err == nil {
+		t.Error("another's commit is checked out")
+	}
+	place, err := theirs.locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.lend(t.Context(), place, plumbing.NewHash(one)); err == nil {
+		m.close()
+		t.Error("another's commit is lent to a submodule")
+	}
 }
 
 // A module is switched to a newer tag, but not if that would lose somebody's work: a

@@ -62,7 +62,8 @@ type Trust struct {
 	// AcceptNew accepts the key of an SSH server that KnownHosts has no key of,
 	// and passes it to Config.Learned. A key that has changed is refused all the same.
 	AcceptNew bool
-	// Scope says whose KnownHosts these are; Config.Learned gets it back.
+	// Scope says whose KnownHosts these are; Config.Learned gets it back. Sources with different scopes have separate
+	// mirrors, so that nobody reads what only somebody else has the credentials for.
 	Scope string
 	// CABundle holds certificates, in PEM, of authorities to trust besides those of the machine.
 	CABundle string
@@ -175,11 +176,19 @@ func (p place) sameHost(q place) bool {
 		strings.EqualFold(strings.TrimSuffix(p.host, port), strings.TrimSuffix(q.host, port))
 }
 
-// MirrorPath returns the folder of a repository's mirror: a hash and ".git".
-func (s *Syncer) MirrorPath(rawURL string) string {
+// MirrorPath returns the folder of a repository's mirror for sources without a scope: a hash and ".git".
+func (s *Syncer) MirrorPath(rawURL string) string { return s.scopedPath(rawURL, "") }
+
+// MirrorOf returns the folder of the mirror of a source that is fetched whole.
+func (s *Syncer) MirrorOf(src Source) string { return s.scopedPath(src.URL, src.Trust.Scope) }
+
+func (s *Syncer) scopedPath(rawURL, scope string) string {
 	key := rawURL
 	if p, err := locate(rawURL); err == nil {
 		key = p.key()
+	}
+	if scope != "" {
+		key += "\x00" + scope
 	}
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(s.cfg.Mirrors, hex.EncodeToString(sum[:16])+".git")
@@ -188,7 +197,7 @@ func (s *Syncer) MirrorPath(rawURL string) string {
 // mirrorDir returns the folder of a place's mirror. There are separate mirrors for
 // fetching only a part of a repository.
 func (s *Syncer) mirrorDir(p place) string {
-	dir := s.MirrorPath(p.shown)
+	dir := s.scopedPath(p.shown, p.trust.Scope)
 	if p.depth == 0 && p.only == "" {
 		return dir
 	}

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/layout"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/provider"
@@ -296,7 +298,32 @@ func (s *Server) doors(
 	if err != nil {
 		return nil, err
 	}
-	return byPrefix(s.rest, hooks, pages), nil
+	return byPrefix(s.rest, withCounts(s.people.API(), hooks), pages), nil
+}
+
+// withCounts lets only those see the counts of webhooks, which are about all projects, who may see what the whole
+// server does. Like webhooks, they are found by the end of the path.
+func withCounts(auth access.Authenticator, hooks http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == "counts" {
+			r, err := access.Enter(auth, r)
+			if err == nil {
+				err = access.Check(r.Context(), access.SeeServerAudit, access.Target{}, nil)
+			}
+			switch {
+			case fault.Is(err, fault.Unauthorized):
+				http.Error(w, err.Error(), http.StatusUnauthorized)
+				return
+			case fault.Is(err, fault.Forbidden):
+				http.Error(w, err.Error(), http.StatusForbidden)
+				return
+			case err != nil:
+				http.Error(w, "the sender cannot be looked up now; ask again", http.StatusServiceUnavailable)
+				return
+			}
+		}
+		hooks.ServeHTTP(w, r)
+	})
 }
 
 // keysOf returns the sections of the configuration with keys for JWTs, always in the same order.
@@ -342,12 +369,12 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 // as http.ServeMux would: a resource id in a path may contain anything.
 func byPrefix(rest, hooks, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch path := r.URL.Path; {
-		case strings.HasPrefix(path, "/api/"):
+		switch at := r.URL.Path; {
+		case strings.HasPrefix(at, "/api/"):
 			rest.ServeHTTP(w, r)
-		case strings.HasPrefix(path, "/hooks/"):
+		case strings.HasPrefix(at, "/hooks/"):
 			hooks.ServeHTTP(w, r)
-		case path == "/console" || strings.HasPrefix(path, "/console/"):
+		case at == "/console" || strings.HasPrefix(at, "/console/"):
 			http.Redirect(w, r, "/", http.StatusMovedPermanently)
 		default:
 			pages.ServeHTTP(w, r)

@@ -185,7 +185,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 	e := received.event
 	answer := Answer{Repository: e.Repository, Ref: e.Ref, Commit: e.Commit}
 	switch {
-	case !received.proven || len(known) > 0 && len(verified) == 0:
+	case !received.proven:
 		h.refuse(r.Context(), &received)
 		h.reply(w, http.StatusUnauthorized, Answer{
 			Message: "the request does not prove that it knows the webhook secret of an environment that uses this " +
@@ -196,8 +196,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d dialect) {
 		answer.Message = "the secret is right; this test names no repository, so the first push will show which " +
 			"environments it reaches"
 		h.reply(w, http.StatusAccepted, answer)
-	case len(known) == 0:
-		answer.Message = "no environment uses this repository; nothing was started"
+	case len(verified) == 0:
+		// Environments with other secrets may use the repository. The sender, who knows the secret of one, must not
+		// learn which repositories those of others use.
+		if len(known) > 0 {
+			h.refuse(r.Context(), &received)
+		}
+		answer.Message = "no environment uses this repository with this secret; nothing was started. " +
+			"If one should, set the same secret in the forge and in the environment"
 		h.reply(w, http.StatusAccepted, answer)
 	default:
 		h.record(w, r, received.delivery(h.cfg.Now()), verified, answer)

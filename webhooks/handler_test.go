@@ -430,6 +430,21 @@ func TestTheSignatureComesFirst(t *testing.T) {
 	}
 }
 
+// Who knows the secret of one environment does not learn which repositories other environments use.
+func TestOthersRepositoriesStaySecret(t *testing.T) {
+	b := &board{}
+	b.add("mine", "https://gitlab.example.com/ops/site.git", "", secret)
+	b.add("theirs", "https://github.com/Codertocat/Hello-World.git", "", "their own")
+	d := open(t, b)
+	used := payload(t, "github-push.json")
+	unused := bytes.ReplaceAll(used, []byte("Codertocat"), []byte("Stranger"))
+	status, a := d.send("/github", used, signed(used, "push"))
+	otherStatus, other := d.send("/github", unused, signed(unused, "push"))
+	if status != otherStatus || a.Message != other.Message || len(b.waiting()) != 0 {
+		t.Errorf("used by others: %d %+v, used by nobody: %d %+v", status, a, otherStatus, other)
+	}
+}
+
 // Environments are read once for a burst of webhooks. When nobody's secret
 // verifies a request, they are read again, because one of them may be new.
 func TestEnvironmentsAreReadOncePerBurst(t *testing.T) {

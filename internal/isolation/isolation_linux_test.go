@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // These tests confine real processes on this kernel. Those of other kernels are imitated by leaving
@@ -194,6 +197,39 @@ func TestVariablesDoNotReachTheTrampoline(t *testing.T) {
 		strings.Count(got, "cannot be preloaded") != 1 || // by the shell itself
 		!strings.Contains(got, "/nowhere/evil.so inittrace=1") {
 		t.Errorf("%q", got)
+	}
+}
+
+// Files that the server's own parent left open for it do not reach the confined program.
+func TestInheritedFilesAreClosed(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("of the server"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const leaked = 200
+	if err := unix.Dup3(int(f.Fd()), leaked, 0); err != nil { // without close-on-exec, as parents leave them
+		t.Fatal(err)
+	}
+	defer unix.Close(leaked)
+	got := shell(t, cellOf(support(t), nil), Access{}, "cat /proc/self/fd/200; ls /proc/self/fd")
+	if strings.Contains(got, "of the server") || slices.Contains(strings.Fields(got), "200") {
+		t.Errorf("%q", got)
+	}
+}
+
+// Pip's configuration of the machine may have the password of an index.
+func TestConfigurationWithPasswordsIsOutOfReach(t *testing.T) {
+	const name = "/etc/pip.conf"
+	if _, err := os.Stat(name); err != nil {
+		t.Skip("this machine has no " + name)
+	}
+	if got := shell(t, cellOf(support(t), nil), Access{}, "cat "+name+" && echo READ"); strings.Contains(got, "READ") {
+		t.Errorf("%s can be read", name)
 	}
 }
 

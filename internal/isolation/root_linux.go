@@ -25,7 +25,7 @@ var (
 		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version",
 		"default/locale", "fonts", "gai.conf", "gitconfig", "host.conf", "hostname", "hosts", "inputrc",
 		"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "magic", "magic.mime",
-		"mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pip.conf", "pki", "profile",
+		"mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pki", "profile",
 		"protocols", "python3", "redhat-release", "resolv.conf", "rpc", "services", "shells", "ssh/ssh_config",
 		"ssh/ssh_config.d", "ssh/ssh_known_hosts", "ssl", "system-release", "terminfo", "timezone",
 	}

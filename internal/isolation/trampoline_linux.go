@@ -33,6 +33,7 @@ func bounce(descriptor string) error {
 		return err
 	}
 	_ = f.Close()
+	closeInherited(fd)
 	var o order
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
@@ -49,6 +50,17 @@ func bounce(descriptor string) error {
 		}
 	}
 	return fmt.Errorf("start %s: %w", o.Path, unix.Exec(o.Path, o.Args, o.Env))
+}
+
+// closeInherited keeps files from the program that nobody gave it: those that the server's own parent left open for the
+// server. The last of the files that it is given is the one before the policy.
+func closeInherited(policy int) {
+	if unix.CloseRange(uint(policy), ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	for fd := policy; fd < 1<<16; fd++ { // Linux before 5.11
+		unix.CloseOnExec(fd)
+	}
 }
 
 func (o *order) confine() error {

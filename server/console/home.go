@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
 )
@@ -159,7 +160,9 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 		Follow: get("follow"), Settings: get("settings"), Signers: get("signers"), Tags: get("tags"),
 		Halted: get("halted") == "yes",
 	}
-	id, err := c.makeEnvironment(r, form)
+	ctx, trail := c.audit.Begin(r, "console", access.CreateEnvironment) // that of the route only lists them
+	id, err := c.makeEnvironment(r.WithContext(ctx), form)
+	c.audit.End(ctx, trail, err)
 	if err == nil {
 		http.Redirect(w, r, envURL(id)+"?done=created", http.StatusSeeOther)
 		return
@@ -202,6 +205,9 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 		if p.Name == form.Project {
 			project = p
 		}
+	}
+	if project.ID != uuid.Nil && access.Of(ctx).Sees(access.Target{Project: project.ID}) {
+		audit.OnProject(ctx, project)
 	}
 	if err := mayCreateIn(ctx, project); err != nil {
 		return uuid.Nil, err

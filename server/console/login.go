@@ -175,7 +175,7 @@ func (c *console) doFirst(w http.ResponseWriter, r *http.Request) {
 		problem("The two passwords differ.")
 		return
 	}
-	_, err := c.people.MakeFirst(r.Context(), r.PathValue("secret"), name, password)
+	u, err := c.people.MakeFirst(r.Context(), r.PathValue("secret"), name, password)
 	if fault.Is(err, fault.Invalid) {
 		problem(spoken(err))
 		return
@@ -184,5 +184,11 @@ func (c *console) doFirst(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
+	// Nobody was logged in, but from now on it is known who did it.
+	first := access.Principal{Kind: access.Person, Name: u.Name, User: u.ID}
+	ctx, trail := c.audit.Begin(r.WithContext(access.With(r.Context(), first)), "console", access.ManageUsers)
+	audit.Subject(ctx, "user "+u.Name)
+	audit.Change(ctx, nil, map[string]string{"role": access.Administrator.Name, "scope": access.Scope{}.String()})
+	c.audit.End(ctx, trail, nil)
 	http.Redirect(w, r, "/login?notice=made", http.StatusSeeOther)
 }

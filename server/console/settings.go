@@ -196,6 +196,10 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 	}
 	next := envURL(e.ID) + "/settings?done=saved"
 	if r.PostFormValue("for") == "project" {
+		err := access.Check(r.Context(), access.SetProjectSecret, access.TargetOf(e), noEnvironment(e.ID.String()))
+		if err != nil {
+			return "", err
+		}
 		return next, c.control.SetProjectSecret(r.Context(), e.ProjectID, name, value)
 	}
 	return next, c.control.SetSecret(r.Context(), e.ID, name, value)

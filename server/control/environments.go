@@ -29,6 +29,19 @@ func mayUse(ctx context.Context, url string) error {
 		Hint("use the repository's https:// or ssh:// URL, or ask an administrator")
 }
 
+// mayMove lets only those move an environment to another project who may delete it: for the administrators of its
+// project, that is the same.
+func mayMove(ctx context.Context, e intent.Environment) error {
+	p := access.Of(ctx)
+	if !p.Known() || p.Decide(access.DeleteEnvironment, access.TargetOf(e)).Allowed {
+		return nil
+	}
+	return fault.New("control.mayMove", fault.Forbidden,
+		fmt.Sprintf("you may not move the environment to another project: that takes the verb %s",
+			access.DeleteEnvironment)).
+		Hint("ask an administrator of its present project")
+}
+
 // UpdateEnvironment writes name, project, source, description and icon. A
 // changed source is fetched from scratch by the next compile.
 func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (intent.Environment, error) {
@@ -39,6 +52,11 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 	before, err := c.cfg.Store.Environment(ctx, e.ID)
 	if err != nil {
 		return e, err
+	}
+	if e.ProjectID != before.ProjectID {
+		if err := mayMove(ctx, before); err != nil {
+			return e, err
+		}
 	}
 	if e.Source.URL != before.Source.URL {
 		if err := mayUse(ctx, e.Source.URL); err != nil {

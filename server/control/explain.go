@@ -26,7 +26,11 @@ type blames struct {
 	known map[blameKey]provenance.Blame
 }
 
-type blameKey struct{ url, commit, path string }
+// A project does not see what another one has found out.
+type blameKey struct {
+	project           intent.ProjectID
+	url, commit, path string
+}
 
 // Explain reports where the attributes of a resource were set, and in which commits.
 // It returns NotFound if the version has no such resource or no provenance of it.
@@ -104,7 +108,7 @@ func (c *Control) blame(ctx context.Context, e intent.Environment, commit string
 		if path.IsAbs(file) || commit == "" || ctx.Err() != nil {
 			return nil
 		}
-		key := blameKey{e.Source.URL, commit, inside}
+		key := blameKey{e.ProjectID, e.Source.URL, commit, inside}
 		if known, ok := c.blames.get(key); ok {
 			return known
 		}

@@ -96,7 +96,7 @@ func (c *Control) SetQuota(ctx context.Context, id intent.ProjectID, q intent.Qu
 // SetProjectSecret seals and stores a secret of a project. Environments use it if they
 // have none of that name. An empty value deletes it.
 func (c *Control) SetProjectSecret(ctx context.Context, id intent.ProjectID, name, value string) error {
-	audit.Subject(ctx, "secret "+name)
+	audit.Subject(ctx, "secret "+name+" of the project")
 	audit.Change(ctx, nil, setOrRemoved(value))
 	if err := source.CheckProjectSecret(name, value); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/keeper"
 )
@@ -27,6 +28,19 @@ func (c *Control) DeleteSetting(ctx context.Context, id intent.EnvironmentID, na
 	return c.storeSetting(ctx, id, name, nil)
 }
 
+// mayTrust lets only those change a setting that decides whom the server trusts who may also change the source. Tokens
+// of agents and compilers may set all other settings.
+func mayTrust(ctx context.Context, e intent.Environment, name string) error {
+	p := access.Of(ctx)
+	def, _ := intent.SettingNamed(name)
+	if !def.People || !p.Known() || p.Decide(access.ModifyEnvironment, access.TargetOf(e)).Allowed {
+		return nil
+	}
+	return fault.New("control.SetSetting", fault.Forbidden,
+		"the setting "+name+" decides whom the server trusts; it takes the verb "+string(access.ModifyEnvironment)).
+		Hint("let a maintainer of the environment set it")
+}
+
 func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, name string, value any) error {
 	e, err := c.cfg.Store.Environment(ctx, id)
 	if err != nil {
@@ -36,6 +50,9 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 		return fault.New("control.SetSetting", fault.Forbidden,
 			"the setting "+name+" is decided by "+by+" in the environment's repository").
 			Hint("change it there, under environment_settings, and push")
+	}
+	if err := mayTrust(ctx, e, name); err != nil {
+		return err
 	}
 	if name == "follow" {
 		if err := c.mayFollow(ctx, e, value); err != nil {

@@ -95,7 +95,9 @@ func (r *Registry) tidyMirrors(ctx context.Context, envs []intent.Environment) e
 			used = append(used, gitsync.Use{Source: source.Plain(e), Commits: commits[e.ID]})
 		}
 		for _, url := range modules[e.ID] {
-			used = append(used, gitsync.Use{Source: gitsync.Source{URL: url}})
+			used = append(used, gitsync.Use{
+				Source: gitsync.Source{URL: url, Trust: gitsync.Trust{Scope: e.ProjectID.String()}},
+			})
 		}
 	}
 	return r.cfg.Git.Tidy(ctx, used, r.cfg.Now().Add(-mirrorRetention))

@@ -100,5 +100,6 @@ func mirrorModel(ctx context.Context, log *slog.Logger, dir string) (commit stri
 	if err != nil {
 		return "", err
 	}
-	return rev.Commit, os.Rename(syncer.MirrorPath(work), syncer.MirrorPath(RepositoryURL))
+	of := gitsync.Source{URL: RepositoryURL, Trust: gitsync.Trust{Scope: projectID.String()}}
+	return rev.Commit, os.Rename(syncer.MirrorPath(work), syncer.MirrorOf(of))
 }

@@ -137,3 +137,44 @@ func TestPackagesOfTwoIndexes(t *testing.T) {
 		})
 	}
 }
+
+// What one owner installed from an index with a password, nobody else gets without it. The other one names the same
+// index, and a package of the same name and version in an index of their own, so that the versions can be chosen.
+func TestPackagesOfAPrivateIndexStayPrivate(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "s3cr3t" {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Cache-Control", "max-age=3600")
+		const file = "ordainprivate-1.0-py3-none-any.whl"
+		switch r.URL.Path {
+		case "/" + file:
+			_, _ = w.Write(wheel(t, "ordainprivate", "1.0", [2]string{"ordainprivate/secret.py", ""}))
+		case "/simple/ordainprivate/":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprintf(w, "<a href=\"/%s\">%s</a>", file, file)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	withPassword := strings.Replace(server.URL, "http://", "http://bob:s3cr3t@", 1) + "/simple/"
+	m := maker(t, shared(t))
+	install := func(owner string, pip intent.PipConfig) (secret bool) {
+		r := ensure(t, m, Spec{
+			Dir: filepath.Join(t.TempDir(), "venv"), Owner: owner, Pip: pip,
+			Requirements: []string{"ordainprivate==1.0"},
+		})
+		found, err := filepath.Glob(filepath.Join(r.SitePackages, "ordainprivate", "secret.py"))
+		return err == nil && len(found) == 1
+	}
+	if !install("bob", intent.PipConfig{IndexURL: withPassword}) {
+		t.Fatal("its owner does not get the package")
+	}
+	own := index(t, "ordainprivate 1.0")
+	if install("alice", intent.PipConfig{IndexURL: own, ExtraIndexURL: []string{server.URL + "/simple/"}}) {
+		t.Error("somebody else gets the package without the password")
+	}
+}

@@ -130,11 +130,12 @@ func (j *installing) pipInstall(venv string, args ...string) []string {
 }
 
 // fromWheels installs packages that all have wheels. It runs no code of packages in this,
-// so that one cache serves all owners. It reports whether it has done so, and whether
+// so that one cache serves all owners. Nothing of an index with a password may get into it: uv finds it there for those
+// without the password, too. It reports whether it has done so, and whether
 // building packages would fail as well, because no versions fit together.
 func (j *installing) fromWheels(ctx context.Context, uv string, all, own []string) (done, failed bool) {
 	hashes := slices.ContainsFunc(j.spec.Requirements, func(r string) bool { return strings.Contains(r, "--hash") })
-	if len(j.from.noBinary) > 0 || hashes {
+	if len(j.from.noBinary) > 0 || hashes || j.from.private() {
 		return false, false
 	}
 	memo := j.resolutionFile(j.spec, j.python, j.from)

@@ -2,6 +2,7 @@ package venv
 
 import (
 	"bufio"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -157,6 +158,16 @@ func (m machine) choose(pip intent.PipConfig) sources {
 	s.constraint = m["constraint"]
 	s.noBinary, s.onlyBinary = m["no-binary"], m["only-binary"]
 	return s
+}
+
+// private reports whether one of the indexes is asked with a name or password.
+func (s sources) private() bool {
+	for _, address := range append([]string{s.index}, s.extra...) {
+		if u, err := url.Parse(address); err != nil || u.User != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func truth(text string) bool {

@@ -254,6 +254,54 @@ func TestChangesCountAtOnce(t *testing.T) {
 	}
 }
 
+// Somebody who may manage roles, or users, cannot become an administrator through that.
+func TestManagersDoNotRaiseThemselves(t *testing.T) {
+	s := open(t)
+	s.AddPerson(t, "root", access.Binding{Role: access.Administrator})
+	admin, _ := access.Off{}.Authenticate(nil)
+	ctx := access.With(t.Context(), admin)
+	manager := access.Role{Name: "manager", Verbs: []access.Verb{
+		access.ManageRoles, access.SeeUsers, access.ManageUsers,
+	}}
+	if err := s.People.CreateRole(ctx, manager); err != nil {
+		t.Fatal(err)
+	}
+	s.AddPerson(t, "mara")
+	s.AddPerson(t, "noor")
+	give := access.Grant{Kind: access.OfUser, Subject: "mara", Role: manager.Name}
+	if _, err := s.People.Give(ctx, give, access.Target{}); err != nil {
+		t.Fatal(err)
+	}
+	mara, err := s.People.Principal(t.Context(), "mara")
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := access.With(t.Context(), mara)
+	const password = "another long password"
+	more := access.Role{Name: manager.Name, Labels: access.Labels}
+	less := access.Role{Name: manager.Name, Verbs: []access.Verb{access.ManageRoles, access.ManageUsers}}
+	for what, err := range map[string]error{
+		"a wider role":                        s.People.UpdateRole(as, more),
+		"an administrator's password":         s.People.SetPassword(as, "root", password),
+		"an administrator who is disabled":    s.People.DisableUser(as, "root", true),
+		"an administrator who is deleted":     s.People.DeleteUser(as, "root"),
+		"an administrator who is one no more": s.People.SetAdministrator(as, "root", false),
+	} {
+		if !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, err := range map[string]error{
+		"a narrower role":             s.People.UpdateRole(as, less),
+		"the password of an ordinary": s.People.SetPassword(as, "noor", password),
+		"the own password":            s.People.SetPassword(as, "mara", password),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // The token of a page is a cookie and works nowhere else; that of the API works only in its header.
 func TestTokensWorkWhereTheyBelong(t *testing.T) {
 	s := open(t)

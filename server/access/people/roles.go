@@ -34,7 +34,8 @@ func (s *Service) CreateRole(ctx context.Context, r access.Role) error {
 	return s.store.CreateRole(ctx, r)
 }
 
-// UpdateRole changes what a role allows.
+// UpdateRole changes what a role allows. It may then allow nothing that the sender may not do on the whole server:
+// they may have the role themselves.
 func (s *Service) UpdateRole(ctx context.Context, r access.Role) error {
 	if err := s.needEnabled(); err != nil {
 		return err
@@ -43,6 +44,11 @@ func (s *Service) UpdateRole(ctx context.Context, r access.Role) error {
 		return err
 	}
 	audit.Subject(ctx, "role "+r.Name)
+	if verb, lacks := access.Of(ctx).Lacks(r, access.Target{}); lacks {
+		return fault.New("people.UpdateRole", fault.Forbidden, fmt.Sprintf(
+			"the role would allow %s, which you may not do on the whole server yourself", verb)).
+			Hint("ask an administrator of the server")
+	}
 	own, err := s.store.OwnRoles(ctx)
 	for _, before := range own {
 		if before.Name == r.Name {
@@ -168,9 +174,33 @@ func (s *Service) Take(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	noteGrant(ctx, g, false)
+	if err := s.mayTake(ctx, g); err != nil {
+		return err
+	}
 	err = s.store.DeleteGrant(ctx, id)
 	s.changed()
 	return err
+}
+
+// mayTake lets the sender take only roles that they could also give on the server: a manager of roles does not remove
+// administrators. Within a project or an environment, its administrators decide.
+func (s *Service) mayTake(ctx context.Context, g access.Grant) error {
+	sender := access.Of(ctx)
+	if !sender.Known() || g.Scope.Project != uuid.Nil || g.Scope.Environment != uuid.Nil {
+		return nil
+	}
+	roles, err := s.Roles(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range roles {
+		if verb, lacks := sender.Lacks(r, access.Target{}); lacks && r.Name == g.Role {
+			return fault.New("people.Take", fault.Forbidden, fmt.Sprintf(
+				"the role %s allows %s there, which you may not do yourself", g.Role, verb)).
+				Hint("ask an administrator of the server")
+		}
+	}
+	return nil
 }
 
 // Grants lists who has which role where: of one user, in one project, or all if both are uuid.Nil.

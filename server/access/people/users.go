@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -122,9 +123,34 @@ func (s *Service) changeUser(ctx context.Context, name string, change func(acces
 		return err
 	}
 	audit.Subject(ctx, "user "+u.Name)
+	if err := s.mayManage(ctx, u); err != nil {
+		return err
+	}
 	err = change(u)
 	s.changed()
 	return err
+}
+
+// mayManage lets the sender change only those other users who may do nothing that the sender may not do: whoever sets
+// a password can log in with it.
+func (s *Service) mayManage(ctx context.Context, u access.User) error {
+	sender := access.Of(ctx)
+	if !sender.Known() || sender.User == u.ID {
+		return nil
+	}
+	bindings, err := s.Bindings(ctx, u.ID, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	for _, b := range bindings {
+		target := access.Target{Project: b.Scope.Project, Environment: b.Scope.Environment}
+		if verb, lacks := sender.Lacks(b.Role, target); lacks {
+			return fault.New("people.user", fault.Forbidden, fmt.Sprintf(
+				"%s may do %s on %s, which you may not do yourself", u.Name, verb, b.Scope)).
+				Hint("ask an administrator of the server")
+		}
+	}
+	return nil
 }
 
 // user returns the user with a name, with an error that says the name.
