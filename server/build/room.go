@@ -68,7 +68,7 @@ func (b *Builder) openRoom(job Job, kind string) (*room, error) {
 		return r, nil
 	}
 	r.cell = b.isolation.Cell(job.Environment.Number)
-	r.cache = env.Cache()
+	r.cache = place.Cache() // a preview runs code that nobody has merged: it has a cache of its own
 	if err := r.furnish(env, place, job, kind); err != nil {
 		return nil, fault.Disk("build.Compile", env.Dir(), err)
 	}

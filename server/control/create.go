@@ -93,6 +93,9 @@ func (c *Control) checkNew(ctx context.Context, n NewEnvironment) (NewEnvironmen
 	if err := mayUse(ctx, e.Source.URL); err != nil {
 		return n, err
 	}
+	if err := c.mayLend(ctx, *e, n.Secrets); err != nil {
+		return n, err
+	}
 	if err := mayTag(ctx, *e); err != nil {
 		return n, err
 	}
@@ -102,6 +105,11 @@ func (c *Control) checkNew(ctx context.Context, n NewEnvironment) (NewEnvironmen
 	}
 	if e.Settings, err = convertSettings(e.Settings); err != nil {
 		return n, err
+	}
+	for _, name := range []string{"forge_api", "git_proxy"} {
+		if err := c.mayLendTo(ctx, *e, name, e.Settings[name], n.Secrets); err != nil {
+			return n, err
+		}
 	}
 	return n, c.mayFollow(ctx, *e, e.Settings["follow"])
 }

@@ -63,6 +63,11 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 			return e, err
 		}
 	}
+	if e.Source.URL != before.Source.URL || e.ProjectID != before.ProjectID {
+		if err := c.mayLend(ctx, e, secrets); err != nil {
+			return e, err
+		}
+	}
 	if err := c.staysFollowed(ctx, e); err != nil {
 		return e, err
 	}

@@ -54,6 +54,9 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 	if err := mayTrust(ctx, e, name); err != nil {
 		return err
 	}
+	if err := c.mayLendTo(ctx, e, name, value, nil); err != nil {
+		return err
+	}
 	if name == "follow" {
 		if err := c.mayFollow(ctx, e, value); err != nil {
 			return err
