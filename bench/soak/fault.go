@@ -136,5 +136,6 @@ func (o *ordeal) database() (pid int, connection string, err error) {
 		return 0, "", fmt.Errorf("the database is not ready")
 	}
 	pid, err = strconv.Atoi(lines[0])
-	return pid, fmt.Sprintf("host=%s port=%s user=ordain dbname=ordain", lines[4], lines[3]), err
+	passfile := filepath.Join(o.state, "postgres", "data.password")
+	return pid, fmt.Sprintf("host=%s port=%s user=ordain dbname=ordain passfile=%s", lines[4], lines[3], passfile), err
 }

@@ -143,7 +143,9 @@ func (o *ordeal) plugins(edition int) string {
 func (o *ordeal) journal() string { return filepath.Join(o.site, "journal") }
 
 func (o *ordeal) start(ctx context.Context) (err error) {
-	o.server, err = peer.StartOrdain(ctx, o.binary, filepath.Join(o.dir, "server"), o.python, o.env...)
+	// The handlers write to the machine of the server, as its user.
+	env := append(slices.Clone(o.env), "ORDAIN_ISOLATION_ALLOW_WRITE="+o.site, "ORDAIN_ISOLATION_FIRST_USER=0")
+	o.server, err = peer.StartOrdain(ctx, o.binary, filepath.Join(o.dir, "server"), o.python, env...)
 	return err
 }
 
