@@ -130,11 +130,17 @@ func (r *Registry) looked(ctx context.Context, env intent.EnvironmentID, failure
 	}
 }
 
+// isNew reports whether the environment has no version yet.
+func (k *keeper) isNew(ctx context.Context) bool {
+	v, err := k.cfg.Store.ActiveVersion(ctx, k.env)
+	return err == nil && v == nil
+}
+
 // unreadable asks for a compile when the source cannot be read for a reason that people
 // have not heard of: the compile fails at fetching it, and so leaves a report, a
 // notification and the state of the repository.
 func (k *keeper) unreadable(ctx context.Context, failures int, failed error) {
-	if gitsync.IsEmpty(failed) {
+	if gitsync.IsEmpty(failed) && k.isNew(ctx) {
 		return // a new repository waits for its first commit; that is no failure
 	}
 	reason := reasonOf(failed)

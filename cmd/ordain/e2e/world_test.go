@@ -68,7 +68,7 @@ func options(dir string) (config.Config, error) {
 	return config.Load("", nil, map[string]string{
 		"config.state-dir": filepath.Join(dir, "state"), "config.log-dir": filepath.Join(dir, "log"),
 		"config.cache-dir": filepath.Join(cache, "ordain-tests"), "server.bind-port": "0", "server.log-level": "debug",
-		"agent.handler-timeout": "20", "isolation.allow-write": sitesIn(dir),
+		"agent.handler-timeout": "20", "isolation.allow-write": writable(dir),
 		// Handlers and tests write to the same files. TestEnvironmentsCannotTouchEachOther has users.
 		"isolation.first-user": "0",
 	})
@@ -136,6 +136,14 @@ func sharedWorld(t *testing.T) *world {
 		t.Fatal("the server does not start: ", shared.err)
 	}
 	return shared.world
+}
+
+// writable are the folders that the processes of a world may write to beside their own.
+func writable(dir string) string {
+	if races := racedetector.Folder(); races != "" {
+		return sitesIn(dir) + "," + races
+	}
+	return sitesIn(dir)
 }
 
 func stopShared() {

@@ -38,6 +38,10 @@ func Main(m interface{ Run() int }) (code int) {
 	return code
 }
 
+// Folder returns the folder that processes of this binary write their reports to; empty without the detector. A process
+// that is confined has to be allowed to write there.
+func Folder() string { return reports.dir }
+
 // Check fails a test if the detector has found a data race in a process of this
 // binary since the last call of Check. A test that runs in parallel with others
 // may get their reports.
