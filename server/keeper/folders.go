@@ -118,11 +118,20 @@ func replaceFile(path, content string) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == content {
 		return nil
 	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, []byte(content), 0o640); err != nil {
+	// The name is its own: a keeper that starts and a person who resumes may prepare the folders at the same time.
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
 		return err
 	}
-	return os.Rename(temp, path)
+	_, err = temp.WriteString(content)
+	err = errors.Join(err, temp.Chmod(0o640), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return err
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
