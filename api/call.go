@@ -194,7 +194,7 @@ func perform[A any](
 	ctx, trail := s.audit.Begin(r, "api", d.verb)
 	defer func() { s.audit.End(ctx, trail, err) }()
 	if err := s.allow(ctx, d.verb, &args); err != nil {
-		return nil, err // whoever may not do this is told so, and not what else is wrong with the call
+		return nil, err // a refusal hides what else is wrong with the call
 	}
 	if wrong != nil {
 		return nil, wrong

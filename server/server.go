@@ -353,7 +353,7 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 		return err
 	}
 	if s.first != "" {
-		// The link itself is a secret: whoever started the server prints it.
+		// The link itself is a secret: the command that started the server prints it.
 		s.log.Warn("there is no user yet; the link that makes the first administrator was printed at the start")
 	}
 	if s.people.Enabled() {

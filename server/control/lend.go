@@ -20,8 +20,8 @@ var (
 	sourceSecrets = []string{source.SecretGitPassword, source.SecretSSHKey, source.SecretForgeToken}
 )
 
-// mayLend refuses to send secrets to a host that only the sender of a request vouches for. A secret can be used by many
-// but was meant for the host that whoever set it had in mind: people who may not set the secrets of the project can
+// mayLend refuses to send secrets to a host that only the sender of a request vouches for. The person who
+// set a secret had one host in mind. So people who may not set the secrets of the project can
 // point an environment only at hosts that the project uses already, unless they bring the credentials along. given
 // names the secrets that come with the request.
 func (c *Control) mayLend(ctx context.Context, e intent.Environment, given map[string]string) error {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever reaches the server directly has the address of the connection, whatever it claims. A trusted proxy names the
+// A client that connects directly has the address of the connection, whatever it claims. A trusted proxy names the
 // client; what the client itself put into the header before does not count.
 func TestClientAddress(t *testing.T) {
 	g := guard(t, func(c *Config) {

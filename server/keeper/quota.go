@@ -27,7 +27,7 @@ func (r *Registry) QuotaChanged(ctx context.Context, id intent.ProjectID, q inte
 	r.projects.limit(id, q)
 	envs, err := r.environmentsOf(ctx, id)
 	for _, e := range envs {
-		r.disk.forget(e.ID) // whoever changes a quota wants to see what is so now
+		r.disk.forget(e.ID) // the person who changed a quota wants to see the present use
 		r.EnvironmentChanged(ctx, e.ID)
 	}
 	return err

@@ -142,7 +142,7 @@ func (s *Service) byJWT(ctx context.Context, text string, now time.Time) (proof,
 			return proof{}, forbidden("The token names no environment that could exist.")
 		}
 		p.Bindings = clientBindings(types, access.Scope{Environment: p.Only})
-	case k.secret != nil: // whoever signed it has the key that makes every token
+	case k.secret != nil: // its signer has the key that makes every token
 		p.Bindings = clientBindings(types, access.Scope{})
 		if slices.Contains(types, access.APIClients) {
 			p.Bindings = append(p.Bindings, access.Binding{Role: access.Administrator})
