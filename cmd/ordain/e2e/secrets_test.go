@@ -135,8 +135,10 @@ spy::Watch(folder="` + p.site + `")
 		strings.Contains(found, "nonsense") {
 		t.Errorf("discovered is %s", found)
 	}
-	p.settled()
-	mentions(t, logText(p.action("spy::Watch", p.site)), "nonsense", "left out")
+	p.until("what the discovery says of its bad answer", func() bool {
+		logged := logText(p.action("spy::Watch", p.site))
+		return strings.Contains(logged, "nonsense") && strings.Contains(logged, "left out")
+	})
 
 	for _, place := range p.search(url, secret) {
 		t.Errorf("the secret is in %s", place)
