@@ -52,16 +52,16 @@ const ownRetry = 2 * time.Second
 // run owns the environment, as long as it can, until ctx ends.
 func (k *keeper) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		release, lost, ok, err := k.cfg.Store.Own(ctx, k.env)
-		if err != nil || !ok {
+		held, err := k.cfg.Store.Own(ctx, k.env)
+		if err != nil || held == nil {
 			if err != nil && ctx.Err() == nil {
 				k.log.Warn("cannot take the environment yet", "error", err)
 			}
 			pause(ctx, ownRetry)
 			continue
 		}
-		k.own(ctx, lost)
-		release()
+		k.own(ctx, held.Lost())
+		held.Release()
 	}
 }
 

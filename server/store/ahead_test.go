@@ -113,13 +113,13 @@ func TestTheListOfAFormerOwnerIsRefused(t *testing.T) {
 	rs := resources(1)
 	release(t, a, env, rs)
 	for _, s := range []*store.Store{a, b} {
-		leave, _, ok, err := s.Own(ctx, env)
+		held, err := s.Own(ctx, env)
 		must(t, err)
-		if !ok {
+		if held == nil {
 			t.Fatal("nobody owns it")
 		}
 		if s == a {
-			leave()
+			held.Release()
 		}
 	}
 	list := []intent.Ahead{{Resource: rs[0].ID, Action: uuid.New()}}

@@ -131,9 +131,9 @@ func TestInterruptedCompileStartsOverFirst(t *testing.T) {
 	}
 	s, ctx := open(), t.Context()
 	env := newEnvironment(t, s)
-	_, _, ok, err := s.Own(ctx, env)
+	held, err := s.Own(ctx, env)
 	must(t, err)
-	if !ok {
+	if held == nil {
 		t.Fatal("nobody else owns it")
 	}
 	first := enqueue(t, s, env, 0, nil)
@@ -182,7 +182,7 @@ func TestTwoServersStartOneRun(t *testing.T) {
 	for _, s := range servers {
 		wg.Go(func() {
 			<-begin
-			_, _, ok, err := s.Own(t.Context(), env)
+			held, err := s.Own(t.Context(), env)
 			if err != nil {
 				t.Error(err)
 			}
@@ -196,7 +196,7 @@ func TestTwoServersStartOneRun(t *testing.T) {
 			run, err := s.StartCompile(t.Context(), env, after(1))
 			mu.Lock()
 			defer mu.Unlock()
-			if ok {
+			if held != nil {
 				owners++
 			} else if !fault.Is(err, fault.Conflict) {
 				t.Errorf("who does not own it got %v, %v", run, err)

@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store/locks"
 )
 
 type compileRow struct {
@@ -136,15 +137,15 @@ func (s *Store) StartCompile(
 	now time.Time,
 ) (out *intent.Compile, err error) {
 	const op = "store.StartCompile"
-	backend := s.owner.backend()
+	backend := s.locks.Backend()
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
 		out = nil
 		if _, err := lockEnvironment(ctx, tx, env); err != nil {
 			return err
 		}
 		var elsewhere bool
-		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(lockEnvironments),
-			int64(uint32(environmentLock(env))), int32(backend)).Scan(&elsewhere); err != nil {
+		if err := tx.QueryRow(ctx, statements.OwnedElsewhere, int64(locks.Environments),
+			int64(uint32(environmentKey(env))), int32(backend)).Scan(&elsewhere); err != nil {
 			return err
 		}
 		if elsewhere {

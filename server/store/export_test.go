@@ -15,7 +15,7 @@ import (
 var (
 	CheckStatements = checkStatements
 	CheckMigrations = checkMigrations
-	EnvironmentLock = environmentLock
+	EnvironmentKey  = environmentKey
 )
 
 // AddNotice records a notice in a transaction of its own.

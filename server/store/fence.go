@@ -2,14 +2,37 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store/locks"
 )
+
+// environmentLock returns the lock of an environment. Two environments with the same key are owned one after another,
+// or both by one process.
+func environmentLock(id intent.EnvironmentID) locks.Lock {
+	return locks.Lock{
+		Class: locks.Environments, Writes: locks.Writes, Key: environmentKey(id), Next: statements.OwnNext, Args: []any{id},
+	}
+}
+
+func environmentKey(id intent.EnvironmentID) int32 {
+	return int32(binary.BigEndian.Uint32(id[12:]) ^ binary.BigEndian.Uint32(id[:4]))
+}
+
+// Own takes the environment for this process. It returns nil when a process, this one included, has it already.
+func (s *Store) Own(ctx context.Context, id intent.EnvironmentID) (*locks.Held, error) {
+	return s.locks.Take(ctx, environmentLock(id))
+}
+
+// Hold takes the lock with a name for this process. It returns nil when a process, this one included, has it already.
+func (s *Store) Hold(ctx context.Context, name string) (*locks.Held, error) {
+	return s.locks.Take(ctx, locks.Name(name))
+}
 
 // A server that was killed may have left a transaction that the database still carries out, and a server that lost
 // only the connection with its locks may go on sending for a while. What they write must not come after the next
@@ -33,7 +56,7 @@ func (s *Store) writeOwned(
 	first func(b *pgx.Batch),
 	f func(tx pgx.Tx) error,
 ) error {
-	ours, had := s.owner.generation(env)
+	ours, had := s.locks.Fence(env)
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		now, err := lockWriting(ctx, tx, env, first)
 		switch {
@@ -60,7 +83,7 @@ func lockWriting(
 	queueMore func(b *pgx.Batch),
 ) (generation int64, err error) {
 	var all pgx.Batch
-	all.Queue(statements.OwnWriting, lockWrites, environmentLock(env))
+	all.Queue(statements.OwnWriting, locks.Writes, environmentKey(env))
 	all.Queue(statements.OwnGeneration, env)
 	if queueMore != nil {
 		queueMore(&all)
@@ -78,41 +101,4 @@ func lockWriting(
 		return 0, err
 	}
 	return generation, errors.Join(err, results.Close())
-}
-
-// generation returns the generation in which this process took the environment last.
-func (o *owner) generation(id intent.EnvironmentID) (generation int64, had bool) {
-	o.generations.RLock()
-	defer o.generations.RUnlock()
-	generation, had = o.generations.of[id]
-	return generation, had
-}
-
-// takeOver begins a new generation, after all writes of the one before. It returns false when one of those does not
-// end in time. The caller holds mu and the environment's lock.
-func (o *owner) takeOver(ctx context.Context, id intent.EnvironmentID) (bool, error) {
-	var next int64
-	err := pgx.BeginFunc(ctx, o.conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.OwnPatience); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, statements.OwnTakeOver, lockWrites, environmentLock(id)); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, statements.OwnNext, id).Scan(&next)
-	})
-	var pg *pgconn.PgError
-	switch {
-	case errors.As(err, &pg) && pg.Code == "55P03": // lock_not_available
-		o.logger.Warn("an environment cannot be taken yet: another server is still writing to it", "environment", id)
-		return false, nil
-	case isNoRows(err): // it was deleted
-		return true, nil
-	case err != nil:
-		return false, err
-	}
-	o.generations.Lock()
-	defer o.generations.Unlock()
-	o.generations.of[id] = next
-	return true, nil
 }

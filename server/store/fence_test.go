@@ -29,9 +29,9 @@ func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 	rs := resources(2)
 	n := release(t, a, env, rs)
 	id := rs[0].ID
-	_, lost, ok, err := a.Own(ctx, env)
+	held, err := a.Own(ctx, env)
 	must(t, err)
-	if !ok {
+	if held == nil {
 		t.Fatal("nobody else owns it")
 	}
 	action := start(t, a, env, id, 1)
@@ -65,12 +65,12 @@ func TestTheNextOwnerWaitsForTheWritesOfTheLast(t *testing.T) {
 				"x'6f726462'::int::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
 		),
 	)(t)
-	<-lost
+	<-held.Lost()
 	owned := make(chan bool, 1)
 	go func() { // as a server does: who is told that it has an owner tries again
 		for {
-			if _, _, ok, err := b.Own(ctx, env); ok || err != nil {
-				owned <- ok
+			if held, err := b.Own(ctx, env); held != nil || err != nil {
+				owned <- held != nil
 				return
 			}
 		}
@@ -102,21 +102,21 @@ func TestAStuckWriteKeepsTheEnvironment(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	env := newEnvironment(t, s)
-	release, _, ok, err := s.Own(ctx, env)
+	held, err := s.Own(ctx, env)
 	must(t, err)
-	if !ok {
+	if held == nil {
 		t.Fatal("nobody else owns it")
 	}
-	release()
+	held.Release()
 	other := get(pgx.Connect(ctx, url))(t)
 	defer func() { must(t, other.Close(ctx)) }()
 	tx := get(other.Begin(ctx))(t)
-	get(tx.Exec(ctx, "SELECT pg_advisory_xact_lock_shared(x'6f726464'::int, $1)", store.EnvironmentLock(env)))(t)
-	if _, _, ok, err := s.Own(ctx, env); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
+	get(tx.Exec(ctx, "SELECT pg_advisory_xact_lock_shared(x'6f726464'::int, $1)", store.EnvironmentKey(env)))(t)
+	if held, err := s.Own(ctx, env); held != nil || err != nil {
+		t.Errorf("%v, %v", held, err)
 	}
 	must(t, tx.Rollback(ctx))
-	if _, _, ok, err := s.Own(ctx, env); !ok || err != nil {
-		t.Errorf("afterwards: %v, %v", ok, err)
+	if held, err := s.Own(ctx, env); held == nil || err != nil {
+		t.Errorf("afterwards: %v, %v", held, err)
 	}
 }

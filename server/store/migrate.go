@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/store/locks"
 )
 
 //go:embed migrations/*.sql
@@ -55,14 +56,6 @@ func migrationsIn(files fs.FS) ([]migration, error) {
 	return steps, nil
 }
 
-// Keys of advisory locks: the first number says what is locked.
-const (
-	lockMigrations   = 0x6f726461
-	lockEnvironments = 0x6f726462
-	lockCode         = 0x6f726463
-	lockWrites       = 0x6f726464
-)
-
 // migrate brings the schema up to date, one server at a time, all or nothing.
 func migrate(ctx context.Context, cfg *pgx.ConnConfig, logger *slog.Logger) error {
 	const op = "store.migrate"
@@ -96,7 +89,7 @@ type migrationRow struct {
 
 func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logger) error {
 	const op = "store.migrate"
-	if _, err := tx.Exec(ctx, statements.MigrationLock, lockMigrations); err != nil {
+	if _, err := tx.Exec(ctx, statements.MigrationLock, locks.Migrations); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, statements.MigrationTable); err != nil {

@@ -16,6 +16,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store"
+	"ordain.dev/ordain/server/store/locks"
 	"ordain.dev/ordain/server/store/postgres"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -49,12 +50,12 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 	env, other := newEnvironment(t, s), newEnvironment(t, s)
 	var losses []<-chan struct{}
 	for _, id := range []intent.EnvironmentID{env, other} {
-		_, lost, ok, err := s.Own(ctx, id)
+		held, err := s.Own(ctx, id)
 		must(t, err)
-		if !ok {
+		if held == nil {
 			t.Fatal("nobody else owns it")
 		}
-		losses = append(losses, lost)
+		losses = append(losses, held.Lost())
 	}
 	for range 3 {
 		ended := pg.Done()
@@ -70,17 +71,17 @@ func TestDatabaseGoesAwayAndComesBack(t *testing.T) {
 		}
 		want(t, s.SetHalted(ctx, env, true, intent.Actor{By: "test", At: time.Now()}), fault.Unavailable)
 		want(t, s.Ping(ctx), fault.Unavailable)
-		_, _, _, err = s.Own(ctx, env)
+		_, err = s.Own(ctx, env)
 		want(t, err, fault.Unavailable)
 		must(t, pg.Restart(ctx))
 		must(t, s.SetHalted(ctx, env, true, intent.Actor{By: "test", At: time.Now()}))
 		must(t, s.Ping(ctx))
-		_, lost, ok, err := s.Own(ctx, env)
+		held, err := s.Own(ctx, env)
 		must(t, err)
-		if !ok {
+		if held == nil {
 			t.Fatal("the lock survived its connection")
 		}
-		losses = []<-chan struct{}{lost}
+		losses = []<-chan struct{}{held.Lost()}
 	}
 	select {
 	case <-losses[0]:
@@ -105,32 +106,32 @@ func TestEnvironmentHasOneOwner(t *testing.T) {
 	}
 	a, b, ctx := servers[0], servers[1], t.Context()
 	one, two := uuid.New(), uuid.New()
-	own := func(s *store.Store, id uuid.UUID, expected bool) (release func(), lost <-chan struct{}) {
+	own := func(s *store.Store, id uuid.UUID, expected bool) *locks.Held {
 		t.Helper()
-		release, lost, ok, err := s.Own(ctx, id)
+		held, err := s.Own(ctx, id)
 		must(t, err)
-		if ok != expected {
-			t.Fatalf("own: %v, want %v", ok, expected)
+		if (held != nil) != expected {
+			t.Fatalf("own: %v, want %v", held != nil, expected)
 		}
-		return release, lost
+		return held
 	}
-	release, lost := own(a, one, true)
+	first := own(a, one, true)
 	own(a, one, false)
 	own(b, one, false)
 	own(b, two, true)
-	release()
-	releaseB, _ := own(b, one, true)
-	release() // a second time: it is not ours any more, nothing happens
+	first.Release()
+	second := own(b, one, true)
+	first.Release() // a second time: it is not ours any more, nothing happens
 	own(a, one, false)
-	releaseB()
+	second.Release()
 	own(a, one, true)
 	b.Close()
 	own(a, two, true)
 	select {
-	case <-lost:
+	case <-first.Lost():
 		t.Error("given back is not lost")
 	default:
 	}
-	_, _, _, err := b.Own(ctx, two)
+	_, err := b.Own(ctx, two)
 	want(t, err, fault.Unavailable)
 }

@@ -51,8 +51,7 @@ type statementTexts struct {
 	NotificationLock, NotificationCountUp, NotificationAdd, NotificationGet, NotificationMark string
 	NotificationMarkAll, NotificationUnread, NotificationDelete, NotificationRows             string
 	// own.sql
-	OwnTry, OwnRelease, OwnReleaseAll, OwnedElsewhere, OwnPatience, OwnTakeOver, OwnNext string
-	OwnWriting, OwnGeneration                                                            string
+	OwnNext, OwnWriting, OwnGeneration, OwnedElsewhere string
 	// parameter.sql
 	ParameterSet, ParameterGet, ParameterRows, FactRows, ParameterDelete, FactRequestAdd string
 	FactRequestList, FactRequestDone, FactsDue, UnknownsKnown                            string

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/store/locks"
 )
 
 // Config says which database to use.
@@ -23,7 +24,7 @@ type Config struct {
 type Store struct {
 	pool   *pgxpool.Pool
 	logger *slog.Logger
-	owner  *owner
+	locks  *locks.Manager
 }
 
 const (
@@ -63,12 +64,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, translate(op, err)
 	}
-	return &Store{pool: pool, logger: cfg.Logger, owner: newOwner(pc.ConnConfig, cfg.Logger)}, nil
+	return &Store{pool: pool, logger: cfg.Logger, locks: locks.New(pc.ConnConfig, cfg.Logger, translate)}, nil
 }
 
 // Close releases owned environments and closes all connections, once calls under way have ended.
 func (s *Store) Close() {
-	s.owner.close()
+	s.locks.Close()
 	s.pool.Close()
 }
 

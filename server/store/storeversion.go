@@ -15,6 +15,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store/locks"
 	"ordain.dev/ordain/server/store/partial"
 )
 
@@ -204,7 +205,7 @@ func storeCode(ctx context.Context, tx pgx.Tx, document codeJSON) (uuid.UUID, er
 	sum := sha256.Sum256([]byte(text))
 	var hash uuid.UUID
 	copy(hash[:], sum[:])
-	if _, err := tx.Exec(ctx, statements.CodeLockShared, lockCode); err != nil {
+	if _, err := tx.Exec(ctx, statements.CodeLockShared, locks.Code); err != nil {
 		return hash, err
 	}
 	_, err := tx.Exec(ctx, statements.CodeStore, hash, text)

@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store/locks"
 )
 
 type versionRow struct {
@@ -325,7 +326,7 @@ func deleteVersions(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, nu
 // collectCode deletes code that no version uses any more, unless a version is being stored.
 func collectCode(ctx context.Context, tx pgx.Tx) error {
 	var alone bool
-	if err := tx.QueryRow(ctx, statements.CodeLockAlone, lockCode).Scan(&alone); err != nil || !alone {
+	if err := tx.QueryRow(ctx, statements.CodeLockAlone, locks.Code).Scan(&alone); err != nil || !alone {
 		return err
 	}
 	_, err := tx.Exec(ctx, statements.CodeCollect)

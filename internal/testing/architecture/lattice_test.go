@@ -112,13 +112,16 @@ var lattice = []struct {
 	{"server/edge", "internal/fault internal/filestamp"},
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
+	{"server/agent/protocol", ""},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
+	{"server/store/locks", "internal/fault"},
 	{
 		"server/store",
-		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial",
+		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial " +
+			"server/store/locks",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/access/provider", "internal/fault internal/secret"},
@@ -200,7 +203,8 @@ var floors = []struct {
 	{
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
-			"server/source server/deployer server/forge server/build server/keeper server/control",
+			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
+			"server/process server/replica",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
@@ -307,6 +311,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
 		"github.com/jackc/pgx/": {
 			"server/store",
+			"server/store/locks",
 			"server/store/storetest",
 			"bench/soak",
 		}, // the last holds the record against what happened

@@ -1,18 +1,3 @@
--- name: OwnTry :one
-SELECT pg_try_advisory_lock($1, $2);
-
--- name: OwnRelease :exec
-SELECT pg_advisory_unlock($1, $2);
-
--- name: OwnReleaseAll :exec
-SELECT pg_advisory_unlock_all();
-
--- name: OwnPatience :exec
-SET LOCAL lock_timeout = '2s';
-
--- name: OwnTakeOver :exec
-SELECT pg_advisory_xact_lock($1, $2);
-
 -- name: OwnNext :one
 UPDATE environment SET owner_generation = owner_generation + 1 WHERE id = $1 RETURNING owner_generation;
 
