@@ -83,6 +83,10 @@ type statementTexts struct {
 	// release.sql
 	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates, ReleaseOrphans string
 	ReleaseBlocked, ReleaseAgents, ReleaseDrift                                              string
+	// replica.sql
+	ReplicaBeat, ReplicaList, ReplicaGone, ReplicaEndStale, LocksHeld, EnvironmentIDs string
+	// request.sql
+	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
 	ResourceHistoryRows                                                   string

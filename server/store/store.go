@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store/locks"
 )
 
@@ -18,6 +20,8 @@ import (
 type Config struct {
 	URL    string // postgres://…
 	Logger *slog.Logger
+	// Replica identifies this process among those that use the database; zero: a new one.
+	Replica uuid.UUID
 }
 
 // Store is a pool of connections to the place of record. It is safe for concurrent use by any number of goroutines.
@@ -25,6 +29,10 @@ type Store struct {
 	pool   *pgxpool.Pool
 	logger *slog.Logger
 	locks  *locks.Manager
+	// replica identifies this process.
+	replica uuid.UUID
+	// asks is recorded with the next change; see Asking.
+	asks *intent.Request
 }
 
 const (
@@ -64,7 +72,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, translate(op, err)
 	}
-	return &Store{pool: pool, logger: cfg.Logger, locks: locks.New(pc.ConnConfig, cfg.Logger, translate)}, nil
+	if cfg.Replica == (uuid.UUID{}) {
+		cfg.Replica = uuid.New()
+	}
+	return &Store{
+		pool: pool, logger: cfg.Logger, replica: cfg.Replica,
+		locks: locks.New(pc.ConnConfig, "ordain locks "+cfg.Replica.String(), cfg.Logger, translate),
+	}, nil
 }
 
 // Close releases owned environments and closes all connections, once calls under way have ended.
@@ -102,6 +116,9 @@ func (s *Store) read(ctx context.Context, op string, f func(q querier) error) er
 // state runs one statement that is a transaction of its own, in a single round trip. When the connection turns out to
 // be dead the statement may run twice, so repeating it must do no harm.
 func (s *Store) state(ctx context.Context, op string, f func(q querier) error) error {
+	if s.asks != nil {
+		return s.write(ctx, op, func(tx pgx.Tx) error { return f(tx) })
+	}
 	var err error
 	for range attempts {
 		err = f(s.pool)
@@ -131,6 +148,9 @@ func (s *Store) write(ctx context.Context, op string, f func(tx pgx.Tx) error) e
 			break
 		}
 		if err = f(tx); err == nil {
+			err = s.ask(ctx, tx)
+		}
+		if err == nil {
 			err = tx.Commit(ctx)
 		} else {
 			// A rollback that fails closes the connection, which rolls back too.

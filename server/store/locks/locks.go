@@ -117,10 +117,13 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// New makes a manager; it connects with the first lock. translate turns errors of pgx into faults.
-func New(cfg *pgx.ConnConfig, logger *slog.Logger, translate func(op string, err error) error) *Manager {
+// New makes a manager; it connects with the first lock, as the application with this name. translate turns errors of
+// pgx into faults.
+func New(
+	cfg *pgx.ConnConfig, application string, logger *slog.Logger, translate func(op string, err error) error,
+) *Manager {
 	m := &Manager{cfg: cfg.Copy(), logger: logger, translate: translate, held: make(map[place][]*Held)}
-	m.cfg.RuntimeParams["application_name"] = cfg.RuntimeParams["application_name"] + " locks"
+	m.cfg.RuntimeParams["application_name"] = application
 	m.fences.of = make(map[any]int64)
 	return m
 }

@@ -27,6 +27,7 @@ CREATE TABLE request (
     environment uuid NOT NULL CONSTRAINT request_environment REFERENCES environment ON DELETE CASCADE,
     kind        text NOT NULL CHECK (kind <> ''),
     detail      jsonb NOT NULL DEFAULT '{}',
-    made        timestamptz NOT NULL DEFAULT now()
+    made        timestamptz NOT NULL DEFAULT now(),
+    taken       timestamptz -- when an owner first began with it
 );
 CREATE INDEX request_of_environment ON request (environment, id);
