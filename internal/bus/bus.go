@@ -25,6 +25,8 @@ const (
 	Pull         Topic = "pull"         // pull requests, or what is to be sent to the forge
 	Promotion    Topic = "promotion"    // ID: the promotion, or empty; a gate opened or closed, or it ended
 	People       Topic = "people"       // somebody may do less than before, or more, or has logged out
+	Command      Topic = "command"      // ID: the agent; commands wait for it, or what it may do changed
+	Answered     Topic = "answered"     // ID: the command; its agent answered it, or it ended otherwise
 	Lagged       Topic = "lagged"       // the subscriber missed events and must read everything again
 )
 

@@ -30,6 +30,7 @@ func newAgent() *cobra.Command {
 		}),
 		command("pause ENVIRONMENT NAME", "Stop deploying an agent's resources", act("pause")),
 		command("unpause ENVIRONMENT NAME", "Deploy an agent's resources again", act("unpause")),
+		newAgentConformance(),
 	)
 }
 

@@ -113,6 +113,8 @@ var lattice = []struct {
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
+	{"server/agent/ca", ""},
+	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},

@@ -1,21 +1,25 @@
 // Package protocol has the messages between the agent server and agents, as
 // docs/agent-protocol.md describes them. It is used by both sides, sends nothing
 // itself, and checks what can be checked of one message alone.
+//
+//	messages.go  a type for each message
+//	decode.go    bytes ─▶ message, checked; what an agent sends is hostile until then
+//	token.go     the text of a join token
 package protocol
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
-// Version is the version of the protocol; Subprotocol names it in the WebSocket handshake.
+// Version is the newest version of the protocol that this program speaks, Oldest the first that it understands;
+// Subprotocol names the protocol in the WebSocket handshake.
 const (
 	Version     = 1
+	Oldest      = 1
 	Subprotocol = "ordain-agent.1"
 )
 
 // Paths of the agent server.
 const (
+	AuthorityPath = "/agent/v1/ca"
 	JoinPath      = "/agent/v1/join"
 	SubscribePath = "/agent/v1/subscribe"
 )
@@ -26,6 +30,13 @@ const (
 	MaxPart    = 1 << 20  // data of one part of a content or an answer, before base64
 	MaxAnswer  = 64 << 20 // all parts of an answer
 	MaxWaiting = 32 << 20 // messages that wait for an agent
+	MaxRequest = 16 << 10 // a certificate request in PEM
+)
+
+// Limits in numbers.
+const (
+	MaxHolds    = 10_000 // contents in a hello
+	MaxCommands = 10_000 // commands in a hello, running and unrecorded together
 )
 
 // Times.
@@ -33,6 +44,12 @@ const (
 	HelloTimeout = 10 * time.Second
 	PingInterval = 10 * time.Second
 	SlowTimeout  = 30 * time.Second
+)
+
+// Limits of what an agent may send.
+const (
+	ReceiveBurst = 64 << 20 // bytes
+	ReceiveRate  = 8 << 20  // bytes per second
 )
 
 // Type says what a message is.
@@ -74,105 +91,35 @@ const (
 
 // Statuses of answers beside those of handlers.
 const (
+	Done      = "done"      // of prepare and forget
 	Lost      = "lost"      // the agent ended while it carried out the command
 	Late      = "late"      // the deadline passed
 	Cancelled = "cancelled" // before it began
 	Refused   = "refused"   // it cannot be carried out; a line says why
 )
 
-// Machine describes where an agent runs.
-type Machine struct {
-	OS      string   `json:"os"`
-	Arch    string   `json:"arch"`
-	Libc    string   `json:"libc"`
-	Pythons []string `json:"pythons"` // major.minor
+// Statuses are all that an answer may have.
+var Statuses = []string{
+	"deployed", "failed", "skipped", "unavailable", "dry", "non_compliant", "skipped_for_dependency",
+	Done, Lost, Late, Cancelled, Refused,
 }
 
-// HelloMessage is the first message of an agent.
-type HelloMessage struct {
-	Type       Type     `json:"type"`
-	Protocol   int      `json:"protocol"`
-	Program    string   `json:"program"`
-	Machine    Machine  `json:"machine"`
-	Seen       int64    `json:"seen"`
-	Running    []string `json:"running"`
-	Unrecorded []string `json:"unrecorded"`
-	Holds      []string `json:"holds"`
-}
+// Reason says why a server closes a connection.
+type Reason string
 
-// WelcomeMessage answers it.
-type WelcomeMessage struct {
-	Type        Type      `json:"type"`
-	Protocol    int       `json:"protocol"`
-	Server      string    `json:"server"`
-	Environment string    `json:"environment"`
-	Agent       string    `json:"agent"`
-	Now         time.Time `json:"now"`
-	PingSeconds int       `json:"ping_seconds"`
-	MaxMessage  int       `json:"max_message"`
-	MaxAnswer   int       `json:"max_answer"`
-}
+// The reasons. After Revoked and Removed an agent ends.
+const (
+	Draining   Reason = "draining"
+	Replaced   Reason = "replaced"
+	IsRevoked  Reason = "revoked"
+	IsRemoved  Reason = "removed"
+	Slow       Reason = "slow"
+	BadMessage Reason = "protocol"
+)
 
-// CommandMessage asks for an action.
-type CommandMessage struct {
-	Type       Type     `json:"type"`
-	Seq        int64    `json:"seq"`
-	ID         string   `json:"id"`
-	DeadlineMS int64    `json:"deadline_ms"`
-	Action     Action   `json:"action"`
-	Needs      []string `json:"needs"` // content hashes
-	Payload    Payload  `json:"payload"`
-}
-
-// Payload holds all that a command needs beside its contents.
-type Payload struct {
-	Task      *Task             `json:"task,omitempty"`
-	Blueprint *Blueprint        `json:"blueprint,omitempty"`
-	Variables map[string]string `json:"variables,omitempty"`
-	Hashes    []string          `json:"hashes,omitempty"`
-}
-
-// Task is one thing to do to one resource: executor.Task without its blueprint.
-type Task struct {
-	Resource          json.RawMessage   `json:"resource"` // intent.Resource as JSON
-	Reason            string            `json:"reason"`
-	Requires          map[string]string `json:"requires"` // status by resource id
-	DependencyChanged bool              `json:"dependency_changed"`
-	Lanes             int               `json:"lanes"`
-	TimeoutMS         int64             `json:"timeout_ms"`
-}
-
-// Blueprint is what a process of handlers needs.
-type Blueprint struct {
-	Hash    string            `json:"hash"`
-	Python  string            `json:"python"`
-	Modules map[string]string `json:"modules"` // path by dotted module name
-	Files   map[string]string `json:"files"`   // content hash by path below the code folder
-	Wheels  []Wheel           `json:"wheels"`
-	Runtime string            `json:"runtime"` // content hash of a zip archive
-}
-
-// Wheel is one package of a virtual environment.
-type Wheel struct {
-	Name string `json:"name"` // of the file
-	Hash string `json:"hash"` // of its content
-}
-
-// AnswerBody is the JSON whose parts are the data of answer messages.
-type AnswerBody struct {
-	Status      string                     `json:"status"`
-	Change      string                     `json:"change"`
-	Changes     json.RawMessage            `json:"changes,omitempty"`
-	Facts       []Fact                     `json:"facts,omitempty"`
-	Discovered  map[string]json.RawMessage `json:"discovered,omitempty"`
-	Lines       []json.RawMessage          `json:"lines,omitempty"` // intent.LogLine as JSON
-	Unreachable bool                       `json:"unreachable,omitempty"`
-	DurationMS  int64                      `json:"duration_ms"`
-}
-
-// Fact is a value that a handler learned.
-type Fact struct {
-	Name    string `json:"name"`
-	Value   string `json:"value"`
-	Expires bool   `json:"expires"`
-}
+// Methods of calls that are not calls of the API: the files that handlers read and store.
+const (
+	FileMethod     = "file"      // {"hash", "offset", "length"}: {"size", "data"}
+	StatFileMethod = "stat_file" // {"hash"}: true or false
+	PutFileMethod  = "put_file"  // {"data"}: the hash
+)

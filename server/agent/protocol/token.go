@@ -1,0 +1,59 @@
+package protocol
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// TokenPrefix begins every join token.
+const TokenPrefix = "ordain-join."
+
+// JoinToken is what is in the text of a join token.
+type JoinToken struct {
+	URL    string `json:"url"`
+	ID     string `json:"id"`
+	Secret string `json:"secret"`       // 32 bytes, base64url
+	CA     string `json:"ca,omitempty"` // SHA-256 of the CA certificate; empty: the authorities of the machine
+}
+
+const maxToken = 4096
+
+// String returns the text.
+func (t JoinToken) String() string {
+	body, _ := json.Marshal(t) // strings can always be encoded
+	return TokenPrefix + base64.RawURLEncoding.EncodeToString(body)
+}
+
+// ParseToken reads the text of a join token. Its errors say nothing about its content.
+func ParseToken(text string) (t JoinToken, err error) {
+	broken := errors.New(
+		"this is not a join token: it begins with " + TokenPrefix + " and has one line; was it copied whole?",
+	)
+	coded, ok := strings.CutPrefix(strings.TrimSpace(text), TokenPrefix)
+	if !ok || len(coded) > maxToken {
+		return t, broken
+	}
+	body, err := base64.RawURLEncoding.Strict().DecodeString(coded)
+	if err != nil || json.Unmarshal(body, &t) != nil {
+		return JoinToken{}, broken
+	}
+	u, err := url.Parse(t.URL)
+	secret, wrong := base64.RawURLEncoding.DecodeString(t.Secret)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || !isID.MatchString(t.ID) || wrong != nil ||
+		len(secret) != 32 || t.CA != "" && !isHash.MatchString(t.CA) {
+		return JoinToken{}, broken
+	}
+	return t, nil
+}
+
+var (
+	isHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	isID   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
+// IsHash reports whether a text is a SHA-256 in hexadecimal.
+func IsHash(text string) bool { return isHash.MatchString(text) }
