@@ -79,6 +79,12 @@ func Join(ctx context.Context, c Config, token string) error {
 	return join(ctx, l.Agent(), token, c.Program)
 }
 
+// Joined reports whether there is an agent in the state directory.
+func Joined(c Config) bool {
+	_, err := os.Lstat(filepath.Join(c.StateDir, "agent", "identity.pem"))
+	return err == nil
+}
+
 // prepare makes the folders and locks them for this process.
 func prepare(c Config) (*layout.Layout, *layout.Lock, error) {
 	if c.StateDir == "" {

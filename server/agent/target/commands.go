@@ -144,16 +144,18 @@ func (a *Agent) take(m *protocol.CommandMessage) {
 
 // start carries out a command once it is in the journal.
 func (a *Agent) start(c *command, m *protocol.CommandMessage) {
-	if m.DeadlineMS > 0 {
-		after := time.Duration(m.DeadlineMS) * time.Millisecond
-		timer := time.AfterFunc(after, func() {
-			a.finish(c, said(protocol.Late, "ERROR", "The command was not done within its %s.", after))
-			c.end(executor.ErrEnd)
-		})
-		c.mu.Lock()
-		c.deadline = timer
-		c.mu.Unlock()
+	if m.DeadlineMS == 0 {
+		a.finish(c, said(protocol.Late, "ERROR", "The command arrived after its deadline."))
+		return
 	}
+	after := time.Duration(m.DeadlineMS) * time.Millisecond
+	timer := time.AfterFunc(after, func() {
+		a.finish(c, said(protocol.Late, "ERROR", "The command was not done within its %s.", after))
+		c.end(executor.ErrEnd)
+	})
+	c.mu.Lock()
+	c.deadline = timer
+	c.mu.Unlock()
 	a.all.Add(1)
 	a.journal.add(journalLine{Command: m.ID, Seq: m.Seq}, func(err error) {
 		go func() {

@@ -72,17 +72,20 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
+	authority, err := fetchAuthority(ctx, token)
+	if err != nil {
+		return err
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(token.URL, "/")+protocol.JoinPath,
 		bytes.NewReader(body))
 	if err != nil {
 		return fault.Wrap(op, fault.Invalid, err).Say("the join token has no usable address")
 	}
 	r.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: transport(joining(token.CA))}
+	client := &http.Client{Transport: transport(verifying(authority, func(string) {}, nil))}
 	answer, err := client.Do(r)
 	if err != nil {
-		return fault.Wrap(op, fault.Unavailable, err).Say("the agent server at "+token.URL+" cannot be reached").
-			Hint("the token is not used up: try again when the address can be reached from here")
+		return unreachable(op, token.URL, err)
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
@@ -98,6 +101,47 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 		return fault.Wrap(op, fault.Unavailable, err).Say("the agent server's answer cannot be read")
 	}
 	return keepIdentity(paths, key, joined, token.CA)
+}
+
+// fetchAuthority gets the CA certificate that the token names, over a connection that nobody vouches for: the hash does.
+// Without one in the token, the authorities of the machine decide, and it returns nil.
+func fetchAuthority(ctx context.Context, token protocol.JoinToken) (*x509.CertPool, error) {
+	const op = "agent.join"
+	if token.CA == "" {
+		return nil, nil
+	}
+	address := strings.TrimRight(token.URL, "/") + protocol.AuthorityPath
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fault.Wrap(op, fault.Invalid, err).Say("the join token has no usable address")
+	}
+	client := &http.Client{Transport: transport(&tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true})}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, unreachable(op, token.URL, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err != nil {
+		return nil, unreachable(op, token.URL, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fault.New(op, fault.Unavailable, token.URL+" is not an agent server: "+refusal(answer, text))
+	}
+	block, _ := pem.Decode(text)
+	if block == nil || hashOf(block.Bytes) != token.CA {
+		return nil, fault.New(op, fault.Unauthorized, "the server at "+token.URL+" is not the one that the join token "+
+			"comes from: its authority has another certificate").Hint("something between here and the server may answer in its " +
+			"place; the token was not sent")
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem.EncodeToMemory(block))
+	return pool, nil
+}
+
+func unreachable(op, url string, err error) error {
+	return fault.Wrap(op, fault.Unavailable, err).Say("the agent server at " + url + " cannot be reached").
+		Hint("the token is not used up: try again when the address can be reached from here")
 }
 
 // keepIdentity writes what the server answered. The identity comes last: an agent has joined when it is there.
@@ -225,43 +269,30 @@ func (i *identity) renewed(certificate string) error {
 
 // tls returns the configuration of connections to the server.
 func (i *identity) tls() *tls.Config {
-	return verifying(i.authority, "", i.warn, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return verifying(i.authority, i.warn, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return i.certificate.Load(), nil
 	})
 }
-
-// joining accepts servers whose chain ends in a certificate with this hash. Without a hash, the authorities of the
-// machine decide.
-func joining(pin string) *tls.Config { return verifying(nil, pin, func(string) {}, nil) }
 
 // verifying checks the server's certificate as Go does, with one exception: a certificate that is only out of its time
 // is accepted, because the clock of the machine may be wrong, and because it can come from the server's own authority only.
 func verifying(
 	authority *x509.CertPool,
-	pin string,
 	warn func(string),
 	client func(*tls.CertificateRequestInfo) (*tls.Certificate, error),
 ) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: client}
-	if authority == nil && pin == "" {
+	if authority == nil {
 		return c
 	}
 	c.InsecureSkipVerify = true // VerifyConnection does it
 	c.VerifyConnection = func(s tls.ConnectionState) error {
-		roots := authority
 		chain := x509.NewCertPool()
 		for _, cert := range s.PeerCertificates[1:] {
 			chain.AddCert(cert)
-			if pin != "" && hashOf(cert.Raw) == pin {
-				roots = x509.NewCertPool()
-				roots.AddCert(cert)
-			}
-		}
-		if roots == nil {
-			return errors.New("the server's certificate does not come from the authority that the join token names")
 		}
 		leaf := s.PeerCertificates[0]
-		o := x509.VerifyOptions{DNSName: s.ServerName, Roots: roots, Intermediates: chain}
+		o := x509.VerifyOptions{DNSName: s.ServerName, Roots: authority, Intermediates: chain}
 		_, err := leaf.Verify(o)
 		var invalid x509.CertificateInvalidError
 		if errors.As(err, &invalid) && invalid.Reason == x509.Expired {

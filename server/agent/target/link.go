@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ import (
 const (
 	dialTimeout  = 45 * time.Second
 	writeTimeout = 30 * time.Second
-	// sendersMax is how many answers are sent at a time.
-	sendersMax = 4
+	// leastCounted is what the server counts for a small message.
+	leastCounted = 4 << 10
 )
 
 // link is a connection to the server.
@@ -34,7 +35,7 @@ type link struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	allowed *rate.Limiter // bytes that the server takes
-	senders chan struct{}
+	sending chan struct{} // has room for one: parts of answers do not mix
 
 	mu    sync.Mutex
 	next  int64
@@ -98,7 +99,7 @@ func (a *Agent) connect(ctx context.Context) (welcomed bool, err error) {
 	l := &link{
 		a: a, conn: conn, ctx: ctx, cancel: cancel, calls: map[int64]chan *protocol.ReturnedMessage{},
 		allowed: rate.NewLimiter(protocol.ReceiveRate*9/10, protocol.ReceiveBurst/2),
-		senders: make(chan struct{}, sendersMax),
+		sending: make(chan struct{}, 1),
 	}
 	_, _, seen := a.journal.known()
 	running, unrecorded := a.state()
@@ -143,9 +144,7 @@ func (a *Agent) dial(ctx context.Context) (*websocket.Conn, error) {
 	var why protocol.Refusal
 	_ = json.Unmarshal(body, &why)
 	text := "the agent server refuses this agent: " + refusal(answer, body)
-	switch {
-	case answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusUnauthorized,
-		why.Reason == "busy", why.Reason == "unavailable":
+	if !slices.Contains([]string{"certificate", "expired", "revoked", "removed"}, why.Reason) {
 		return nil, fault.New(op, fault.Unavailable, text)
 	}
 	return nil, fault.New(op, fault.Unauthorized, text).Hint("join again: make a join token on the server, delete the " +
@@ -160,7 +159,7 @@ func (l *link) send(message any) error {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, writeTimeout)
 	defer cancel()
-	if err := l.allowed.WaitN(ctx, min(len(text), l.allowed.Burst())); err != nil {
+	if err := l.allowed.WaitN(ctx, min(max(len(text), leastCounted), l.allowed.Burst())); err != nil {
 		return err
 	}
 	return l.conn.Write(ctx, websocket.MessageText, text)
@@ -324,8 +323,8 @@ func (a *Agent) send(c *command) {
 // sendAnswer sends an answer in parts.
 func (l *link) sendAnswer(c *command) {
 	select {
-	case l.senders <- struct{}{}:
-		defer func() { <-l.senders }()
+	case l.sending <- struct{}{}:
+		defer func() { <-l.sending }()
 	case <-l.ctx.Done():
 		return
 	}
