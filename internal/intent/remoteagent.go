@@ -60,6 +60,7 @@ type AgentCommand struct {
 	Agent    string
 	Seq      int64
 	Action   string
+	Subject  string // what a new owner knows it by
 	Made     time.Time
 	Deadline time.Time
 	Sent     *time.Time
@@ -69,10 +70,11 @@ type AgentCommand struct {
 
 // NewAgentCommand is a command before it is recorded.
 type NewAgentCommand struct {
-	ID     uuid.UUID
-	Agent  string
-	Action string
-	Needs  []string
-	Sealed []byte // the payload, sealed
-	Within time.Duration
+	ID      uuid.UUID
+	Agent   string
+	Action  string
+	Subject string
+	Needs   []string
+	Sealed  []byte // the payload, sealed
+	Within  time.Duration
 }

@@ -62,6 +62,7 @@ CREATE TABLE agent_command (
     agent       text NOT NULL,
     seq         bigint NOT NULL,
     action      text NOT NULL,
+    subject     text NOT NULL DEFAULT '',  -- what a new owner knows it by
     needs       text[] NOT NULL,           -- hashes of contents
     payload     bytea,                     -- NULL once it was answered
     made        timestamptz NOT NULL DEFAULT now(),

@@ -4,8 +4,8 @@ WITH numbered AS (
     WHERE environment = $2 AND name = $3 AND state = 'joined' AND NOT EXISTS (SELECT FROM agent_command WHERE id = $1)
     RETURNING last_seq
 )
-INSERT INTO agent_command (id, environment, agent, seq, action, needs, payload, deadline)
-SELECT $1, $2, $3, last_seq, $4, $5, $6, now() + make_interval(secs => $7) FROM numbered
+INSERT INTO agent_command (id, environment, agent, seq, action, needs, payload, deadline, subject)
+SELECT $1, $2, $3, last_seq, $4, $5, $6, now() + make_interval(secs => $7), $8 FROM numbered
 RETURNING seq;
 
 -- name: CommandState :many
@@ -68,7 +68,7 @@ WHERE environment = $1 AND id = ANY ($2::uuid[]) AND answered IS NOT NULL;
 
 -- name: CommandUnfinished :many
 -- All commands of an environment that its owner has not finished.
-SELECT id, agent, seq, action, made, deadline, sent, answered, status FROM agent_command
+SELECT id, agent, seq, action, subject, made, deadline, sent, answered, status FROM agent_command
 WHERE environment = $1 ORDER BY agent, seq;
 
 -- name: CommandCancel :many
