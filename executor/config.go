@@ -27,6 +27,9 @@ type Config struct {
 	// of the server reaches handlers. nil means none.
 	Variables func(ctx context.Context) ([]Variable, error)
 
+	// Contents has what blueprints with Wheels or a Runtime refer to; nil if there are none of them.
+	Contents Contents
+
 	// MayGrow fails when the environment may take no more disk. It is asked before a virtual environment is made; nil
 	// means that there is always room.
 	MayGrow func(ctx context.Context) error

@@ -87,6 +87,13 @@ func (r *taskRun) endWithdrawn(processLives bool) {
 
 // timedOut ends a task whose handler takes too long.
 func (r *taskRun) timedOut() {
+	timeout := r.task.Timeout
+	r.abandon(fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout),
+		map[string]any{"timeout": timeout.Seconds()})
+}
+
+// abandon ends a task whose handler still runs, together with its process.
+func (r *taskRun) abandon(message string, arguments map[string]any) {
 	if !r.settle() {
 		return
 	}
@@ -95,9 +102,7 @@ func (r *taskRun) timedOut() {
 	// A thread cannot be stopped, so the process of the hung handler is replaced.
 	dead := r.m.retireHung(w)
 	r.setStatus(intent.StatusFailed)
-	timeout := r.task.Timeout
-	r.log("ERROR", fmt.Sprintf("The handler did not finish within %s; its process is replaced", timeout),
-		map[string]any{"timeout": timeout.Seconds()})
+	r.log("ERROR", message, arguments)
 	r.stopAnswering()
 	r.m.release(w, r.agent())
 	go func() { // the next task of this agent must not run beside the hung one
@@ -107,8 +112,12 @@ func (r *taskRun) timedOut() {
 	r.finish("")
 }
 
-// callerGone hands over a result when the caller's context ends. The handler goes on.
-func (r *taskRun) callerGone() {
+// callerGone hands over a result when the caller's context ends. The handler goes on, unless the cause is ErrEnd.
+func (r *taskRun) callerGone(cause error) {
+	if errors.Is(cause, ErrEnd) && r.hasBegun() {
+		r.abandon("The task was cancelled while its handler ran; its process is ended", nil)
+		return
+	}
 	if r.task.Behind {
 		r.m.Recall([]intent.ActionID{r.task.ID})
 	}
@@ -118,6 +127,9 @@ func (r *taskRun) callerGone() {
 
 // finishUnavailable ends a task that never reached a process.
 func (r *taskRun) finishUnavailable(ctx context.Context, err error) {
+	r.mu.Lock()
+	r.result.NotBegun = true
+	r.mu.Unlock()
 	r.setStatus(intent.StatusUnavailable)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		r.log("ERROR", "The task was cancelled before its handler could start", nil)

@@ -47,6 +47,13 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	if codeErr != nil {
 		return nil, codeErr
 	}
+	runtimeDir := m.runtime
+	if b.Runtime != "" {
+		var err error
+		if runtimeDir, err = m.c.Contents.Runtime(ctx, b.Runtime); err != nil {
+			return nil, err
+		}
+	}
 	private, err := m.private()
 	if err != nil {
 		return nil, err
@@ -58,7 +65,7 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 	}
 	printed := &output{log: m.c.Logger.With("executor", e.hash), masks: environ.masks}
 	config := worker.Config{
-		Python: made.Python, Role: "handler", RuntimeDir: m.runtime, Path: []string{codeDir}, Dir: codeDir,
+		Python: made.Python, Role: "handler", RuntimeDir: runtimeDir, Path: []string{codeDir}, Dir: codeDir,
 		Env: environ.pairs, DataMax: m.c.MemoryMax, FileMax: m.c.FileMax, OnOutput: printed.line,
 	}
 	if m.c.ChildrenMax > 0 {
@@ -135,11 +142,15 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 			python = "python" + b.PythonVersion
 		}
 	}
+	wheels, err := m.wheels(ctx, b.Wheels)
+	if err != nil {
+		return venv.Result{}, err
+	}
 	r, err := m.c.Maker.Ensure(
 		ctx,
 		venv.Spec{
 			Dir: dir, Owner: m.c.Environment.String(), Python: python, Requirements: b.Requirements,
-			Constraints: b.Constraints, Pip: b.Pip,
+			Constraints: b.Constraints, Pip: b.Pip, Wheels: wheels,
 		},
 	)
 	for _, s := range r.Steps {
@@ -147,6 +158,22 @@ func (m *Manager) venv(ctx context.Context, dir string, b intent.Blueprint) (ven
 			"took", s.Completed.Sub(s.Started), "output", s.Output+s.ErrOutput)
 	}
 	return r, err
+}
+
+// wheels returns the files that a virtual environment is made of; nil if it is made from an index.
+func (m *Manager) wheels(ctx context.Context, files []intent.WheelFile) ([]venv.Wheel, error) {
+	if files == nil {
+		return nil, nil
+	}
+	out := []venv.Wheel{}
+	for _, f := range files {
+		path, err := m.c.Contents.Wheel(ctx, f.Hash)
+		if err != nil {
+			return nil, fmt.Errorf("the package %s: %w", f.Name, err)
+		}
+		out = append(out, venv.Wheel{Name: f.Name, Path: path, Hash: f.Hash})
+	}
+	return out, nil
 }
 
 // code writes the handler sources into dir, all of them or none. If the folder

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/runtime"
+	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/python/worker"
 )
 
@@ -195,4 +197,25 @@ func (m *Manager) busy() bool {
 		}
 	}
 	return false
+}
+
+// Drop ends the processes of the blueprints with these hashes after their tasks, and lets the next Clean remove the
+// folders that were made for them and that nothing else uses.
+func (m *Manager) Drop(hashes []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	paths := m.c.Layout.Environment(m.c.Environment)
+	for _, hash := range hashes {
+		dirs := []string{paths.Code(hash)}
+		if e := m.executors[hash]; e != nil {
+			if e.current != nil {
+				m.retire(e.current)
+			}
+			dirs = append(dirs, paths.Venv(e.blueprint.VenvHash()))
+		}
+		for _, dir := range dirs {
+			venv.Expire(dir)
+			_ = os.Chtimes(dir, time.Unix(1, 0), time.Unix(1, 0)) // if it is not there, there is nothing to remove
+		}
+	}
 }

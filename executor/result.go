@@ -103,5 +103,8 @@ func (r *taskRun) notice(op string, args json.RawMessage) {
 	default:
 		r.logSize += len(args)
 		r.result.Messages = append(r.result.Messages, line)
+		if r.task.OnLine != nil {
+			r.task.OnLine(line)
+		}
 	}
 }

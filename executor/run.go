@@ -122,7 +122,7 @@ func (m *Manager) waitAndSend(ctx context.Context, r *taskRun) {
 // send posts a task to its process.
 func (r *taskRun) send(ctx context.Context) {
 	r.answering, r.stopAnswering = context.WithCancel(context.WithoutCancel(ctx))
-	unwatch := context.AfterFunc(ctx, r.callerGone)
+	unwatch := context.AfterFunc(ctx, func() { r.callerGone(context.Cause(ctx)) })
 	r.mu.Lock()
 	r.unwatch = unwatch
 	r.mu.Unlock()

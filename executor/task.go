@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
@@ -39,7 +40,14 @@ type Task struct {
 	Behind bool
 	// Timeout of the handler; 0 means the manager's default.
 	Timeout time.Duration
+	// OnLine is called with each line that the handler logs, at once. It must not wait. nil means that the lines of the
+	// result are enough.
+	OnLine func(intent.LogLine)
 }
+
+// ErrEnd is the cause with which a caller cancels the context of a task whose handler shall not go on: its process is
+// ended, after other tasks in it have had some time to finish.
+var ErrEnd = errors.New("the task is to be ended")
 
 // Result is how a task ended. Every task gets exactly one.
 type Result struct {
@@ -52,6 +60,8 @@ type Result struct {
 	// Withdrawn reports that a task with Behind has not begun and never will. The
 	// other fields say nothing then.
 	Withdrawn bool
+	// NotBegun reports that the task never reached a process.
+	NotBegun bool
 	// Unreachable reports that the handler ran but could not reach its target.
 	Unreachable bool
 	Messages    []intent.LogLine
@@ -76,6 +86,14 @@ type Files interface {
 	File(ctx context.Context, sha1 string) ([]byte, error)
 	// PutFile stores content and returns its hex SHA-1.
 	PutFile(ctx context.Context, content []byte) (string, error)
+}
+
+// Contents has what a blueprint refers to by SHA-256.
+type Contents interface {
+	// Wheel returns the path of a content, which has this hash.
+	Wheel(ctx context.Context, hash string) (string, error)
+	// Runtime returns the folder with the Python runtime of an archive.
+	Runtime(ctx context.Context, hash string) (string, error)
 }
 
 // Desk answers calls that handlers make to the server. A call has the name of a

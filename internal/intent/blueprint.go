@@ -29,6 +29,12 @@ type ResourceCode struct {
 	Requirements []string     `json:"requirements"` // pip requirements, sorted
 }
 
+// WheelFile is a package, as a file.
+type WheelFile struct {
+	Name string `json:"name"` // of the file
+	Hash string `json:"hash"` // hex SHA-256 of the content
+}
+
 // Blueprint is what an executor needs. Equal blueprints share an executor;
 // equal first five fields share a virtual environment (per environment).
 type Blueprint struct {
@@ -39,13 +45,18 @@ type Blueprint struct {
 	PythonVersion string        `json:"python"`       // major.minor
 	Libc          string        `json:"libc"`         // such as glibc-2.36
 	Sources       []SourceFile  `json:"sources,omitempty"`
+	// Wheels are the files that the virtual environment is made of, for a machine that asks no index. The
+	// requirements say nothing then.
+	Wheels []WheelFile `json:"wheels,omitempty"`
+	// Runtime is the SHA-256 of the archive of the Python runtime; if it is empty, it is that of the program.
+	Runtime string `json:"runtime,omitempty"`
 
 	sealed string // the hash, if Sealed has computed it
 }
 
 // VenvHash returns the name of the virtual environment below executors/venvs.
 func (b Blueprint) VenvHash() string {
-	b.Sources = nil
+	b.Sources, b.Runtime = nil, ""
 	return b.hash()
 }
 

@@ -13,7 +13,7 @@ func newAgent() *cobra.Command {
 			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, row{"by": userName()}, nil)
 		}
 	}
-	return r.group("agent", "Agents: the targets of deployments",
+	return runAgent(r.group("agent", "Agents: the targets of deployments",
 		command("list ENVIRONMENT", "List agents", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/agents?limit=1000", nil, &rows); err != nil {
@@ -31,7 +31,7 @@ func newAgent() *cobra.Command {
 		command("pause ENVIRONMENT NAME", "Stop deploying an agent's resources", act("pause")),
 		command("unpause ENVIRONMENT NAME", "Deploy an agent's resources again", act("unpause")),
 		newAgentConformance(),
-	)
+	))
 }
 
 // newExecutor makes `ordain executor`.

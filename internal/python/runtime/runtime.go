@@ -72,6 +72,11 @@ func Unpack(cacheDir string) (dir string, err error) {
 
 func unpack(cacheDir string) (string, error) {
 	files, hash := sources()
+	return unpackFiles(cacheDir, files, hash)
+}
+
+// unpackFiles writes files into a folder that is named after their hash.
+func unpackFiles(cacheDir string, files map[string][]byte, hash string) (string, error) {
 	dir := filepath.Join(cacheDir, "runtime-"+hash)
 	if complete(dir, files) {
 		return dir, nil

@@ -157,39 +157,14 @@ func (m *Maker) install(
 ) (*installing, error) {
 	conf := readMachine(os.Environ(), filepath.Dir(filepath.Dir(i.Path)))
 	j := &installing{Maker: m, spec: s, python: i, venv: venv, conf: conf, from: conf.choose(s.Pip), pins: pins}
-	limits := s.Constraints
-	if !ownsCore(s.Requirements) && !hasCore(sitePackages(venv, i)) {
-		wheels := filepath.Join(m.c.CacheDir, "wheels")
-		if err := writeCoreWheel(wheels); err != nil {
-			return j, fault.Disk("venv.Ensure", wheels, err)
-		}
-		j.from.findLinks = append(j.from.findLinks, wheels)
-		limits = []string{"inmanta-core==" + CoreVersion}
-		for _, c := range s.Constraints {
-			if distribution(c) != "inmanta-core" {
-				limits = append(limits, c)
-			}
-		}
+	if s.Wheels != nil {
+		return j, j.fromFiles(ctx)
 	}
-	w, err := m.openWorkshop(s)
+	w, err := j.open(!hasCore(sitePackages(venv, i)))
 	if err != nil {
 		return j, err
 	}
 	defer w.close()
-	if err := w.write(s.Requirements, limits); err != nil {
-		return j, err
-	}
-	j.shop = w
-	j.args = []string{"-r", w.requirements, "-c", w.constraints}
-	for _, c := range j.from.constraint {
-		j.args = append(j.args, "-c", c)
-	}
-	for _, p := range j.from.noBinary {
-		j.args = append(j.args, "--no-binary", p)
-	}
-	for _, p := range j.from.onlyBinary {
-		j.args = append(j.args, "--only-binary", p)
-	}
 
 	uv, steps := m.findUV(ctx, i, conf)
 	j.result.Steps = append(j.result.Steps, steps...)
@@ -206,6 +181,45 @@ func (m *Maker) install(
 	}
 	j.pins = nil
 	return j, j.withPip(ctx)
+}
+
+// open opens the workshop with the requirements and their constraints. Unless they list inmanta-core themselves, they
+// get ours, if withCore is set. The caller closes the workshop.
+func (j *installing) open(withCore bool) (*workshop, error) {
+	s, limits := j.spec, j.spec.Constraints
+	if withCore && !ownsCore(s.Requirements) {
+		wheels := filepath.Join(j.c.CacheDir, "wheels")
+		if err := writeCoreWheel(wheels); err != nil {
+			return nil, fault.Disk("venv.Ensure", wheels, err)
+		}
+		j.from.findLinks = append(j.from.findLinks, wheels)
+		limits = []string{"inmanta-core==" + CoreVersion}
+		for _, c := range s.Constraints {
+			if distribution(c) != "inmanta-core" {
+				limits = append(limits, c)
+			}
+		}
+	}
+	w, err := j.openWorkshop(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.write(s.Requirements, limits); err != nil {
+		w.close()
+		return nil, err
+	}
+	j.shop = w
+	j.args = []string{"-r", w.requirements, "-c", w.constraints}
+	for _, c := range j.from.constraint {
+		j.args = append(j.args, "-c", c)
+	}
+	for _, p := range j.from.noBinary {
+		j.args = append(j.args, "--no-binary", p)
+	}
+	for _, p := range j.from.onlyBinary {
+		j.args = append(j.args, "--only-binary", p)
+	}
+	return w, nil
 }
 
 // explain makes a fault of what the installer printed.

@@ -122,6 +122,9 @@ type Spec struct {
 	InPlace bool
 	// Local allows requirements that lead to files of this machine.
 	Local bool
+	// Wheels, unless it is nil, are all packages of the environment. It is made of these files alone, without
+	// an index and the network; there are no requirements then.
+	Wheels []Wheel
 }
 
 // Result is what Ensure did.
@@ -245,6 +248,11 @@ func Touch(dir string) {
 	_ = os.Chtimes(filepath.Join(dir, markerName), now, now)
 }
 
+// Expire makes an environment count as unused for long.
+func Expire(dir string) {
+	_ = os.Chtimes(filepath.Join(dir, markerName), time.Unix(1, 0), time.Unix(1, 0))
+}
+
 // RemoveUnused deletes an environment that nothing used since before, or that is
 // not complete. It reports whether it deleted one.
 func (m *Maker) RemoveUnused(ctx context.Context, dir string, before time.Time) (bool, error) {
@@ -281,9 +289,10 @@ func (s Spec) hash(i Interpreter) string {
 		Pip                       intent.PipConfig
 		Python, Version, Core     string
 		Edition                   int
+		Wheels                    []string `json:",omitempty"`
 	}{
 		slices.Sorted(slices.Values(s.Requirements)), slices.Sorted(slices.Values(s.Constraints)),
-		s.Pip, i.Path, i.Version, CoreVersion, edition,
+		s.Pip, i.Path, i.Version, CoreVersion, edition, wheelHashes(s.Wheels),
 	})
 	if err != nil {
 		panic("venv: a spec cannot be marshalled: " + err.Error())
