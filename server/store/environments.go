@@ -192,7 +192,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift,
 		statements.ClearNotifications,
 		statements.ClearDiscovered, statements.ClearDeliveries,
-		statements.ClearOverrides,
+		statements.ClearOverrides, statements.ClearCommands,
 		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployStatus,
 		statements.ClearPromotions,
 	} {

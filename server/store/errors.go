@@ -58,6 +58,8 @@ var missing = map[string]string{
 	"token_trust_project":           "there is no such project",
 	"token_trust_environment":       "there is no such environment",
 	"job_token_trust":               "there is no such trust",
+	"agent_join_token_environment":  "there is no such environment",
+	"remote_agent_environment":      "there is no such environment",
 }
 
 // translate turns an error of pgx into a fault. Values of statements never get into the message.
@@ -133,7 +135,7 @@ func translateServer(op string, pg *pgconn.PgError) error {
 func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
 	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
-		"setting", "environment", "action", "user", "role", "binding", "session", "token",
+		"setting", "environment", "agent", "action", "user", "role", "binding", "session", "token",
 		"trust"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {

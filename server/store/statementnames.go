@@ -10,6 +10,11 @@ type statementTexts struct {
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
+	// agentcommand.sql
+	CommandAdd, CommandState, CommandWaiting, CommandClaim, CommandClaimCancelled, CommandAnswer string
+	CommandAnswers, CommandUnfinished, CommandCancel, CommandEndLate, CommandFinish              string
+	ClearCommands, ContentLacking, ContentAdd, ContentPartAdd, ContentSize, ContentPart          string
+	ContentForget, CommandUnclaim                                                                string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
@@ -83,6 +88,11 @@ type statementTexts struct {
 	// release.sql
 	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates, ReleaseOrphans string
 	ReleaseBlocked, ReleaseAgents, ReleaseDrift                                              string
+	// remoteagent.sql
+	AuthorityAdd, AuthorityGet, JoinTokenAdd, JoinTokenList, JoinTokenRevoke, JoinTokenUse string
+	JoinTokenForget, RemoteAgentJoin, CertificateAdd, CertificateRevoke, CertificateState  string
+	CertificateForget, RemoteAgentForget, RemoteAgentEnd, CommandsEnd, RemoteAgentList     string
+	RemoteAgentConnect, RemoteAgentDisconnect, RemoteAgentOf, RemoteAgentLook              string
 	// replica.sql
 	ReplicaBeat, ReplicaList, ReplicaGone, ReplicaEndStale, LocksHeld, EnvironmentIDs string
 	// request.sql

@@ -126,6 +126,10 @@ var lattice = []struct {
 			"server/store/locks",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{
+		"server/agent/record",
+		"internal/bus internal/fault internal/intent internal/secret server/agent/protocol server/store",
+	},
 	{"server/access/provider", "internal/fault internal/secret"},
 	{"server/access/provider/providertest", ""},
 	{

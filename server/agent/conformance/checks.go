@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,11 +86,6 @@ func checkUnknown(ctx context.Context, s *suite) error {
 	return s.alive(ctx)
 }
 
-func hashOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
-
 // put sends a content in parts, under a hash.
 func (s *suite) put(ctx context.Context, hash string, content []byte, part int) error {
 	for at := 0; at == 0 || at < len(content); at += part {
@@ -116,7 +109,7 @@ func (s *suite) give(ctx context.Context, contents ...[]byte) error {
 	ctx, cancel := s.patience(ctx)
 	defer cancel()
 	for _, content := range contents {
-		hash := hashOf(content)
+		hash := protocol.Hash(content)
 		if slices.Contains(s.hello.Holds, hash) {
 			continue
 		}
@@ -147,7 +140,7 @@ func checkContent(ctx context.Context, s *suite) error {
 		return err
 	}
 	for _, content := range [][]byte{large, {}, []byte("small")} {
-		if !slices.Contains(s.hello.Holds, hashOf(content)) {
+		if !slices.Contains(s.hello.Holds, protocol.Hash(content)) {
 			return fmt.Errorf("the next hello does not list a content of %d bytes in holds", len(content))
 		}
 	}
@@ -160,7 +153,7 @@ func checkWrongContent(ctx context.Context, s *suite) error {
 	}
 	step, cancel := s.patience(ctx)
 	defer cancel()
-	hash := hashOf([]byte("something else"))
+	hash := protocol.Hash([]byte("something else"))
 	if err := s.put(step, hash, []byte("print('not what the hash says')"), 10); err != nil {
 		return err
 	}
@@ -190,10 +183,10 @@ func checkRefused(ctx context.Context, s *suite) error {
 		return err
 	}
 	missing := protocol.CommandMessage{
-		Action: protocol.Prepare, Needs: []string{hashOf([]byte("never sent"))},
+		Action: protocol.Prepare, Needs: []string{protocol.Hash([]byte("never sent"))},
 		Payload: protocol.Payload{Blueprint: &protocol.Blueprint{
 			Hash: "missing", Modules: map[string]string{}, Wheels: []protocol.Wheel{},
-			Files: map[string]string{"inmanta_plugins/missing/__init__.py": hashOf([]byte("never sent"))},
+			Files: map[string]string{"inmanta_plugins/missing/__init__.py": protocol.Hash([]byte("never sent"))},
 		}},
 	}
 	for what, m := range map[string]protocol.CommandMessage{

@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -57,3 +59,9 @@ var (
 
 // IsHash reports whether a text is a SHA-256 in hexadecimal.
 func IsHash(text string) bool { return isHash.MatchString(text) }
+
+// Hash returns the SHA-256 of a content, in hexadecimal.
+func Hash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
