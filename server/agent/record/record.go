@@ -49,14 +49,22 @@ func New(c Config) (*Record, error) {
 // maxPayload leaves room in a message for what is around the payload, and for variables.
 const maxPayload = protocol.MaxMessage - 512<<10
 
-// Put records commands to agents, as the owner of their environment. Type and Seq are set by the record, and a command
-// with an id that is recorded already stays as it is. NotFound: an agent has not joined, or was revoked.
+// Command is a command before it is recorded, and by what a new owner of the environment knows it.
+type Command struct {
+	Subject string
+	protocol.CommandMessage
+}
+
+// Put records a command, as PutAll does.
 func (r *Record) Put(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	agent string,
-	all ...protocol.CommandMessage,
+	ctx context.Context, env intent.EnvironmentID, agent, subject string, m protocol.CommandMessage,
 ) error {
+	return r.PutAll(ctx, env, agent, Command{subject, m})
+}
+
+// PutAll records commands to an agent, as the owner of its environment. Type and Seq are set by the record, and a
+// command with an id that is recorded already stays as it is. NotFound: the agent has not joined, or was revoked.
+func (r *Record) PutAll(ctx context.Context, env intent.EnvironmentID, agent string, all ...Command) error {
 	const op = "record.Put"
 	commands := make([]intent.NewAgentCommand, 0, len(all))
 	for _, m := range all {
@@ -78,7 +86,7 @@ func (r *Record) Put(
 			return err
 		}
 		commands = append(commands, intent.NewAgentCommand{
-			ID: id, Agent: agent, Action: string(m.Action), Needs: m.Needs, Sealed: sealed,
+			ID: id, Agent: agent, Action: string(m.Action), Subject: m.Subject, Needs: m.Needs, Sealed: sealed,
 			Within: time.Duration(m.DeadlineMS) * time.Millisecond,
 		})
 	}
