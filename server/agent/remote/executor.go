@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/executor"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
@@ -19,32 +21,13 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/agent/protocol"
+	"ordain.dev/ordain/server/agent/record"
 )
-
-// Record is where commands and answers are. Package record implements it.
-type Record interface {
-	// Agents lists the remote agents of an environment, whatever their state.
-	Agents(ctx context.Context, env intent.EnvironmentID) ([]intent.RemoteAgent, error)
-	// Lacking returns those of these contents that the record does not have.
-	Lacking(ctx context.Context, hashes []string) ([]string, error)
-	PutContent(ctx context.Context, hash string, content []byte) error
-	// Put records a command for an agent. The same id again changes nothing.
-	Put(ctx context.Context, env intent.EnvironmentID, agent, subject string, m protocol.CommandMessage) error
-	// Answers returns the answers that are there, by command.
-	Answers(ctx context.Context, env intent.EnvironmentID, ids []string) (map[string]protocol.AnswerBody, error)
-	Cancel(ctx context.Context, env intent.EnvironmentID, ids ...string) error
-	// EndLate answers commands whose deadlines have passed for their agents.
-	EndLate(ctx context.Context, env intent.EnvironmentID) error
-	// Open lists the commands that are not finished.
-	Open(ctx context.Context, env intent.EnvironmentID) ([]intent.AgentCommand, error)
-	// Finish deletes commands whose answers are not needed any more.
-	Finish(ctx context.Context, env intent.EnvironmentID, ids []string) error
-}
 
 // Config is what an Executor is made of.
 type Config struct {
 	Environment intent.EnvironmentID
-	Record      Record
+	Record      *record.Record
 	Bus         *bus.Bus
 	Files       executor.Files // the sources of handlers
 	Maker       *venv.Maker    // fetches packages for agents
@@ -79,13 +62,13 @@ type Executor struct {
 	parcels parcels
 
 	mu      sync.Mutex
-	agents  map[string]intent.RemoteAgent // that have joined
-	read    bool                          // agents was read once
-	changed chan struct{}                 // closed and replaced when agents was read
-	waiting map[string]chan struct{}      // by command; has room for one, which says that there may be an answer
-	adopted map[string][]string           // commands of an earlier owner by subject
-	old     map[string]time.Time          // deadlines of such commands that nobody has adopted
-	ended   map[string]time.Time          // when answers were handed over, which may not be recorded yet
+	agents  map[string]intent.RemoteAgent     // that have joined
+	read    bool                              // agents was read once
+	changed chan struct{}                     // closed and replaced when agents was read
+	waiting map[intent.ActionID]chan struct{} // by command; has room for one, which says that there may be an answer
+	adopted map[string][]intent.ActionID      // commands of an earlier owner by subject
+	old     map[intent.ActionID]time.Time     // deadlines of such commands that nobody has adopted
+	ended   map[intent.ActionID]time.Time     // when answers were handed over, which may not be recorded yet
 }
 
 // New checks the configuration.
@@ -101,8 +84,9 @@ func New(c Config) (*Executor, error) {
 	}
 	e := &Executor{
 		c: c, agents: map[string]intent.RemoteAgent{}, changed: make(chan struct{}),
-		waiting: map[string]chan struct{}{}, adopted: map[string][]string{}, old: map[string]time.Time{},
-		ended: map[string]time.Time{},
+		waiting: map[intent.ActionID]chan struct{}{}, adopted: map[string][]intent.ActionID{},
+		old:   map[intent.ActionID]time.Time{},
+		ended: map[intent.ActionID]time.Time{},
 	}
 	e.parcels = parcels{c: c, known: map[string]*parcel{}, sources: map[string]string{}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
@@ -133,7 +117,7 @@ func (e *Executor) Start(ctx context.Context) error {
 // takeOver looks at the commands that an earlier owner left. Those whose results it has recorded are done; the others
 // may be adopted.
 func (e *Executor) takeOver(ctx context.Context) error {
-	left, err := e.c.Record.Open(ctx, e.c.Environment)
+	left, err := e.c.Record.Unfinished(ctx, e.c.Environment)
 	if err != nil {
 		return err
 	}
@@ -148,7 +132,7 @@ func (e *Executor) takeOver(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range left {
-		id := c.ID.String()
+		id := c.ID
 		if slices.Contains(recorded, c.ID) {
 			e.ended[id] = time.Time{}
 			continue
@@ -181,7 +165,9 @@ func (e *Executor) follow(events *bus.Subscription) {
 		case v := <-events.Events():
 			switch v.Topic {
 			case bus.Answered:
-				e.wake(v.ID)
+				if id, err := uuid.Parse(v.ID); err == nil {
+					e.wake(id)
+				}
 			case bus.Command:
 				if err := e.readAgents(e.ctx); err != nil && e.ctx.Err() == nil {
 					e.c.Logger.Warn("the remote agents cannot be read", "error", err)
@@ -203,7 +189,7 @@ func (e *Executor) sweep() {
 		e.c.Logger.Warn("the record of remote agents cannot be read", "error", err)
 		return
 	}
-	e.wake("")
+	e.wake(intent.ActionID{})
 	e.finishOld()
 	e.parcels.clean()
 }
@@ -214,12 +200,12 @@ func (e *Executor) busy() bool {
 	return len(e.waiting)+len(e.old)+len(e.ended) > 0
 }
 
-// wake makes the task of a command read its answer; an empty id means all.
-func (e *Executor) wake(id string) {
+// wake makes the task of a command read its answer; a zero id means all.
+func (e *Executor) wake(id intent.ActionID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for each, c := range e.waiting {
-		if id == "" || id == each {
+		if id == (intent.ActionID{}) || id == each {
 			select {
 			case c <- struct{}{}:
 			default:
@@ -232,7 +218,7 @@ func (e *Executor) wake(id string) {
 // those of an earlier owner that no task asked for until some time after their deadlines, because their resources have
 // changed or are gone.
 func (e *Executor) finishOld() {
-	var ids []string
+	var ids []intent.ActionID
 	e.mu.Lock()
 	for id, at := range e.ended {
 		if time.Since(at) > recordTime {
@@ -248,7 +234,7 @@ func (e *Executor) finishOld() {
 	if len(ids) == 0 {
 		return
 	}
-	if err := e.c.Record.Finish(e.ctx, e.c.Environment, ids); err != nil {
+	if err := e.c.Record.Finish(e.ctx, e.c.Environment, ids...); err != nil {
 		return // the next sweep tries again
 	}
 	e.mu.Lock()
@@ -408,7 +394,7 @@ func (e *Executor) adopt(ctx context.Context, t executor.Task, subject string, b
 		}
 		e.c.Logger.Info("a remote agent answered a command of an earlier owner", "agent", t.Resource.ID.Agent, "command", id)
 		r := e.result(t, answer, began)
-		r.Messages = append(r.Messages, line("INFO", "The command "+id+" did this before the server that sent it ended"))
+		r.Messages = append(r.Messages, line("INFO", "The command "+id.String()+" did this before the server that sent it ended"))
 		return r, true
 	}
 	return executor.Result{}, false
@@ -427,32 +413,32 @@ func (e *Executor) command(
 		timeout = e.c.Timeout
 	}
 	m := protocol.CommandMessage{
-		Type: protocol.Command, ID: t.ID.String(), Action: actions[t.Action],
+		ID: t.ID.String(), Action: actions[t.Action],
 		DeadlineMS: (timeout + startTime).Milliseconds(), Needs: p.needs,
 		Payload: protocol.Payload{Blueprint: &p.blueprint, Task: taskOf(t, timeout)},
 	}
 	if m.Action == "" {
 		return protocol.AnswerBody{}, fault.New("remote.Run", fault.Internal, "remote agents know no action "+string(t.Action))
 	}
-	answered, stop := e.expect(m.ID)
+	answered, stop := e.expect(t.ID)
 	defer stop()
 	if err := e.c.Record.Put(ctx, e.c.Environment, agent, subject, m); err != nil {
 		return protocol.AnswerBody{}, err
 	}
-	answer, err := e.await(ctx, m.ID, answered)
+	answer, err := e.await(ctx, t.ID, answered)
 	if err == nil {
-		e.finish(m.ID)
+		e.finish(t.ID)
 		return answer, nil
 	}
 	if errors.Is(context.Cause(ctx), executor.ErrEnd) {
 		cancelled, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer done()
-		if err := e.c.Record.Cancel(cancelled, e.c.Environment, m.ID); err != nil {
+		if err := e.c.Record.Cancel(cancelled, e.c.Environment, t.ID); err != nil {
 			return answer, err
 		}
 		// A handler may take a moment to end.
-		if answer, again := e.await(cancelled, m.ID, answered); again == nil {
-			e.finish(m.ID)
+		if answer, again := e.await(cancelled, t.ID, answered); again == nil {
+			e.finish(t.ID)
 			return answer, nil
 		}
 	}
@@ -460,7 +446,7 @@ func (e *Executor) command(
 }
 
 // expect makes wake know a command. The returned function ends that.
-func (e *Executor) expect(id string) (chan struct{}, func()) {
+func (e *Executor) expect(id intent.ActionID) (chan struct{}, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	answered := make(chan struct{}, 1)
@@ -473,7 +459,7 @@ func (e *Executor) expect(id string) (chan struct{}, func()) {
 }
 
 // await waits for the answer of a command.
-func (e *Executor) await(ctx context.Context, id string, answered <-chan struct{}) (protocol.AnswerBody, error) {
+func (e *Executor) await(ctx context.Context, id intent.ActionID, answered <-chan struct{}) (protocol.AnswerBody, error) {
 	for {
 		select {
 		case <-answered:
@@ -482,7 +468,7 @@ func (e *Executor) await(ctx context.Context, id string, answered <-chan struct{
 		case <-e.ctx.Done():
 			return protocol.AnswerBody{}, fault.New("remote.Run", fault.Unavailable, "this server stops")
 		}
-		answers, err := e.c.Record.Answers(ctx, e.c.Environment, []string{id})
+		answers, err := e.c.Record.Answers(ctx, e.c.Environment, []intent.ActionID{id})
 		if answer, ok := answers[id]; ok && err == nil {
 			return answer, nil
 		}
@@ -493,7 +479,7 @@ func (e *Executor) await(ctx context.Context, id string, answered <-chan struct{
 }
 
 // finish lets a sweep delete a command when its result is recorded.
-func (e *Executor) finish(id string) {
+func (e *Executor) finish(id intent.ActionID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.old, id)

@@ -154,11 +154,12 @@ func (s *parcels) pack(ctx context.Context, p *parcel, b intent.Blueprint, platf
 		if err != nil {
 			return err
 		}
-		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != hash {
-			return fault.New("remote.pack", fault.Internal, "a content for remote agents changed while it was read")
-		}
-		if err := s.c.Record.PutContent(ctx, hash, content); err != nil {
+		put, err := s.c.Record.PutContent(ctx, content)
+		if err != nil {
 			return err
+		}
+		if put != hash {
+			return fault.New("remote.pack", fault.Internal, "a content for remote agents changed while it was read")
 		}
 	}
 	text, err := json.Marshal(out)

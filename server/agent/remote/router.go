@@ -163,7 +163,7 @@ func (r *Router) unavailable(t executor.Task) executor.Result {
 	agent := t.Resource.ID.Agent
 	out.Status = intent.StatusUnavailable
 	out.Messages = []intent.LogLine{line("ERROR", fmt.Sprintf("std::AgentConfig of the agent %s has autostart = false, and no "+
-		"remote agent of this name has joined. This command makes a join token for one: ordain agent token %s %s", agent,
+		"remote agent of this name has joined. This command makes a join token for one: ordain agent token create %s %s", agent,
 		r.Environment.Name, agent))}
 	return out
 }
