@@ -31,8 +31,8 @@ func (r replicaRow) value() (intent.Replica, error) {
 // Beat records that a replica runs, as whose ID it takes Replica(), and returns all that were seen in the time before.
 func (s *Store) Beat(ctx context.Context, r intent.Replica, within time.Duration) (live []intent.Replica, err error) {
 	err = s.state(ctx, "store.Beat", func(q querier) error {
-		_, err := q.Exec(ctx, statements.ReplicaBeat, s.replica, r.Name, r.Roles, r.Version, r.Address, r.Started, r.Owned,
-			r.Wanted)
+		_, err := q.Exec(ctx, statements.ReplicaBeat,
+			s.replica, r.Name, r.Roles, r.Version, r.Address, r.Started, r.Owned, r.Wanted)
 		if err != nil {
 			return err
 		}

@@ -19,12 +19,12 @@ FROM stale LEFT JOIN pg_stat_activity a
   ON a.application_name = 'ordain locks ' || stale.id AND a.datname = current_database()
 GROUP BY stale.name;
 
--- name: LocksHeld :list
+-- name: LocksHeld :many
 -- The keys of all locks of a class that any session holds.
 SELECT DISTINCT objid::bigint FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND objsubid = 2
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND classid = ($1::bigint)::oid;
 
--- name: EnvironmentIDs :list
+-- name: EnvironmentIDs :many
 SELECT id FROM environment ORDER BY number;
