@@ -24,16 +24,6 @@ import (
 	"ordain.dev/ordain/internal/service"
 )
 
-// Roles of a process.
-const (
-	API     = "api"     // the console, the API and webhooks
-	Process = "process" // owns environments and runs recorded work
-	Agent   = "agent"   // what remote agents talk to
-)
-
-// All are all roles, in the order in which they are named.
-var All = []string{API, Process, Agent}
-
 const (
 	// Beat is how often a process says that it is there.
 	Beat = 2 * time.Second
@@ -133,7 +123,7 @@ func (s *Service) beat(ctx context.Context) error {
 	s.mu.Lock()
 	s.live = live
 	s.mu.Unlock()
-	if !slices.Contains(s.cfg.Roles, Process) {
+	if !slices.Contains(s.cfg.Roles, "process") {
 		return nil
 	}
 	gone, err := s.cfg.Store.EndStale(ctx, Stale)

@@ -28,3 +28,14 @@ WHERE locktype = 'advisory' AND granted AND objsubid = 2
 
 -- name: EnvironmentIDs :many
 SELECT id FROM environment ORDER BY number;
+
+-- name: InstallationSet :one
+-- A process with another key replaces the fingerprint only when no other process lives.
+INSERT INTO installation (id, key_fingerprint) VALUES (gen_random_uuid(), $1)
+ON CONFLICT (one) DO UPDATE SET key_fingerprint = CASE
+    WHEN EXISTS (SELECT FROM replica WHERE seen > now() - make_interval(secs => $2)) THEN installation.key_fingerprint
+    ELSE excluded.key_fingerprint END
+RETURNING id, key_fingerprint;
+
+-- name: InstallationKey :one
+SELECT key_fingerprint FROM installation;
