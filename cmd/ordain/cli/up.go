@@ -31,11 +31,11 @@ func newServe() *cobra.Command {
 		Use:   "serve --roles ROLES --database URL",
 		Short: "Run one of several server processes that share a database",
 		Long: "Runs a server process with some of the roles:\n" +
-			"  api      answers people, programs and webhooks, and records what they ask for; any number behind a balancer\n" +
+			"  api      answers people, programs and webhooks, and records what they ask for; any number of them\n" +
 			"  process  owns environments: follows their repositories, compiles, deploys; several share them\n" +
 			"  agent    is what remote agents talk to\n" +
-			"All processes need the same database and the same secret key file, and each a state directory of its own.\n" +
-			"Each may be stopped and started without the others.",
+			"All processes need the same database and the same secret key file, and each has a state directory of\n" +
+			"its own. Each may be stopped and started without the others.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runServer(c, &flags) },
 	}
