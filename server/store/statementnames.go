@@ -95,6 +95,7 @@ type statementTexts struct {
 	RemoteAgentConnect, RemoteAgentDisconnect, RemoteAgentOf, RemoteAgentLook              string
 	// replica.sql
 	ReplicaBeat, ReplicaList, ReplicaGone, ReplicaEndStale, LocksHeld, EnvironmentIDs string
+	InstallationSet, InstallationKey                                                  string
 	// request.sql
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
