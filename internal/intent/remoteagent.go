@@ -31,6 +31,8 @@ type RemoteAgent struct {
 	Replica     string     // the name of the server process to which it is connected
 	Expires     *time.Time // when its newest certificate does; nil: it has none that is valid
 	Waiting     int        // commands without an answer
+	Problem     string     // what went wrong with it last; empty: nothing
+	ProblemAt   *time.Time
 }
 
 // RemoteMachine is where a remote agent runs, as it says.

@@ -102,6 +102,11 @@ const (
 	SeeDrift          Verb = "drift.show"
 	SeeAgents         Verb = "agent.show"
 	PauseAgents       Verb = "agent.pause"
+	JoinAgent         Verb = "agent.join"
+	SeeJoinTokens     Verb = "agent.tokens"
+	ManageJoinTokens  Verb = "agent.token"
+	RevokeAgent       Verb = "agent.revoke"
+	RemoveAgent       Verb = "agent.remove"
 	SeeDryRuns        Verb = "dryrun.show"
 	StartDryRun       Verb = "dryrun.start"
 	SeeGit            Verb = "git.show"
@@ -135,6 +140,7 @@ const (
 var Verbs = []Definition{
 	{SeeHealth, Public, OnServer, "ask whether the server is up"},
 	{LogIn, Public, OnServer, "log in"},
+	{JoinAgent, Public, OnServer, "join as a remote agent, with a join token"},
 	{ExchangeToken, Public, OnServer, "exchange the identity token of a CI job for one of this server"},
 	{SeeDocs, Open, OnServer, "read the description of the API"},
 	{SeeSelf, Open, OnServer, "see who is logged in"},
@@ -190,6 +196,7 @@ var Verbs = []Definition{
 	{Unpark, Operate, OnEnvironment, "deploy a parked resource again"},
 	{ReportResources, Operate, OnEnvironment, "report what agents did"},
 	{PauseAgents, Operate, OnEnvironment, "pause and unpause agents"},
+	{RevokeAgent, Operate, OnEnvironment, "revoke a remote agent"},
 	{StartDryRun, Operate, OnEnvironment, "start and cancel dry runs"},
 	{PreviewPull, Operate, OnEnvironment, "preview a pull request again"},
 	{RetryOutbox, Operate, OnEnvironment, "send to the forge again"},
@@ -221,6 +228,9 @@ var Verbs = []Definition{
 	{ProtectSettings, Administer, OnEnvironment, "protect settings from changes"},
 	{ManageTokens, Administer, OnEnvironment, "create and revoke the tokens of an environment"},
 	{SeeTokens, Administer, OnEnvironment, "list the tokens of an environment"},
+	{ManageJoinTokens, Administer, OnEnvironment, "create and revoke the tokens with which agents join"},
+	{SeeJoinTokens, Administer, OnEnvironment, "list the tokens with which agents join"},
+	{RemoveAgent, Administer, OnEnvironment, "remove a remote agent"},
 	{TagEnvironment, Administer, OnEnvironment, "set the tags of an environment, which roles can be bound to"},
 	{AssignRoles, Administer, OnEnvironment, "give and take roles in an environment"},
 	{SeeAudit, Administer, OnEnvironment, "read the audit trail of an environment"},
@@ -242,7 +252,7 @@ func (v Verb) Define() (d Definition, ok bool) {
 
 // Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
 func (d Definition) Changes() bool {
-	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens}, d.Verb) {
+	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens, SeeJoinTokens}, d.Verb) {
 		return false // administrators alone may see this
 	}
 	return d.Verb == ManageSelf || d.Verb == ExchangeToken || !slices.Contains([]Label{Public, Open, Read}, d.Label)

@@ -189,13 +189,16 @@ type remoteAgentRow struct {
 	Replica     string
 	Expires     *time.Time
 	Waiting     int
+	Problem     string
+	ProblemAt   *time.Time
 }
 
 func (r remoteAgentRow) value() (intent.RemoteAgent, error) {
 	a := intent.RemoteAgent{
 		Environment: r.Environment, Name: r.Name, State: intent.RemoteState(r.State), Joined: r.Joined.UTC(),
 		Ended: utc(r.Ended), EndedBy: r.EndedBy, Program: r.Program, Connected: r.Connected, Since: utc(r.Since),
-		Expires: utc(r.Expires), Waiting: r.Waiting,
+		Expires: utc(r.Expires), Waiting: r.Waiting, Problem: r.Problem,
+		ProblemAt: utc(r.ProblemAt),
 	}
 	if r.Connected {
 		a.Replica = r.Replica
@@ -217,23 +220,23 @@ type AgentConnection struct {
 	State       string // of the agent
 }
 
-// ConnectAgent records that an agent has connected to this replica, and returns the number of the connection, and the
-// seq of its last command. NotFound: the agent may not connect.
+// ConnectAgent records that an agent has connected to this replica with a certificate, and returns the number of the
+// connection. NotFound: the agent may not connect with it any more.
 func (s *Store) ConnectAgent(
-	ctx context.Context, env intent.EnvironmentID, agent, program string, machine intent.RemoteMachine,
-) (connection, lastSeq int64, err error) {
+	ctx context.Context, env intent.EnvironmentID, agent, serial, program string, machine intent.RemoteMachine,
+) (connection int64, err error) {
 	coded, err := json.Marshal(machine)
 	if err == nil {
 		coded, err = cleanJSON(coded)
 	}
 	if err != nil {
-		return 0, 0, translate("store.ConnectAgent", err)
+		return 0, translate("store.ConnectAgent", err)
 	}
 	err = s.state(ctx, "store.ConnectAgent", func(q querier) error {
-		row := q.QueryRow(ctx, statements.RemoteAgentConnect, env, agent, s.replica, cleanText(program), coded)
-		return row.Scan(&connection, &lastSeq)
+		row := q.QueryRow(ctx, statements.RemoteAgentConnect, env, agent, s.replica, cleanText(program), coded, serial)
+		return row.Scan(&connection)
 	})
-	return connection, lastSeq, err
+	return connection, err
 }
 
 // DisconnectAgents records that connections have ended. Newer connections of the same agents stay.
@@ -241,6 +244,14 @@ func (s *Store) DisconnectAgents(ctx context.Context, ended []AgentConnection) e
 	envs, names, connections := columnsOf(ended)
 	return s.state(ctx, "store.DisconnectAgents", func(q querier) error {
 		_, err := q.Exec(ctx, statements.RemoteAgentDisconnect, envs, names, connections)
+		return err
+	})
+}
+
+// NoteAgentProblem records what went wrong with an agent last, for people.
+func (s *Store) NoteAgentProblem(ctx context.Context, env intent.EnvironmentID, agent, problem string) error {
+	return s.state(ctx, "store.NoteAgentProblem", func(q querier) error {
+		_, err := q.Exec(ctx, statements.RemoteAgentProblem, env, agent, cleanText(problem))
 		return err
 	})
 }

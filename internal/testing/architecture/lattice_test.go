@@ -136,6 +136,17 @@ var lattice = []struct {
 		"server/agent/record",
 		"internal/bus internal/fault internal/intent internal/secret server/agent/protocol server/store",
 	},
+	{
+		"server/agent/authority",
+		"internal/bus internal/fault internal/intent internal/secret server/access server/access/audit " +
+			"server/agent/ca server/agent/protocol server/store",
+	},
+	{
+		"server/agent/gateway",
+		"internal/bus internal/fault internal/intent internal/service server/agent/authority server/agent/ca " +
+			"server/agent/protocol server/agent/record server/store",
+	},
+	{"server/agent/agenttest", "server/agent/ca server/agent/protocol"},
 	{"server/access/provider", "internal/fault internal/secret"},
 	{"server/access/provider/providertest", ""},
 	{

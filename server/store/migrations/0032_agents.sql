@@ -38,6 +38,8 @@ CREATE TABLE remote_agent (
     connection  bigint NOT NULL DEFAULT 0, -- how often it has connected: the newest connection counts
     replica     uuid,                      -- to which it is connected
     since       timestamptz,               -- when it connected last, or when it was disconnected
+    problem     text NOT NULL DEFAULT '',  -- what went wrong with it last, for people
+    problem_at  timestamptz,
     PRIMARY KEY (environment, name),
     CONSTRAINT remote_agent_ended CHECK ((state = 'joined') = (ended IS NULL))
 );

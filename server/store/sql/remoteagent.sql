@@ -27,7 +27,8 @@ DELETE FROM agent_join_token WHERE COALESCE(used, revoked, expires) < $1;
 INSERT INTO remote_agent (environment, name, state, joined, program) VALUES ($1, $2, 'joined', $3, $4)
 ON CONFLICT (environment, name) DO UPDATE
 SET state = 'joined', joined = excluded.joined, program = excluded.program, ended = NULL, ended_by = '',
-    connection = remote_agent.connection + 1, replica = NULL; -- ends the connection that the agent had
+    connection = remote_agent.connection + 1, replica = NULL, -- ends the connection that the agent had
+    problem = '', problem_at = NULL;
 
 -- name: CertificateAdd :exec
 INSERT INTO agent_certificate (serial, environment, agent, made, expires) VALUES ($1, $2, $3, $4, $5);
@@ -57,7 +58,7 @@ UPDATE agent_command SET answered = now(), status = 'lost', payload = NULL
 WHERE environment = $1 AND agent = $2 AND answered IS NULL RETURNING id;
 
 -- name: RemoteAgentList :many
-SELECT a.environment, a.name, a.state, a.joined, a.ended, a.ended_by, a.program, a.machine, a.since,
+SELECT a.environment, a.name, a.state, a.joined, a.ended, a.ended_by, a.program, a.machine, a.since, a.problem, a.problem_at,
        a.replica IS NOT NULL AND EXISTS (
            SELECT FROM replica r WHERE r.id = a.replica AND r.seen > now() - make_interval(secs => $2)) AS connected,
        COALESCE((SELECT r.name FROM replica r WHERE r.id = a.replica), '') AS replica,
@@ -71,12 +72,16 @@ FROM remote_agent a WHERE a.environment = $1 AND a.state <> 'removed' ORDER BY a
 -- The newest connection counts: what another replica still does for an older one is refused by its number.
 UPDATE remote_agent SET connection = connection + 1, replica = $3, since = now(), program = $4, machine = $5
 WHERE environment = $1 AND name = $2 AND state = 'joined'
-RETURNING connection, last_seq;
+  AND EXISTS (SELECT FROM agent_certificate WHERE serial = $6 AND revoked IS NULL)
+RETURNING connection;
 
 -- name: RemoteAgentDisconnect :exec
 UPDATE remote_agent a SET replica = NULL, since = now()
 FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS x(environment, name, connection)
 WHERE a.environment = x.environment AND a.name = x.name AND a.connection = x.connection AND a.replica IS NOT NULL;
+
+-- name: RemoteAgentProblem :exec
+UPDATE remote_agent SET problem = $3, problem_at = now() WHERE environment = $1 AND name = $2;
 
 -- name: RemoteAgentOf :many
 -- The agents that are connected to a replica, or were.
