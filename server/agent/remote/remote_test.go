@@ -192,7 +192,7 @@ func (s *site) owner() *Executor {
 	t.Helper()
 	e, err := New(Config{
 		Environment: s.env.ID, Record: s.record, Bus: s.bus, Files: s.files, Maker: s.maker, Layout: s.layout,
-		Logger: storetest.Logger(t), Recorded: s.store.RecordedActions, sweep: 100 * time.Millisecond,
+		Logger: storetest.Logger(t), Recorded: s.store.RecordedActions, sweep: 100 * time.Millisecond, grace: 200 * time.Millisecond,
 	})
 	must(t, err)
 	must(t, e.Start(t.Context()))
@@ -334,6 +334,10 @@ func TestCancelledAndUnreachable(t *testing.T) {
 		t.Errorf("the result is %+v", r)
 	}
 	stop()
+	r = e.Run(t.Context(), s.task("host", "gone", file, "")) // perhaps put before it is known that the agent is gone
+	if r.Status != intent.StatusUnavailable || !r.Unreachable {
+		t.Errorf("the result is %+v", r)
+	}
 	r = e.Run(t.Context(), s.task("host", "b", file, ""))
 	if r.Status != intent.StatusUnavailable || !r.Unreachable || !strings.Contains(r.Messages[0].Message, "not connected") {
 		t.Errorf("the result is %+v", r)
