@@ -428,3 +428,20 @@ func (s *Store) ResourceLogs(
 ) (intent.Page[intent.ResourceLog], error) {
 	return page(ctx, s, "store.ResourceLogs", ResourceLogList, q, logRow.value, env, id.String())
 }
+
+// RecordedActions returns those of these actions whose ends are recorded. What a killed owner left open does not count.
+func (s *Store) RecordedActions(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	ids []intent.ActionID,
+) (out []intent.ActionID, err error) {
+	err = s.read(ctx, "store.RecordedActions", func(q querier) error {
+		rows, err := q.Query(ctx, statements.ActionRecorded, env, ids)
+		if err != nil {
+			return err
+		}
+		out, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		return err
+	})
+	return out, err
+}

@@ -76,3 +76,21 @@ func (s *Store) SetAgentPaused(
 		return intervene(ctx, tx, env, did(paused, intent.DidPause, intent.DidUnpause), name, by)
 	})
 }
+
+// UnmanagedAgents returns the agents that the released model does not want to be started by the server: those whose
+// std::AgentConfig has autostart = false.
+func (s *Store) UnmanagedAgents(ctx context.Context, env intent.EnvironmentID) (map[string]bool, error) {
+	out := map[string]bool{}
+	err := s.read(ctx, "store.UnmanagedAgents", func(q querier) error {
+		rows, err := q.Query(ctx, statements.AgentUnmanaged, env)
+		if err != nil {
+			return err
+		}
+		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		for _, name := range names {
+			out[name] = true
+		}
+		return err
+	})
+	return out, err
+}

@@ -5,11 +5,11 @@ type statementTexts struct {
 	// action.sql
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish string
 	ActionCancelOpen, StateNotDeploying, StateCutOff, ActionDelete, ActionList    string
-	ResourceLogRows, StateUnpark, StateAnyParked                                  string
+	ResourceLogRows, StateUnpark, StateAnyParked, ActionRecorded                  string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
-	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
+	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql
 	CommandAdd, CommandState, CommandWaiting, CommandClaim, CommandClaimCancelled, CommandAnswer string
 	CommandAnswers, CommandUnfinished, CommandCancel, CommandEndLate, CommandFinish              string
@@ -95,6 +95,7 @@ type statementTexts struct {
 	RemoteAgentConnect, RemoteAgentDisconnect, RemoteAgentOf, RemoteAgentLook, RemoteAgentProblem string
 	// replica.sql
 	ReplicaBeat, ReplicaList, ReplicaGone, ReplicaEndStale, LocksHeld, EnvironmentIDs string
+	InstallationSet, InstallationKey                                                  string
 	// request.sql
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql

@@ -115,6 +115,12 @@ var lattice = []struct {
 	{"server/agent/protocol", ""},
 	{"server/agent/ca", ""},
 	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
+	{
+		"server/agent/target",
+		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor layout " +
+			"server/agent/protocol",
+	},
+	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -171,7 +177,7 @@ var lattice = []struct {
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
 			"internal/diskuse internal/provenance internal/secret internal/service layout server/promote " +
-			"server/store server/source server/forge server/build",
+			"server/store server/store/locks server/source server/forge server/build",
 	},
 	{
 		"server/control",

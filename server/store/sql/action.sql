@@ -104,3 +104,7 @@ FROM action a,
      ROWS FROM (json_to_recordset(a.messages::json) AS (level text, message text, moment timestamptz, arguments json)) WITH ORDINALITY
          AS m(level, message, moment, arguments, ord)
 WHERE a.environment = $1 AND a.resource = $2;
+
+-- name: ActionRecorded :many
+-- Those of these actions whose ends are recorded; a cancelled one was cut off.
+SELECT id FROM action WHERE environment = $1 AND id = ANY ($2::uuid[]) AND finished IS NOT NULL AND status <> 'cancelled';
