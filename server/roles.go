@@ -50,8 +50,8 @@ func (s *Server) sayWhatIsMissing() {
 // fetching is a Syncer for processes that may have no mirror of a repository yet: they fetch it first.
 type fetching struct{ *gitsync.Syncer }
 
-func (f fetching) mirror(ctx context.Context, src gitsync.Source) error {
-	if f.Mirrored(src) {
+func (f fetching) mirror(ctx context.Context, src gitsync.Source, commit string) error {
+	if f.Has(src, commit) {
 		return nil
 	}
 	_, _, err := f.Fetch(ctx, src)
@@ -59,7 +59,7 @@ func (f fetching) mirror(ctx context.Context, src gitsync.Source) error {
 }
 
 func (f fetching) Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error) {
-	if err := f.mirror(ctx, src); err != nil {
+	if err := f.mirror(ctx, src, commit); err != nil {
 		return nil, err
 	}
 	return f.Syncer.Blame(ctx, src, commit, path)
@@ -68,14 +68,14 @@ func (f fetching) Blame(ctx context.Context, src gitsync.Source, commit, path st
 func (f fetching) Verify(
 	ctx context.Context, src gitsync.Source, rev intent.Revision, policy intent.GitPolicy,
 ) (intent.Signer, error) {
-	if err := f.mirror(ctx, src); err != nil {
+	if err := f.mirror(ctx, src, rev.Commit); err != nil {
 		return intent.Signer{}, err
 	}
 	return f.Syncer.Verify(ctx, src, rev, policy)
 }
 
 func (f fetching) Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.Change, error) {
-	if err := f.mirror(ctx, src); err != nil {
+	if err := f.mirror(ctx, src, commit); err != nil {
 		return "", nil, err
 	}
 	return f.Syncer.Revert(ctx, src, commit)
