@@ -96,7 +96,7 @@ func (s *Service) start(installation uuid.UUID) (*embedded, error) {
 		return nil, internal(err)
 	}
 	e := &embedded{certificate: pair.Certificate[0]}
-	if e.credentials, err = s.cfg.Key.Seal(seed, sealContext(installation, e.certificate)); err != nil {
+	if e.credentials, err = s.cfg.Key.Seal(seed, SealContext(installation, e.certificate)); err != nil {
 		return nil, internal(err)
 	}
 	subjects := &nats.SubjectPermission{Allow: []string{"ordain." + installation.String() + ".>"}}
@@ -108,15 +108,18 @@ func (s *Service) start(installation uuid.UUID) (*embedded, error) {
 		}},
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		TLSHandshakeFirst: true, TLSTimeout: handshakeTime, AuthTimeout: handshakeTime + 2,
-		MaxConn: maxConnections, MaxPayload: bus.MaxAnswer + 64<<10, MaxPending: maxPending, WriteDeadline: writeDeadline,
-		PingInterval: 10 * time.Second, MaxPingsOut: 2,
+		MaxConn: maxConnections, MaxPayload: bus.MaxAnswer + 64<<10, MaxPending: maxPending,
+		WriteDeadline: writeDeadline, PingInterval: 10 * time.Second, MaxPingsOut: 2,
 	})
 	if err != nil {
 		return nil, internal(err)
 	}
 	e.server.SetLoggerV2(log, false, false, false)
 	e.server.Start()
-	if !e.server.ReadyForConnections(readyTime) {
+	for began := time.Now(); !e.server.ReadyForConnections(100 * time.Millisecond); {
+		if log.reason() == "" && time.Since(began) < readyTime {
+			continue
+		}
 		e.stop()
 		return nil, fault.New(op, fault.Unavailable,
 			"the server of the event bus cannot listen on "+net.JoinHostPort(host, strconv.Itoa(max(port, 0)))+
@@ -144,8 +147,8 @@ func (e *embedded) stop() {
 	e.server.WaitForShutdown()
 }
 
-// sealContext binds sealed credentials to the server that they are for.
-func sealContext(installation uuid.UUID, certificate []byte) string {
+// SealContext binds sealed credentials to the server that they are for.
+func SealContext(installation uuid.UUID, certificate []byte) string {
 	sum := sha256.Sum256(certificate)
 	return "bus/" + installation.String() + "/" + hex.EncodeToString(sum[:])
 }
@@ -179,11 +182,13 @@ type serverLog struct {
 	last string // of what kept it from starting
 }
 
-func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.log.Warn("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.log.Warn("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Debugf(string, ...any)           {}
-func (l *serverLog) Tracef(string, ...any)           {}
+func (l *serverLog) Noticef(format string, v ...any) {
+	l.log.Debug("bus: " + fmt.Sprintf(format, v...))
+}
+func (l *serverLog) Warnf(format string, v ...any)  { l.log.Warn("bus: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Errorf(format string, v ...any) { l.log.Warn("bus: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Debugf(string, ...any)          {}
+func (l *serverLog) Tracef(string, ...any)          {}
 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.mu.Lock()

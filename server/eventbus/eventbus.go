@@ -221,7 +221,7 @@ func (s *Service) serve(ctx context.Context, held *locks.Held) {
 	select {
 	case <-ctx.Done():
 	case <-held.Lost():
-		s.cfg.Logger.Warn("the lock of the event bus was lost, and its server ends; another replica starts one")
+		s.cfg.Logger.Warn("the lock of the event bus was lost, and its server ends; the next holder starts another")
 	}
 }
 

@@ -88,17 +88,17 @@ func (s *Service) find(ctx context.Context) (natsbus.Target, error) {
 	if b.Address == "" {
 		return natsbus.Target{}, fault.New(op, fault.Unavailable, "no replica runs the server of the bus yet")
 	}
-	t := natsbus.Target{Servers: []string{"tls://" + b.Address}, HandshakeFirst: true}
+	t := natsbus.Target{Servers: []string{"tls://" + b.Address}, Embedded: true}
 	if host, _, err := net.SplitHostPort(b.Address); err == nil && isLoopback(host) && b.Host != s.machine {
 		return t, fault.New(op, fault.Unavailable, "the server of the bus runs on "+b.Host+
 			", and only replicas on that machine reach it").
-			Hint("set [bus] listen of each replica to an address that the others reach, or [bus] url to a cluster of NATS")
+			Hint("set [bus] listen of each replica to an address that the others reach, or [bus] url to a NATS cluster")
 	}
 	certificate, err := x509.ParseCertificate(b.Certificate)
 	if err != nil {
 		return t, fault.Wrap(op, fault.Internal, err).Say("the recorded certificate of the bus is damaged")
 	}
-	if t.Seed, err = s.cfg.Key.Open(b.Credentials, sealContext(b.Installation, b.Certificate)); err != nil {
+	if t.Seed, err = s.cfg.Key.Open(b.Credentials, SealContext(b.Installation, b.Certificate)); err != nil {
 		return t, fault.Wrap(op, fault.Unauthorized, err).
 			Say("the credentials of the bus were sealed with another key than this replica's").
 			Hint("all replicas need the same server/.secret.key in their state directories")

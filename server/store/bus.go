@@ -41,7 +41,8 @@ func (s *Store) SetBusServer(ctx context.Context, held *locks.Held, b intent.Bus
 		if _, err := tx.Exec(ctx, statements.OwnWriting, lock.Writes, lock.Key); err != nil {
 			return err
 		}
-		done, err := tx.Exec(ctx, statements.BusSet, BusLock, held.Fence(), b.Address, b.Host, b.Certificate, b.Credentials)
+		done, err := tx.Exec(ctx, statements.BusSet, BusLock, held.Fence(), b.Address, b.Host, b.Certificate,
+			b.Credentials)
 		if err == nil && done.RowsAffected() == 0 {
 			return fault.New(op, fault.Unavailable, "another server runs the event bus by now")
 		}

@@ -30,8 +30,9 @@ type Target struct {
 	Servers []string // URLs without credentials: nats://host:port, or tls://host:port
 	// TLS demands TLS with this configuration; nil: the server decides.
 	TLS *tls.Config
-	// HandshakeFirst begins with the TLS handshake, before the server sends anything.
-	HandshakeFirst bool
+	// Embedded says that a replica runs the server: the TLS handshake comes first, and while another replica takes
+	// over, the server may refuse what it will accept a moment later.
+	Embedded       bool
 	User, Password string
 	Credentials    string // file with a user's JWT and seed
 	Seed           []byte // of an nkey
@@ -55,6 +56,7 @@ const (
 	dialTimeout = 5 * time.Second  // of each server, with TLS and log-in
 	pingEvery   = 5 * time.Second  // a server that misses two of these is gone
 	unconfirmed = 30 * time.Second // an event sent this long before the connection broke has arrived
+	passing     = 5 * time.Second  // an interruption that is this short needs no warning
 	farewell    = time.Second      // for what still waits when the Conn is closed
 )
 
@@ -77,8 +79,10 @@ type Conn struct {
 	session atomic.Pointer[nats.Conn]
 	answers chan struct{} // holds a value for each answer that is being made
 
-	mu     sync.Mutex
-	status Status
+	mu        sync.Mutex
+	status    Status
+	warned    string // the reason of the last warning
+	complaint string // of the server, about a connection that goes on
 
 	dropped atomic.Int64 // messages of others that were refused
 	cancel  context.CancelFunc
@@ -144,17 +148,21 @@ func (c *Conn) run(ctx context.Context) {
 	}
 }
 
-// note records why the bus is not connected, and logs it when it is news.
+// note records why the bus is not connected. It warns once of each reason that does not pass by itself, and of the
+// others when they last.
 func (c *Conn) note(target Target, err error) {
-	why := explain(err)
+	why, lasting := explain(err)
 	c.mu.Lock()
-	news := c.status.Error != why
 	if c.status.Connected {
 		c.status = Status{Since: time.Now()}
 	}
 	c.status.Server, c.status.Error = target.address(), why
+	warn := c.warned != why && (lasting && !target.Embedded || time.Since(c.status.Since) > passing)
+	if warn {
+		c.warned = why
+	}
 	c.mu.Unlock()
-	if news {
+	if warn {
 		c.cfg.Logger.Warn("the event bus is not connected; everything goes on, more slowly",
 			"server", target.address(), "error", why)
 	}

@@ -3,6 +3,7 @@ package natsbus
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -26,8 +27,14 @@ const (
 // why it ended.
 func (c *Conn) connected(ctx context.Context, target Target) error {
 	closed := make(chan struct{})
-	dialing, cancel := context.WithCancel(ctx)
+	// The end of ctx interrupts the beginning of a connection, but later leaves time for what waits.
+	dialing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	begun := context.AfterFunc(ctx, cancel)
+	defer begun()
+	c.mu.Lock()
+	c.complaint = ""
+	c.mu.Unlock()
 	nc, err := c.dial(dialing, target, closed)
 	if err != nil {
 		return err
@@ -44,9 +51,11 @@ func (c *Conn) connected(ctx context.Context, target Target) error {
 	if err := nc.FlushTimeout(dialTimeout); err != nil {
 		return err
 	}
+	begun()
 	c.session.Store(nc)
 	c.mu.Lock()
-	c.status = Status{Connected: true, Since: time.Now(), Server: serverOf(nc)}
+	c.warned = ""
+	c.status = Status{Connected: true, Since: time.Now(), Server: serverOf(nc), Error: c.complaint}
 	c.mu.Unlock()
 	c.cfg.Logger.Info("the event bus is connected", "server", serverOf(nc))
 	c.cfg.Bus.Lag()
@@ -66,7 +75,7 @@ func (c *Conn) dial(ctx context.Context, target Target, closed chan struct{}) (*
 	if target.TLS != nil {
 		options = append(options, nats.Secure(target.TLS))
 	}
-	if target.HandshakeFirst {
+	if target.Embedded {
 		options = append(options, nats.TLSHandshakeFirst())
 	}
 	switch {
@@ -175,7 +184,7 @@ func cause(nc *nats.Conn) error {
 	if err := nc.LastError(); err != nil {
 		return err
 	}
-	return errors.New("the server closed the connection")
+	return io.EOF
 }
 
 // complain records an error that does not end the connection, such as a missing permission.
@@ -183,18 +192,22 @@ func (c *Conn) complain(err error) {
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		return // receive notices that messages are missing
 	}
-	why := explain(err)
+	why, _ := explain(err)
 	c.mu.Lock()
-	news := c.status.Error != why
-	c.status.Error = why
+	news := c.complaint != why
+	if c.complaint = why; c.status.Connected {
+		c.status.Error = why
+	}
 	c.mu.Unlock()
 	if news {
-		c.cfg.Logger.Warn("the event bus complains", "error", why)
+		c.cfg.Logger.Warn("the server of the event bus complains", "error", why)
 	}
 }
 
 // serverOf returns the address of the server, without what may be secret in its URL.
-func serverOf(nc *nats.Conn) string { return Target{Servers: []string{nc.ConnectedUrlRedacted()}}.address() }
+func serverOf(nc *nats.Conn) string {
+	return Target{Servers: []string{nc.ConnectedUrlRedacted()}}.address()
+}
 
 // address returns the hosts of the servers.
 func (t Target) address() string {
