@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -58,12 +59,12 @@ var forms = map[Topic]func(string) bool{
 // ParseEvent reads an event that another process claims to have sent. It refuses what no process sends.
 func ParseEvent(environment, topic string, id []byte) (Event, error) {
 	env, err := uuid.Parse(environment)
-	if err != nil || len(environment) != len(env.String()) {
-		return Event{}, fmt.Errorf("an event without a valid environment")
+	if err != nil || env.String() != environment {
+		return Event{}, errors.New("an event without a valid environment")
 	}
 	form, known := forms[Topic(topic)]
 	if !known {
-		return Event{}, fmt.Errorf("an event of an unknown topic")
+		return Event{}, errors.New("an event of an unknown topic, perhaps of a newer version")
 	}
 	if len(id) > MaxID {
 		return Event{}, fmt.Errorf("an event of %d bytes, more than %d", len(id), MaxID)

@@ -200,17 +200,17 @@ func TestOptionsOfTheBus(t *testing.T) {
 		}
 	}
 	for name, given := range map[string]map[string]string{
-		"bus.url":          {"bus.url": "http://a.example.org"},
-		"bus.url ":         {"bus.url": "a.example.org:4222"},
-		"password-file":    {"bus.url": "nats://ordain:hunter2@a.example.org"},
-		"not off":          {"bus.url": "nats://ordain:hunter2@a.example.org/%%"},
-		"but no cluster":   {"bus.user": "ordain", "bus.password-file": password},
-		"bus.listen":       {"bus.url": "nats://127.0.0.1", "bus.listen": "10.0.0.5:4222"},
-		"bus.user":         {"bus.url": "nats://127.0.0.1", "bus.user": "ordain"},
+		"bus.url":        {"bus.url": "http://a.example.org"},
+		"bus.url ":       {"bus.url": "a.example.org:4222"},
+		"password-file":  {"bus.url": "nats://ordain:hunter2@a.example.org"},
+		"not off":        {"bus.url": "nats://ordain:hunter2@a.example.org/%%"},
+		"but no cluster": {"bus.user": "ordain", "bus.password-file": password},
+		"bus.listen":     {"bus.url": "nats://127.0.0.1", "bus.listen": "10.0.0.5:4222"},
+		"bus.user":       {"bus.url": "nats://127.0.0.1", "bus.user": "ordain"},
 		"credentials-file": {
 			"bus.url": "nats://a", "bus.user": "o", "bus.password-file": password, "bus.credentials-file": "x",
 		},
-		"bus.tls-cert":     {"bus.url": "nats://127.0.0.1", "bus.tls-key": "key.pem"},
+		"bus.tls-cert": {"bus.url": "nats://127.0.0.1", "bus.tls-key": "key.pem"},
 	} {
 		_, err := Load("", nil, given)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), strings.TrimSpace(name)) ||

@@ -197,25 +197,19 @@ func (s *Service) move() {
 
 // serve runs the server until ctx ends or the lock is lost.
 func (s *Service) serve(ctx context.Context, held *locks.Held) {
-	b, err := s.cfg.Record.BusServer(ctx)
-	var server *embedded
-	if err == nil {
-		server, err = s.start(b.Installation)
-	}
-	if err == nil {
-		defer server.stop()
-		err = s.cfg.Record.SetBusServer(ctx, held, server.record(b.Installation, s.machine))
-	}
+	server, err := s.announce(ctx, held)
+	s.fail(err)
 	if err != nil {
 		held.Release() // so that another replica may try
-		s.fail(err)
 		pause(ctx, failedStart)
 		return
 	}
-	defer held.Release()
-	s.fail(nil)
 	s.setServing(true)
-	defer s.setServing(false)
+	defer func() {
+		server.stop() // before another one starts
+		held.Release()
+		s.setServing(false)
+	}()
 	s.cfg.Logger.Info("this process runs the server of the event bus", "address", server.address)
 	s.move()
 	select {
@@ -223,6 +217,23 @@ func (s *Service) serve(ctx context.Context, held *locks.Held) {
 	case <-held.Lost():
 		s.cfg.Logger.Warn("the lock of the event bus was lost, and its server ends; the next holder starts another")
 	}
+}
+
+// announce starts the server and records where it is.
+func (s *Service) announce(ctx context.Context, held *locks.Held) (*embedded, error) {
+	b, err := s.cfg.Record.BusServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server, err := s.start(b.Installation)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Record.SetBusServer(ctx, held, server.record(b.Installation, s.machine)); err != nil {
+		server.stop()
+		return nil, err
+	}
+	return server, nil
 }
 
 func (s *Service) setServing(serving bool) {
@@ -242,7 +253,7 @@ func (s *Service) fail(err error) {
 	s.problem = text
 	s.mu.Unlock()
 	if news && text != "" {
-		s.cfg.Logger.Warn("the event bus cannot start; everything goes on, more slowly", "error", text)
+		s.cfg.Logger.Warn("the event bus is not available; everything goes on, more slowly", "error", text)
 	}
 }
 

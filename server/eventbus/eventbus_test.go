@@ -31,6 +31,9 @@ import (
 
 func TestMain(m *testing.M) {
 	natstest.Main()
+	if url := os.Getenv(childURL); url != "" {
+		runChild(url, os.Getenv(childKey))
+	}
 	os.Exit(m.Run())
 }
 
@@ -42,13 +45,9 @@ type replica struct {
 }
 
 // open makes a replica, with changes to its configuration. It starts nothing.
-func open(t *testing.T, url string, key *secret.Key, change func(*eventbus.Config)) *replica {
+func open(t testing.TB, url string, key *secret.Key, change func(*eventbus.Config)) *replica {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url, Logger: storetest.Logger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := openStore(t, url)
 	r := &replica{bus: &bus.Bus{}, store: s}
 	cfg := eventbus.Config{
 		Bus: r.bus, Record: s, Key: key, Name: "test", Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -56,6 +55,7 @@ func open(t *testing.T, url string, key *secret.Key, change func(*eventbus.Confi
 	if change != nil {
 		change(&cfg)
 	}
+	var err error
 	if r.Service, err = eventbus.New(cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func open(t *testing.T, url string, key *secret.Key, change func(*eventbus.Confi
 	return r
 }
 
-func start(t *testing.T, url string, key *secret.Key, change func(*eventbus.Config)) *replica {
+func start(t testing.TB, url string, key *secret.Key, change func(*eventbus.Config)) *replica {
 	t.Helper()
 	r := open(t, url, key, change)
 	if err := r.Start(context.WithoutCancel(t.Context())); err != nil {
@@ -72,7 +72,17 @@ func start(t *testing.T, url string, key *secret.Key, change func(*eventbus.Conf
 	return r
 }
 
-func newKey(t *testing.T) *secret.Key {
+func openStore(t testing.TB, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{URL: url, Logger: storetest.Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func newKey(t testing.TB) *secret.Key {
 	t.Helper()
 	key, err := secret.OpenKey(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
@@ -82,7 +92,7 @@ func newKey(t *testing.T) *secret.Key {
 }
 
 // serving waits until all replicas are connected and one of them runs the server, and returns that one.
-func serving(t *testing.T, all ...*replica) (who int) {
+func serving(t testing.TB, all ...*replica) (who int) {
 	t.Helper()
 	natstest.Await(t, "all replicas on one bus", func() bool {
 		who = -1
@@ -373,6 +383,22 @@ func TestAnExternalCluster(t *testing.T) {
 		c.Cluster = eventbus.Cluster{Servers: []string{s.URL()}, User: "ordain", Password: "wrong"}
 	})
 	natstest.Await(t, "the error", func() bool { return strings.Contains(wrong.Status().Error, "password-file") })
+}
+
+// The cluster asks for a certificate of ours.
+func TestAClusterThatKnowsUsByACertificate(t *testing.T) {
+	t.Parallel()
+	cert, certKey, _ := natstest.Certificate(t)
+	s := natstest.Start(t, `tls { cert_file: "`+cert+`", key_file: "`+certKey+`", ca_file: "`+cert+`", verify: true }`)
+	url, key := storetest.URL(t), newKey(t)
+	without := start(t, url, key, func(c *eventbus.Config) {
+		c.Cluster = eventbus.Cluster{Servers: []string{s.URL()}, CA: cert}
+	})
+	with := start(t, url, key, func(c *eventbus.Config) {
+		c.Cluster = eventbus.Cluster{Servers: []string{s.URL()}, CA: cert, Cert: cert, Key: certKey}
+	})
+	natstest.Await(t, "the connection", func() bool { return with.Status().Connected })
+	natstest.Await(t, "the error", func() bool { return strings.Contains(without.Status().Error, "[bus] tls-ca, tls-cert") })
 }
 
 // A configuration that cannot work is refused before anything starts.

@@ -1,6 +1,7 @@
 package natsbus
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ func explain(err error) (why string, lasting bool) {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
+	var alert tls.AlertError
 	switch {
 	case err == nil:
 		return "", false
@@ -31,7 +33,7 @@ func explain(err error) (why string, lasting bool) {
 		return "the certificate of the server of the bus is not trusted (" + plain(err) + "); check [bus] tls-ca", true
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return "the server of the bus does not offer TLS; set up TLS there, or connect to a loopback address", true
-	case errors.Is(err, nats.ErrTLS):
+	case errors.Is(err, nats.ErrTLS), errors.As(err, &alert):
 		return "TLS with the server of the bus failed (" + plain(err) + "); check [bus] tls-ca, tls-cert, tls-key", true
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return "the server of the bus does not permit what we need (" + plain(err) +

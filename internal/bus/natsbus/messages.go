@@ -123,7 +123,12 @@ func (c *Conn) respond(m *nats.Msg) {
 	default:
 		return // too many at a time; no decision depends on an answer
 	}
-	go func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.answering.Go(func() {
 		defer func() { <-c.answers }()
 		ctx, cancel := context.WithTimeout(context.Background(), bus.AnswerTime)
 		defer cancel()
@@ -137,5 +142,5 @@ func (c *Conn) respond(m *nats.Msg) {
 			reply.Header.Set(tooLarge, "true")
 		}
 		_ = m.RespondMsg(reply) // when it does not arrive, the asker reports that
-	}()
+	})
 }

@@ -78,10 +78,13 @@ type Conn struct {
 	wake    chan struct{} // the sender looks at owed
 	session atomic.Pointer[nats.Conn]
 	answers chan struct{} // holds a value for each answer that is being made
+	// answering waits for them.
+	answering sync.WaitGroup
 
 	mu        sync.Mutex
 	status    Status
 	warned    string // the reason of the last warning
+	closed    bool   // nothing more is answered
 	complaint string // of the server, about a connection that goes on
 
 	dropped atomic.Int64 // messages of others that were refused
@@ -108,6 +111,10 @@ func (c *Conn) Close() {
 	c.cfg.Bus.SetLink(nil)
 	c.cancel()
 	<-c.done
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.answering.Wait()
 }
 
 // Status returns whether the bus is connected.

@@ -2,21 +2,11 @@ package natsbus_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/bus/bustest"
@@ -66,10 +56,10 @@ func TestWrongCredentials(t *testing.T) {
 // A server whose certificate is not trusted gets no password, nor does one without TLS where TLS is demanded.
 func TestTLSIsDemanded(t *testing.T) {
 	t.Parallel()
-	cert, key, pool := certificate(t)
+	cert, key, pool := natstest.Certificate(t)
 	secure := natstest.Start(t, `tls { cert_file: "`+cert+`", key_file: "`+key+`" }`)
 	plain := natstest.Start(t)
-	_, _, others := certificate(t)
+	_, _, others := natstest.Certificate(t)
 	for _, c := range []struct {
 		name   string
 		target natsbus.Target
@@ -110,42 +100,4 @@ func TestMissingPermissions(t *testing.T) {
 	] }`)
 	_, c := join(t, natsbus.Target{Servers: []string{s.URL()}, User: "ordain", Password: "right"})
 	natstest.Await(t, "the error", func() bool { return strings.Contains(c.Status().Error, "allow the user") })
-}
-
-// certificate makes a certificate for the loopback address, which is its own authority.
-func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name, kind string, der []byte) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	certFile, keyFile = write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", private)
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool = x509.NewCertPool()
-	pool.AddCert(parsed)
-	return certFile, keyFile, pool
 }
