@@ -36,7 +36,6 @@ const (
 	Promotion    Topic = "promotion"    // ID: the promotion, or empty; a gate opened or closed, or it ended
 	Request      Topic = "request"      // the owner of the environment is asked for something
 	People       Topic = "people"       // somebody may do less than before, or more, or has logged out
-	Request      Topic = "request"      // the owner of the environment has a request
 	Agent        Topic = "agent"        // ID: the name of an agent; a command waits for it, or its answer came
 	Lagged       Topic = "lagged"       // the subscriber missed events and must read everything again
 )

@@ -65,8 +65,8 @@ type embedded struct {
 	credentials []byte // sealed
 }
 
-// start starts a server for the clients of one installation.
-func (s *Service) start(installation uuid.UUID) (*embedded, error) {
+// start starts a server for the processes of the installation.
+func (s *Service) start() (*embedded, error) {
 	const op = "eventbus.start"
 	internal := func(err error) error {
 		return fault.Wrap(op, fault.Internal, err).Say("the server of the event bus cannot start")
@@ -96,10 +96,10 @@ func (s *Service) start(installation uuid.UUID) (*embedded, error) {
 		return nil, internal(err)
 	}
 	e := &embedded{certificate: pair.Certificate[0]}
-	if e.credentials, err = s.cfg.Key.Seal(seed, SealContext(installation, e.certificate)); err != nil {
+	if e.credentials, err = s.cfg.Key.Seal(seed, SealContext(s.cfg.Installation, e.certificate)); err != nil {
 		return nil, internal(err)
 	}
-	subjects := &nats.SubjectPermission{Allow: []string{"ordain." + installation.String() + ".>"}}
+	subjects := &nats.SubjectPermission{Allow: []string{"ordain." + s.cfg.Installation.String() + ".>"}}
 	log := &serverLog{log: s.cfg.Logger}
 	e.server, err = nats.NewServer(&nats.Options{
 		ServerName: serverName, Host: host, Port: port, NoSigs: true, NoSystemAccount: true,
@@ -135,10 +135,9 @@ func (s *Service) start(installation uuid.UUID) (*embedded, error) {
 }
 
 // record returns what the other replicas need to connect.
-func (e *embedded) record(installation uuid.UUID, machine string) intent.BusServer {
+func (e *embedded) record(machine string) intent.BusServer {
 	return intent.BusServer{
-		Installation: installation, Address: e.address, Host: machine, Certificate: e.certificate,
-		Credentials: e.credentials,
+		Address: e.address, Host: machine, Certificate: e.certificate, Credentials: e.credentials,
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/bus/natsbus"
 	"ordain.dev/ordain/internal/fault"
@@ -37,11 +39,12 @@ type Record interface {
 
 // Config configures a Service.
 type Config struct {
-	Bus    *bus.Bus
-	Record Record
-	Key    *secret.Key // seals the credentials of our own server
-	Name   string      // of this process, for people
-	Logger *slog.Logger
+	Bus          *bus.Bus
+	Record       Record
+	Installation uuid.UUID   // separates installations that share a cluster
+	Key          *secret.Key // seals the credentials of our own server
+	Name         string      // of this process, for people
+	Logger       *slog.Logger
 
 	// Cluster is the operator's own; without servers, one of the replicas runs one.
 	Cluster Cluster
@@ -66,7 +69,7 @@ type Service struct {
 	mu      sync.Mutex
 	conn    *natsbus.Conn    // nil while the service does not run
 	using   intent.BusServer // what conn was sent to last
-	problem string           // why there is no conn yet, or why our own server did not start
+	problem string           // why our own server did not start
 	serving bool
 }
 
@@ -118,12 +121,8 @@ func (s *Service) Status() Status {
 
 func (s *Service) run(ctx context.Context) {
 	defer s.fail(nil)
-	installation, err := s.installation(ctx)
-	if err != nil {
-		return
-	}
 	conn := natsbus.New(natsbus.Config{
-		Bus: s.cfg.Bus, Installation: installation.Installation, Name: s.cfg.Name, Find: s.find, Moved: s.moved,
+		Bus: s.cfg.Bus, Installation: s.cfg.Installation, Name: s.cfg.Name, Find: s.find, Moved: s.moved,
 		Logger: s.cfg.Logger,
 	})
 	s.mu.Lock()
@@ -140,21 +139,6 @@ func (s *Service) run(ctx context.Context) {
 		return
 	}
 	s.takeTurns(ctx, conn)
-}
-
-// installation reads the record, as soon as the database answers.
-func (s *Service) installation(ctx context.Context) (intent.BusServer, error) {
-	for {
-		b, err := s.cfg.Record.BusServer(ctx)
-		if err == nil {
-			s.fail(nil)
-			return b, nil
-		}
-		s.fail(err)
-		if !pause(ctx, lookEvery) {
-			return b, ctx.Err()
-		}
-	}
 }
 
 // takeTurns runs the server whenever no other replica does.
@@ -221,15 +205,11 @@ func (s *Service) serve(ctx context.Context, held *locks.Held) {
 
 // announce starts the server and records where it is.
 func (s *Service) announce(ctx context.Context, held *locks.Held) (*embedded, error) {
-	b, err := s.cfg.Record.BusServer(ctx)
+	server, err := s.start()
 	if err != nil {
 		return nil, err
 	}
-	server, err := s.start(b.Installation)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cfg.Record.SetBusServer(ctx, held, server.record(b.Installation, s.machine)); err != nil {
+	if err := s.cfg.Record.SetBusServer(ctx, held, server.record(s.machine)); err != nil {
 		server.stop()
 		return nil, err
 	}

@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+var installation = uuid.MustParse("7a9b8e1e-51a5-4c0b-8f52-b1d8d50de0a4")
+
 // replica is a process of an installation: a store of its own, a bus, and the service that connects it.
 type replica struct {
 	*eventbus.Service
@@ -50,7 +52,8 @@ func open(t testing.TB, url string, key *secret.Key, change func(*eventbus.Confi
 	s := openStore(t, url)
 	r := &replica{bus: &bus.Bus{}, store: s}
 	cfg := eventbus.Config{
-		Bus: r.bus, Record: s, Key: key, Name: "test", Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Bus: r.bus, Record: s, Installation: installation, Key: key, Name: "test",
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	if change != nil {
 		change(&cfg)
@@ -224,7 +227,7 @@ func TestStrangersOnTheServer(t *testing.T) {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}
-	opened, err := key.Open(record.Credentials, eventbus.SealContext(record.Installation, record.Certificate))
+	opened, err := key.Open(record.Credentials, eventbus.SealContext(installation, record.Certificate))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,17 +359,12 @@ func TestAnExternalCluster(t *testing.T) {
 		c.Cluster = eventbus.Cluster{Servers: []string{s.URL()}, User: "ordain", Password: "right"}
 	}
 	key := newKey(t)
-	url, otherURL := storetest.URL(t), storetest.URL(t)
-	// Both databases are copies of one template; a real one gets its number when it is migrated.
-	conn, err := pgx.Connect(t.Context(), otherURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err := conn.Exec(t.Context(), "UPDATE bus SET installation = gen_random_uuid()"); err != nil {
-		t.Fatal(err)
-	}
-	a, b, stranger := start(t, url, key, cluster), start(t, url, key, cluster), start(t, otherURL, key, cluster)
+	url := storetest.URL(t)
+	a, b := start(t, url, key, cluster), start(t, url, key, cluster)
+	stranger := start(t, url, key, func(c *eventbus.Config) {
+		cluster(c)
+		c.Installation = uuid.New()
+	})
 	natstest.Await(t, "the connections", func() bool {
 		return a.Status().Connected && b.Status().Connected && stranger.Status().Connected
 	})
@@ -398,7 +396,9 @@ func TestAClusterThatKnowsUsByACertificate(t *testing.T) {
 		c.Cluster = eventbus.Cluster{Servers: []string{s.URL()}, CA: cert, Cert: cert, Key: certKey}
 	})
 	natstest.Await(t, "the connection", func() bool { return with.Status().Connected })
-	natstest.Await(t, "the error", func() bool { return strings.Contains(without.Status().Error, "[bus] tls-ca, tls-cert") })
+	natstest.Await(t, "the error", func() bool {
+		return strings.Contains(without.Status().Error, "[bus] tls-ca, tls-cert")
+	})
 }
 
 // A configuration that cannot work is refused before anything starts.

@@ -40,7 +40,9 @@ func runChild(url, file string) {
 	key, err := secret.OpenKey(file)
 	fail(err)
 	b := &bus.Bus{}
-	service, err := eventbus.New(eventbus.Config{Bus: b, Record: s, Key: key, Name: "child", Logger: log})
+	service, err := eventbus.New(eventbus.Config{
+		Bus: b, Record: s, Installation: installation, Key: key, Name: "child", Logger: log,
+	})
 	fail(err)
 	fail(service.Start(context.Background()))
 	for range time.Tick(10 * time.Millisecond) {

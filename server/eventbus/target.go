@@ -98,10 +98,10 @@ func (s *Service) find(ctx context.Context) (natsbus.Target, error) {
 	if err != nil {
 		return t, fault.Wrap(op, fault.Internal, err).Say("the recorded certificate of the bus is damaged")
 	}
-	if t.Seed, err = s.cfg.Key.Open(b.Credentials, SealContext(b.Installation, b.Certificate)); err != nil {
+	if t.Seed, err = s.cfg.Key.Open(b.Credentials, SealContext(s.cfg.Installation, b.Certificate)); err != nil {
 		return t, fault.Wrap(op, fault.Unauthorized, err).
 			Say("the credentials of the bus were sealed with another key than this replica's").
-			Hint("all replicas need the same server/.secret.key in their state directories")
+			Hint("all replicas need the same key file: [server] secret-key-file")
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/internal/fault"
@@ -15,11 +14,10 @@ import (
 const BusLock = "bus"
 
 type busRow struct {
-	Installation uuid.UUID
-	Address      string
-	Host         string
-	Certificate  []byte
-	Credentials  []byte
+	Address     string
+	Host        string
+	Certificate []byte
+	Credentials []byte
 }
 
 // BusServer returns where the server of the event bus is.

@@ -40,6 +40,8 @@ func explain(err error) (why string, lasting bool) {
 			"); allow the user to publish and subscribe to ordain.>", true
 	case errors.Is(err, nats.ErrNoServers):
 		return "no server of the bus accepts connections", false
+	case errors.Is(err, nats.ErrStaleConnection):
+		return "the server of the bus does not answer any more", false
 	case errors.Is(err, io.EOF):
 		return "the server of the bus closed the connection", false
 	}

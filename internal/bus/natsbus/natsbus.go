@@ -54,7 +54,7 @@ const (
 	queueLength = 4096             // events that wait to be sent
 	maxPause    = 5 * time.Second  // between two tries
 	dialTimeout = 5 * time.Second  // of each server, with TLS and log-in
-	pingEvery   = 5 * time.Second  // a server that misses two of these is gone
+	pingEvery   = 3 * time.Second  // a server that misses two of these is gone
 	unconfirmed = 30 * time.Second // an event sent this long before the connection broke has arrived
 	passing     = 5 * time.Second  // an interruption that is this short needs no warning
 	farewell    = time.Second      // for what still waits when the Conn is closed

@@ -1,5 +1,5 @@
 -- name: BusGet :one
-SELECT installation, address, host, certificate, credentials FROM bus;
+SELECT address, host, certificate, credentials FROM bus;
 
 -- name: BusSet :exec
 -- Only the process that holds the lock with the name $1, with the fencing number $2, may say where the server is.
