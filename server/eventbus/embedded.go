@@ -15,6 +15,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -174,20 +175,26 @@ func newCertificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// serverLog writes what the server logs to our log. Refused log-ins and slow clients are among it.
+// serverLog writes what the server logs to our log. Refused log-ins are among it, so strangers must not fill the log.
 type serverLog struct {
-	log  *slog.Logger
+	log    *slog.Logger
+	errors atomic.Int64
+
 	mu   sync.Mutex
 	last string // of what kept it from starting
 }
 
-func (l *serverLog) Noticef(format string, v ...any) {
-	l.log.Debug("bus: " + fmt.Sprintf(format, v...))
+func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug("bus: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.log.Debug("bus: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Debugf(string, ...any)           {}
+func (l *serverLog) Tracef(string, ...any)           {}
+
+// Errorf logs the first error and then fewer and fewer of them.
+func (l *serverLog) Errorf(format string, v ...any) {
+	if n := l.errors.Add(1); n&(n-1) == 0 {
+		l.log.Warn("the server of the event bus complains", "error", fmt.Sprintf(format, v...), "so far", n)
+	}
 }
-func (l *serverLog) Warnf(format string, v ...any)  { l.log.Warn("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Errorf(format string, v ...any) { l.log.Warn("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Debugf(string, ...any)          {}
-func (l *serverLog) Tracef(string, ...any)          {}
 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.mu.Lock()
