@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
@@ -16,17 +18,17 @@ import (
 )
 
 // openKey opens the key that seals credentials, which all processes of an installation share.
-func (s *Server) openKey(ctx context.Context, records *store.Store) (*secret.Key, error) {
+func (s *Server) openKey(ctx context.Context, records *store.Store) (*secret.Key, uuid.UUID, error) {
 	key, err := secret.OpenKey(cmp.Or(s.cfg.Options.SecretKeyFile, filepath.Join(s.layout.Server(), ".secret.key")))
 	if err != nil {
-		return nil, err
+		return nil, uuid.UUID{}, err
 	}
-	_, replaced, err := records.Installation(ctx, key.Fingerprint(), replica.Stale)
+	installation, replaced, err := records.Installation(ctx, key.Fingerprint(), replica.Stale)
 	if replaced {
 		s.log.Warn("the secret key is not the one from before: what was sealed with that one cannot be opened; " +
 			"restore the key file, or set all credentials again")
 	}
-	return key, err
+	return key, installation, err
 }
 
 // notHere answers requests in a process that has not the role api. The guard before it answers questions about health.
