@@ -24,6 +24,7 @@ import (
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/tokens"
+	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
@@ -45,6 +46,7 @@ type Config struct {
 	People  *people.Service      // logs people in
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	Tokens  *tokens.Service      // makes and revokes tokens
+	Agents  *authority.Service   // makes and revokes remote agents; nil: nobody can
 	// Version is the version of the program.
 	Version string
 	// Isolation says how environments are separated; Separated is whether they are, completely.
@@ -72,6 +74,7 @@ type server struct {
 	people     *people.Service
 	audit      *audit.Recorder
 	tokens     *tokens.Service
+	agents     *authority.Service
 	isolation  serverSlice
 	maxBody    int64
 	maxUpload  int64
@@ -103,7 +106,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, maxBody: cfg.MaxBody,
+		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents, maxBody: cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
@@ -123,7 +126,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
-		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
+		{"Agents", s.agentCalls}, {"Remote-agents", s.remoteAgentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},

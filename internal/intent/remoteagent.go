@@ -80,3 +80,16 @@ type NewAgentCommand struct {
 	Sealed  []byte // the payload, sealed
 	Within  time.Duration
 }
+
+// State says what became of the token: waiting, used, revoked or expired.
+func (t JoinToken) State(now time.Time) string {
+	switch {
+	case t.Used != nil:
+		return "used"
+	case t.Revoked != nil:
+		return "revoked"
+	case !now.Before(t.Expires):
+		return "expired"
+	}
+	return "waiting"
+}

@@ -24,7 +24,8 @@ func (s *Store) AddAgentCommands(
 	return s.writeOwned(ctx, env, op, nil, func(tx pgx.Tx) error {
 		var b pgx.Batch
 		for _, c := range commands {
-			b.Queue(statements.CommandAdd, c.ID, env, c.Agent, c.Action, notNil(c.Needs), c.Sealed, c.Within.Seconds(), c.Subject)
+			b.Queue(statements.CommandAdd, c.ID, env, c.Agent, c.Action, notNil(c.Needs), c.Sealed, c.Within.Seconds(),
+				c.Subject)
 		}
 		results := tx.SendBatch(ctx, &b)
 		var doubtful []intent.NewAgentCommand

@@ -15,6 +15,8 @@ type statementTexts struct {
 	CommandAnswers, CommandUnfinished, CommandCancel, CommandEndLate, CommandFinish              string
 	ClearCommands, ContentLacking, ContentAdd, ContentPartAdd, ContentSize, ContentPart          string
 	ContentForget, CommandUnclaim                                                                string
+	// bus.sql
+	BusGet, BusSet string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

@@ -13,7 +13,7 @@ func newAgent() *cobra.Command {
 			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, row{"by": userName()}, nil)
 		}
 	}
-	return runAgent(r.group("agent", "Agents: the targets of deployments",
+	group := r.group("agent", "Agents: the targets of deployments",
 		command("list ENVIRONMENT", "List agents", func(c *cobra.Command, args []string) error {
 			var rows []row
 			if err := r.in(c, args[0], get, "/api/v2/agents?limit=1000", nil, &rows); err != nil {
@@ -26,12 +26,20 @@ func newAgent() *cobra.Command {
 						cell(breaker, "next_probe"))
 				}
 			}
-			return r.show(c, rows, "name", "status", "paused", "target")
+			var remotes []row
+			if err := r.in(c, args[0], get, remoteAgentPath, nil, &remotes); err != nil {
+				return err
+			}
+			rows = withRemotes(rows, remotes)
+			return r.show(c, rows, "name", "status", "paused", "target", "remote", "program", "waiting",
+				"certificate_expires", "problem")
 		}),
 		command("pause ENVIRONMENT NAME", "Stop deploying an agent's resources", act("pause")),
 		command("unpause ENVIRONMENT NAME", "Deploy an agent's resources again", act("unpause")),
 		newAgentConformance(),
-	))
+	)
+	group.AddCommand(remoteAgents(r)...)
+	return runAgent(group)
 }
 
 // newExecutor makes `ordain executor`.

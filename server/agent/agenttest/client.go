@@ -237,3 +237,29 @@ func Done() protocol.AnswerBody {
 
 // Close ends the connection without a word.
 func (c *Conn) Close() { _ = c.ws.CloseNow() }
+
+// Renewal makes a request for another certificate, which use puts in place of the present one.
+func (c *Credentials) Renewal() (use func(certificate string) error, request string, err error) {
+	request, key, err := ca.Request()
+	return func(certificate string) (err error) {
+		c.Certificate, err = tls.X509KeyPair([]byte(certificate), []byte(key))
+		return err
+	}, request, err
+}
+
+// Get reads a page of the agent server.
+func (c *Credentials) Get(ctx context.Context, path string) (code int, body string) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.Roots}}}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Answer.URL+path, nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	return answer.StatusCode, string(text)
+}

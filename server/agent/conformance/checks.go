@@ -11,7 +11,9 @@ import (
 	"ordain.dev/ordain/server/agent/protocol"
 )
 
-var checks = []check{
+var checks = slices.Concat(basicChecks, commandChecks, linkChecks)
+
+var basicChecks = []check{
 	{"join", "it joins with the token, and connects with the certificate that it gets", checkJoin},
 	{"hello", "hello is the first message, and has every key", checkHello},
 	{"ping", "each ping is answered with its id", checkPing},

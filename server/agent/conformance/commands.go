@@ -10,6 +10,9 @@ import (
 	"ordain.dev/ordain/server/agent/protocol"
 )
 
+// passed stands for a deadline that has passed, which is 0 on the wire.
+const passed = -1
+
 // command sends a command with the next seq, and a new id unless it has one.
 func (s *suite) command(ctx context.Context, m protocol.CommandMessage) (id string, err error) {
 	s.seq = max(s.seq, s.hello.Seen) + 1
@@ -17,8 +20,11 @@ func (s *suite) command(ctx context.Context, m protocol.CommandMessage) (id stri
 	if m.ID == "" {
 		m.ID = uuid.NewString()
 	}
-	if m.DeadlineMS == 0 {
+	switch m.DeadlineMS {
+	case 0:
 		m.DeadlineMS = defaultDeadline.Milliseconds()
+	case passed:
+		m.DeadlineMS = 0
 	}
 	if m.Needs == nil {
 		m.Needs = []string{}

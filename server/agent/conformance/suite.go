@@ -32,12 +32,17 @@ type suite struct {
 
 func newSuite(cfg Config, dir string) (*suite, error) {
 	s := &suite{cfg: cfg, dir: filepath.Join(dir, "agent"), work: filepath.Join(dir, "work")}
-	for _, d := range []string{s.dir, s.work} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			return nil, err
-		}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return nil, err
 	}
-	var err error
+	// Handlers may run as another user than the agent.
+	err := os.Mkdir(s.work, 0o700)
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), os.Chmod(s.work, 0o777))
+	}
+	if err != nil {
+		return nil, err
+	}
 	s.stage, err = newStage()
 	return s, err
 }
@@ -65,7 +70,7 @@ func (s *suite) start(token string) error { return s.startIn(s.dir, token) }
 func (s *suite) startIn(dir, token string) error {
 	args := make([]string, 0, len(s.cfg.Program))
 	for _, a := range s.cfg.Program {
-		args = append(args, strings.ReplaceAll(a, "{dir}", dir))
+		args = append(args, strings.NewReplacer("{dir}", dir, "{work}", s.work).Replace(a))
 	}
 	p := &program{cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), "ORDAIN_JOIN_TOKEN="+token, "ORDAIN_AGENT_DIR="+dir)
