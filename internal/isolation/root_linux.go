@@ -88,17 +88,15 @@ func (o *order) buildRoot() error {
 	if err := o.fill(); err != nil {
 		return err
 	}
-	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("leave the server's root: %w", err)
-	}
 	if err := unix.Chdir(newRoot); err != nil {
 		return err
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("enter the new root: %w", err)
 	}
+	// The old root is the empty one now, on which the server's root is mounted: both go.
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("leave the empty root: %w", err)
+		return fmt.Errorf("leave the server's root: %w", err)
 	}
 	if err := unix.Chdir("/"); err != nil {
 		return err
