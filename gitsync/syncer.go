@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // Config is what a Syncer needs.
@@ -34,6 +35,10 @@ type Config struct {
 	// Learned is called with each key of an SSH server that was accepted because of
 	// Trust.AcceptNew, as a line of known_hosts, and with Trust.Scope. It may be nil.
 	Learned func(scope, line string) error
+	// Reach says which addresses repositories and proxies may have; nil: any.
+	Reach *reach.Rules
+	// Closed keeps repositories on the server's disk from having submodules beside them, which may be anybody's.
+	Closed bool
 }
 
 // Syncer fetches repositories and checks commits out. It is safe for

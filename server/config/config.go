@@ -82,6 +82,9 @@ type Config struct {
 	IsolationPorts        []uint16      // the only TCP ports that it may connect to; empty: all
 	Concurrency           int           // resources deployed at a time in one environment
 	GitSSHAgent           bool          // repositories over SSH may use the server's agent
+	GitAllow              []netip.Prefix // networks that are allowed although they are refused
+	GitGuarded            bool          // reach.Guarded belongs to GitRefuse once people log in
+	GitRefuse             []netip.Prefix // networks that repositories, proxies, forges and issuers must not be in
 	DryRuns               int           // resources looked at by dry runs at a time in one environment
 	FactRefreshes         int           // resources asked for facts at a time in one environment
 	FactExpire            time.Duration // a fact holds this long
@@ -291,10 +294,22 @@ func parseNetwork(s string) (netip.Prefix, error) {
 		}
 		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
 	}
-	if network.Bits() == 0 {
-		return network, fmt.Errorf("%s would trust every client", s)
-	}
 	return network.Masked(), nil
+}
+
+// networks reads a list of addresses and networks.
+func networks(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		*field(c) = nil
+		for _, word := range words(s) {
+			network, err := parseNetwork(word)
+			if err != nil {
+				return err
+			}
+			*field(c) = append(*field(c), network)
+		}
+		return nil
+	}
 }
 
 func path(field func(*Config) *string) func(*Config, string) error {

@@ -21,6 +21,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // Forge is one repository on its forge. It is safe for concurrent use. Faults
@@ -98,6 +99,8 @@ type Config struct {
 	// Timeout bounds one call; 20 seconds when zero.
 	Timeout   time.Duration
 	UserAgent string
+	// Reach says which addresses the forge and the proxy may have; nil: any.
+	Reach *reach.Rules
 }
 
 // maxTitle bounds the texts of strangers.
