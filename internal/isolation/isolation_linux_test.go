@@ -222,14 +222,19 @@ func TestInheritedFilesAreClosed(t *testing.T) {
 	}
 }
 
-// Pip's configuration of the machine may have the password of an index.
+// Configuration of the machine that may have passwords, such as those of an index or a forge, is out of reach.
 func TestConfigurationWithPasswordsIsOutOfReach(t *testing.T) {
-	const name = "/etc/pip.conf"
-	if _, err := os.Stat(name); err != nil {
-		t.Skip("this machine has no " + name)
-	}
-	if got := shell(t, cellOf(support(t), nil), Access{}, "cat "+name+" && echo READ"); strings.Contains(got, "READ") {
-		t.Errorf("%s can be read", name)
+	c := cellOf(support(t), nil)
+	for _, name := range []string{
+		"/etc/pip.conf", "/etc/gitconfig", "/etc/shadow", "/etc/netrc", "/etc/ssh/sshd_config", "/root/.netrc",
+		"/etc/ssl/private", "/etc/pki/tls/private",
+	} {
+		if got := shell(t, c, Access{}, "test -e "+name+" && echo THERE"); strings.Contains(got, "THERE") {
+			t.Errorf("%s is there", name)
+		}
+		if slices.Contains(systemFiles, strings.TrimPrefix(name, "/etc/")) {
+			t.Errorf("%s would be there if the machine had it", name)
+		}
 	}
 }
 

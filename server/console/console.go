@@ -143,7 +143,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	form("/people/take", access.ManageRoles, c.doTake)
 	form("/people/role", access.ManageRoles, c.doCreateRole)
 	form("/people/role/delete", access.ManageRoles, c.doDeleteRole)
-	form("/account/password", access.ManageSelf, c.doOwnPassword)
+	form("/account/password", access.ChangePassword, c.doOwnPassword)
 	form("/account/end", access.ManageSelf, c.doEndSession)
 	handle("POST /account/token", access.ManageSelf, c.doCreateToken)
 	form("/account/token/revoke", access.ManageSelf, c.doRevokeToken)

@@ -50,6 +50,7 @@ type secretForm struct {
 // projectForm is what the environments of a project share.
 type projectForm struct {
 	Name, KnownHosts string
+	Visible          bool // the reader may see which secrets the project has, and its host keys
 }
 
 type settingForm struct {
@@ -243,11 +244,21 @@ func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, e
 }
 
 // shared returns the form of what the environments of a project share, and the forms of secrets, which say where each
-// is set. own are the names of the secrets of the environment itself.
+// is set. own are the names of the secrets of the environment itself. Those who have a role in one environment only do not
+// learn what its project has.
 func (c *console) shared(r *http.Request, e intent.Environment, own []string) (projectForm, []secretForm, error) {
-	names, err := c.control.ProjectSecretNames(r.Context(), e.ProjectID)
-	if err != nil {
-		return projectForm{}, nil, err
+	form := projectForm{Name: e.ProjectName}
+	form.Visible = access.Of(r.Context()).
+		Decide(access.SeeProjectSecrets, access.Target{Project: e.ProjectID}).Allowed
+	var names []string
+	if form.Visible {
+		var err error
+		if names, err = c.control.ProjectSecretNames(r.Context(), e.ProjectID); err != nil {
+			return form, nil, err
+		}
+		if form.KnownHosts, err = c.store.KnownHosts(r.Context(), e.ProjectID); err != nil {
+			return form, nil, err
+		}
 	}
 	forms := slices.Clone(secretForms)
 	for i := range forms {
@@ -258,8 +269,7 @@ func (c *console) shared(r *http.Request, e intent.Environment, own []string) (p
 			f.Set = "Set for the project."
 		}
 	}
-	hosts, err := c.store.KnownHosts(r.Context(), e.ProjectID)
-	return projectForm{Name: e.ProjectName, KnownHosts: hosts}, forms, err
+	return form, forms, nil
 }
 
 func (c *console) doClear(r *http.Request, e intent.Environment) (string, error) {

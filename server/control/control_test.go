@@ -311,7 +311,7 @@ type watcher struct {
 func (w *watcher) Start(context.Context) error { return nil }
 func (w *watcher) Stop()                       {}
 
-func (w *watcher) Watch(env intent.EnvironmentID, _ gitsync.Source, _ time.Duration, _ string) {
+func (w *watcher) Watch(env intent.EnvironmentID, _ gitsync.Source, _ time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watched[env] = true
