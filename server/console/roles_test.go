@@ -35,6 +35,11 @@ func TestEveryPageAsEveryRole(t *testing.T) {
 		who.Principal = p
 		method, path, _ := strings.Cut(pattern, " ")
 		path = strings.ReplaceAll(strings.TrimSuffix(path, "{$}"), "{env}", env.String())
+		project := env // for an environment that does not exist, a project that does not
+		if env == rich.Sandbox.ID {
+			project = rich.Project.ID
+		}
+		path = strings.ReplaceAll(path, "{project}", project.String())
 		path = parameter.ReplaceAllStringFunc(path, func(name string) string {
 			if name == "{version}" || name == "{number}" {
 				return "4711"
