@@ -11,6 +11,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -276,6 +277,9 @@ func explain(op, what string, answer *http.Response, err error) error {
 	}
 	if limited := limitOf(err); limited != nil {
 		return limited
+	}
+	if refused := (*fault.Error)(nil); errors.As(err, &refused) { // of package reach: the forge was not asked at all
+		return fault.Wrap(op, refused.Kind, refused).Say(what)
 	}
 	kind, hint := fault.Unavailable, ""
 	if answer != nil {
