@@ -55,6 +55,7 @@ const (
 	SeeVerbs       Verb = "access.verbs"
 	ExplainAccess  Verb = "access.explain"
 	SeeServerAudit Verb = "audit.server"
+	SeeReplicas    Verb = "server.replicas"
 	ExchangeToken  Verb = "token.exchange"
 
 	ListProjects      Verb = "project.list"
@@ -150,6 +151,7 @@ var Verbs = []Definition{
 	{ManageRoles, Administer, OnServer, "define roles, bind them server-wide"},
 	{ExplainAccess, Administer, OnServer, "explain what somebody else may do"},
 	{SeeServerAudit, Administer, OnServer, "read the audit trail of the whole server"},
+	{SeeReplicas, Administer, OnServer, "see the processes that the server consists of"},
 	{CreateProject, Administer, OnServer, "create projects"},
 	{SetQuota, Administer, OnServer, "set the quotas of a project"},
 
