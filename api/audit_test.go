@@ -103,7 +103,8 @@ func TestPasswordsInTheTrail(t *testing.T) {
 	who := &caller{}
 	rest, err := New(Config{
 		Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Now: s.Now,
-		Auth: who, People: s.People, Tokens: s.Tokens, Audit: &audit.Recorder{Store: s.Store, Logger: s.Log, Now: s.Now},
+		Auth: who, People: s.People, Tokens: s.Tokens,
+		Audit: &audit.Recorder{Store: s.Store, Logger: s.Log, Now: s.Now},
 	})
 	if err != nil {
 		t.Fatal(err)

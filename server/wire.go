@@ -57,7 +57,8 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	builder, err := build.New(build.Config{
 		Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program,
-		NoLocal: o.Auth != config.AuthOff, Timeout: o.CompileTimeout, Memory: o.CompileMemory, Isolation: confined, Logger: s.log,
+		NoLocal: o.Auth != config.AuthOff, Timeout: o.CompileTimeout, Memory: o.CompileMemory, Isolation: confined,
+		Logger: s.log,
 	})
 	if err != nil {
 		return nil, err

@@ -366,7 +366,8 @@ func (h *Handler) recordRefused(ctx context.Context, d intent.Delivery, more int
 	o := &d.Outcomes[0]
 	hint := "set the same secret in the forge and in the environment"
 	if o.Reason == noSecret {
-		hint = "set one with: ordain environment secret " + o.Environment.String() + " webhook; and the same in the forge"
+		hint = "set one with: ordain environment secret " + o.Environment.String() +
+			" webhook; and the same in the forge"
 	}
 	h.cfg.Logger.Warn("a webhook was refused: "+o.Reason,
 		"forge", d.Forge, "environment", o.Environment, "name", o.Name, "others", more, "hint", hint)

@@ -306,8 +306,13 @@ func BenchmarkStart(b *testing.B) {
 // A confined program has a session of its own, so it neither writes to the terminal from which the server was started
 // nor gets its signals.
 func TestTheTerminalOfTheServerIsOutOfReach(t *testing.T) {
-	got := shell(t, cellOf(support(t), nil), Access{}, `read -r pid name state parent group session terminal rest </proc/$$/stat
-test "$group $session" = "$$ $$" && echo OWN; test "$terminal" = 0 && echo NONE; echo x >/dev/tty || echo REFUSED`)
+	got := shell(
+		t,
+		cellOf(support(t), nil),
+		Access{},
+		`read -r pid name state parent group session terminal rest </proc/$$/stat
+test "$group $session" = "$$ $$" && echo OWN; test "$terminal" = 0 && echo NONE; echo x >/dev/tty || echo REFUSED`,
+	)
 	for _, want := range []string{"OWN", "NONE", "REFUSED"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)

@@ -23,12 +23,14 @@ var (
 	// the like. The rest of /etc may have passwords, such as those of Ordain's own configuration or of the
 	// machine's gitconfig, and private keys (ssl/private, pki/tls/private).
 	systemFiles = []string{
-		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version",
-		"default/locale", "fonts", "gai.conf", "host.conf", "hostname", "hosts", "inputrc",
-		"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "magic", "magic.mime",
-		"mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pki/ca-trust", "pki/tls/cert.pem",
-		"pki/tls/certs", "pki/tls/openssl.cnf", "profile", "protocols", "python3", "redhat-release", "resolv.conf", "rpc", "services", "shells", "ssh/ssh_config",
-		"ssh/ssh_config.d", "ssh/ssh_known_hosts", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "system-release", "terminfo", "timezone",
+		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
+		"debian_version", "default/locale", "fonts", "gai.conf", "host.conf", "hostname", "hosts", "inputrc",
+		"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "magic",
+		"magic.mime", "mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pki/ca-trust",
+		"pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "profile", "protocols", "python3",
+		"redhat-release", "resolv.conf", "rpc", "services", "shells", "ssh/ssh_config", "ssh/ssh_config.d",
+		"ssh/ssh_known_hosts", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "system-release", "terminfo",
+		"timezone",
 	}
 	devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 )

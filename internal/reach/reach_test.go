@@ -52,7 +52,8 @@ func TestServersOnLoopbackAreNotReached(t *testing.T) {
 	t.Cleanup(redirecting.Close)
 	rules := &Rules{Refuse: Guarded(), Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}}
 	for _, address := range []string{
-		server.URL, "http://localhost:" + u.Port(), "http://0.0.0.0:" + u.Port(), "http://[::ffff:127.0.0.1]:" + u.Port(),
+		server.URL, "http://localhost:" + u.Port(), "http://0.0.0.0:" + u.Port(),
+		"http://[::ffff:127.0.0.1]:" + u.Port(),
 		"http://127.1.1.1:" + u.Port(), redirecting.URL,
 	} {
 		client := &http.Client{Transport: &http.Transport{

@@ -247,5 +247,6 @@ func (d Definition) Changes() bool {
 	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens}, d.Verb) {
 		return false // administrators alone may see this
 	}
-	return slices.Contains([]Verb{ManageSelf, ChangePassword, ExchangeToken}, d.Verb) || !slices.Contains([]Label{Public, Open, Read}, d.Label)
+	return slices.Contains([]Verb{ManageSelf, ChangePassword, ExchangeToken}, d.Verb) ||
+		!slices.Contains([]Label{Public, Open, Read}, d.Label)
 }

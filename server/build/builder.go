@@ -73,7 +73,8 @@ func New(c Config) (*Builder, error) {
 		return nil, err
 	}
 	return &Builder{
-		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, noLocal: c.NoLocal, timeout: c.Timeout,
+		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, noLocal: c.NoLocal,
+		timeout: c.Timeout,
 		memory: c.Memory, isolation: c.Isolation, warm: keeper, log: c.Logger,
 	}, nil
 }

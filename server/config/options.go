@@ -406,8 +406,8 @@ var options = []option{
 		set: boolean(func(c *Config) *bool { return &c.GitSSHAgent }),
 	},
 	{name: "git.refuse-networks", def: "guarded",
-		doc: "addresses and networks, separated by commas, that the server does not connect to for repositories, their " +
-			"proxies, forges and issuers of tokens. The word guarded means loopback, link-local and metadata " +
+		doc: "addresses and networks, separated by commas, that the server does not connect to for repositories, " +
+			"their proxies, forges and issuers of tokens. The word guarded means loopback, link-local and metadata " +
 			"addresses as soon as people have to log in; none refuses nothing",
 		set: func(c *Config, s string) error {
 			c.GitGuarded, c.GitRefuse = false, nil

@@ -250,8 +250,8 @@ func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, e
 }
 
 // shared returns the form of what the environments of a project share, and the forms of secrets, which say where each
-// is set. own are the names of the secrets of the environment itself. Those who have a role in one environment only do not
-// learn what its project has.
+// is set. own are the names of the secrets of the environment itself. Those who have a role in one environment only do
+// not learn what its project has.
 func (c *console) shared(r *http.Request, e intent.Environment, own []string) (projectForm, []secretForm, error) {
 	form := projectForm{Name: e.ProjectName}
 	if access.Of(r.Context()).Decide(access.SeeProject, access.Target{Project: e.ProjectID}).Allowed {
