@@ -75,7 +75,7 @@ func New(c Config) (*Builder, error) {
 	return &Builder{
 		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, noLocal: c.NoLocal,
 		timeout: c.Timeout,
-		memory: c.Memory, isolation: c.Isolation, warm: keeper, log: c.Logger,
+		memory:  c.Memory, isolation: c.Isolation, warm: keeper, log: c.Logger,
 	}, nil
 }
 
