@@ -37,8 +37,9 @@ type Config struct {
 	// Recorded returns those of these actions whose results are recorded.
 	Recorded func(ctx context.Context, env intent.EnvironmentID, ids []intent.ActionID) ([]intent.ActionID, error)
 
-	// sweep is how often the record is read although no event came; tests have a short one.
-	sweep time.Duration
+	// sweep is how often the record is read although no event came, and grace how long a task waits for an agent that is
+	// not connected; tests have short ones.
+	sweep, grace time.Duration
 }
 
 const (
@@ -65,10 +66,16 @@ type Executor struct {
 	agents  map[string]intent.RemoteAgent     // that have joined
 	read    bool                              // agents was read once
 	changed chan struct{}                     // closed and replaced when agents was read
-	waiting map[intent.ActionID]chan struct{} // by command; has room for one, which says that there may be an answer
+	waiting map[intent.ActionID]waiter // tasks that wait for an answer, by command
 	adopted map[string][]intent.ActionID      // commands of an earlier owner by subject
 	old     map[intent.ActionID]time.Time     // deadlines of such commands that nobody has adopted
 	ended   map[intent.ActionID]time.Time     // when answers were handed over, which may not be recorded yet
+}
+
+// waiter is a task that waits for an answer.
+type waiter struct {
+	agent    string
+	answered chan struct{} // has room for one, which says that there may be an answer
 }
 
 // New checks the configuration.
@@ -80,11 +87,11 @@ func New(c Config) (*Executor, error) {
 		c.Timeout = 10 * time.Minute
 	}
 	if c.sweep == 0 {
-		c.sweep = sweepInterval
+		c.sweep, c.grace = sweepInterval, connectGrace
 	}
 	e := &Executor{
 		c: c, agents: map[string]intent.RemoteAgent{}, changed: make(chan struct{}),
-		waiting: map[intent.ActionID]chan struct{}{}, adopted: map[string][]intent.ActionID{},
+		waiting: map[intent.ActionID]waiter{}, adopted: map[string][]intent.ActionID{},
 		old:   map[intent.ActionID]time.Time{},
 		ended: map[intent.ActionID]time.Time{},
 	}
@@ -189,6 +196,7 @@ func (e *Executor) sweep() {
 		e.c.Logger.Warn("the record of remote agents cannot be read", "error", err)
 		return
 	}
+	e.takeBack()
 	e.wake(intent.ActionID{})
 	e.finishOld()
 	e.parcels.clean()
@@ -204,12 +212,40 @@ func (e *Executor) busy() bool {
 func (e *Executor) wake(id intent.ActionID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for each, c := range e.waiting {
+	for each, w := range e.waiting {
 		if id == (intent.ActionID{}) || id == each {
 			select {
-			case c <- struct{}{}:
+			case w.answered <- struct{}{}:
 			default:
 			}
+		}
+	}
+}
+
+// takeBack cancels commands that were never sent, because their agents have gone just before.
+func (e *Executor) takeBack() {
+	e.mu.Lock()
+	gone := map[intent.ActionID]bool{}
+	for id, w := range e.waiting {
+		a, ok := e.agents[w.agent]
+		if !ok || !a.Connected && (a.Since == nil || time.Since(*a.Since) > e.c.grace) {
+			gone[id] = true
+		}
+	}
+	e.mu.Unlock()
+	if len(gone) == 0 {
+		return
+	}
+	left, err := e.c.Record.Unfinished(e.ctx, e.c.Environment)
+	if err != nil {
+		return // the next sweep tries again
+	}
+	for _, c := range left {
+		if !gone[c.ID] || c.Sent != nil || c.Answered != nil {
+			continue
+		}
+		if err := e.c.Record.Cancel(e.ctx, e.c.Environment, c.ID); err != nil && e.ctx.Err() == nil {
+			e.c.Logger.Warn("a command for a remote agent that is gone cannot be taken back", "command", c.ID, "error", err)
 		}
 	}
 }
@@ -313,12 +349,16 @@ func (e *Executor) Run(ctx context.Context, t executor.Task) executor.Result {
 	if answer.Status == protocol.Refused {
 		e.parcels.forget(p) // the record or the agent may lack something: look again for the next task
 	}
-	return e.result(t, answer, began)
+	r := e.result(t, answer, began)
+	if answer.Status == protocol.Cancelled && ctx.Err() == nil {
+		r.Unreachable = true // it was never sent; see takeBack
+	}
+	return r
 }
 
 // connected returns an agent that has a connection. It waits a moment for one that is just connecting again.
 func (e *Executor) connected(ctx context.Context, name string) (intent.RemoteAgent, error) {
-	grace := time.NewTimer(connectGrace)
+	grace := time.NewTimer(e.c.grace)
 	defer grace.Stop()
 	for {
 		e.mu.Lock()
@@ -377,7 +417,7 @@ func (e *Executor) adopt(ctx context.Context, t executor.Task, subject string, b
 	delete(e.adopted, subject)
 	e.mu.Unlock()
 	for n, id := range ids {
-		answered, stop := e.expect(id)
+		answered, stop := e.expect(id, t.Resource.ID.Agent)
 		answered <- struct{}{} // it may be there already
 		answer, err := e.await(ctx, id, answered)
 		stop()
@@ -420,7 +460,7 @@ func (e *Executor) command(
 	if m.Action == "" {
 		return protocol.AnswerBody{}, fault.New("remote.Run", fault.Internal, "remote agents know no action "+string(t.Action))
 	}
-	answered, stop := e.expect(t.ID)
+	answered, stop := e.expect(t.ID, agent)
 	defer stop()
 	if err := e.c.Record.Put(ctx, e.c.Environment, agent, subject, m); err != nil {
 		return protocol.AnswerBody{}, err
@@ -446,11 +486,11 @@ func (e *Executor) command(
 }
 
 // expect makes wake know a command. The returned function ends that.
-func (e *Executor) expect(id intent.ActionID) (chan struct{}, func()) {
+func (e *Executor) expect(id intent.ActionID, agent string) (chan struct{}, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	answered := make(chan struct{}, 1)
-	e.waiting[id] = answered
+	e.waiting[id] = waiter{agent, answered}
 	return answered, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
