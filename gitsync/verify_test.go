@@ -266,7 +266,8 @@ func TestAMirrorThatBeginsLater(t *testing.T) {
 	policy.Base = tip.Commit
 	unseen := intent.Revision{Commit: o.push("four", map[string]string{"a": "4"}), Branch: "main"}
 	_, err = s.Verify(t.Context(), src, unseen, policy)
-	if !fault.Is(err, fault.Unavailable) || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "does not have the commit") {
+	if !fault.Is(err, fault.Unavailable) ||
+		!strings.Contains(fmt.Sprint(errors.Unwrap(err)), "does not have the commit") {
 		t.Errorf("a commit that was not fetched: %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"settings": settingsPage{}, "audit": auditPage{}, "failure": failurePage{},
+		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -169,6 +169,7 @@ func paths(r *servertest.Rich) map[string]string {
 		"pulls":               env + "/pulls", "pull": env + "/pulls/7", "pull-strange": env + "/pulls/12",
 		"empty-pulls": empty + "/pulls",
 		"executors":   env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
+		"project": "/projects/" + r.Project.ID.String(),
 	}
 }
 

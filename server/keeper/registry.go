@@ -58,8 +58,9 @@ type Registry struct {
 	projects   *projectTurns // the quotas of both
 	disk       diskUse
 	running    service.Runner
-	ownWakes   chan struct{} // there may be environments to take
-	share      atomic.Value  // [2]int: how many environments are owned here, and should be
+	ownWakes   chan struct{}                 // there may be environments to take
+	leftOver   map[intent.EnvironmentID]bool // that nobody owned at the last look; of keepOwning
+	share      atomic.Value                  // [2]int: how many environments are owned here, and should be
 
 	mu      sync.Mutex
 	ctx     context.Context // nil while the registry does not run
@@ -132,6 +133,7 @@ func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
 
 // run runs the loops that environments share until ctx ends; then it waits for the keepers.
 func (r *Registry) run(ctx context.Context) {
+	defer r.cfg.Bus.Answer(questionExecutors, r.answerExecutors)()
 	var shared sync.WaitGroup
 	shared.Go(func() { r.tidyHourly(ctx) })
 	shared.Go(func() { r.lookForDeliveries(ctx) })
