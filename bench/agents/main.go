@@ -345,4 +345,3 @@ func deploy(agent string) protocol.CommandMessage {
 		}, Variables: map[string]string{}},
 	}
 }
-
