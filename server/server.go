@@ -37,6 +37,8 @@ import (
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/provider"
 	"ordain.dev/ordain/server/access/tokens"
+	"ordain.dev/ordain/server/agent/authority"
+	"ordain.dev/ordain/server/agent/gateway"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
@@ -75,9 +77,11 @@ type Server struct {
 	connection *eventbus.Service
 	people     *people.Service
 	tokens     *tokens.Service
-	first      string       // the link that makes the first administrator
-	rest       http.Handler // the REST API, also for handlers
-	guard      *edge.Guard  // before all doors
+	agents     *authority.Service
+	gateway    *gateway.Gateway // the server of remote agents; nil: not in this process
+	first      string           // the link that makes the first administrator
+	rest       http.Handler     // the REST API, also for handlers
+	guard      *edge.Guard      // before all doors
 	url        string
 	names      []string                        // of hosts, in the server's certificate
 	known      atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
@@ -186,6 +190,10 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		}
 	} else {
 		handler = http.HandlerFunc(notHere)
+	}
+	if s.gateway != nil {
+		parts = append(parts, s.gateway)
+		s.wg.Go(func() { s.agents.Run(background) })
 	}
 	for _, part := range parts {
 		if err := part.Start(background); err != nil {
@@ -303,7 +311,7 @@ func (s *Server) doors(
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
 		Isolation: s.separation, Separated: s.separation == separated,
 		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
-		Audit: trail,
+		Audit: trail, Agents: s.agents,
 	}); err != nil {
 		return nil, err
 	}
@@ -313,7 +321,7 @@ func (s *Server) doors(
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Provider: s.provider(key), Audit: trail,
+		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents, Provider: s.provider(key), Audit: trail,
 	})
 	if err != nil {
 		return nil, err

@@ -97,6 +97,9 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}); err != nil {
 		return nil, err
 	}
+	if err := s.openAgents(ctx, records, events, key, sources); err != nil {
+		return nil, err
+	}
 	return s.doors(ctx, records, events, key)
 }
 

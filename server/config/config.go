@@ -73,6 +73,16 @@ type Config struct {
 	BusUser, BusPassword  string   // for the cluster
 	BusCredentials        string   // file with a user's JWT and seed
 
+	AgentAddress      string // at which the server of remote agents listens
+	AgentPort         int    // AgentPortOff: there is none
+	AgentURL          string // at which agents reach it; empty: where it listens
+	AgentHosts        []string
+	AgentCertFile     string // of its certificate; empty: the server makes one
+	AgentKeyFile      string
+	AgentCAFile       string // the authority of the certificate; empty: agents' machines know it
+	AgentConnections  int
+	AgentCertLifetime time.Duration // of agents' certificates
+
 	Python string // interpreter of compilers and executors
 
 	ExecutorRetention     time.Duration  // of an idle process
@@ -111,6 +121,12 @@ type Config struct {
 	LogKeep               int           // files kept beside each
 	LogRetention          time.Duration // of a file that was set aside; 0: for ever
 }
+
+// The ports of the server of remote agents: that of a process with the role agent, and none.
+const (
+	AgentPortOff = -1
+	agentPort    = 8889
+)
 
 // The roles of a process.
 const (
@@ -180,6 +196,13 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 	}
 	if err := c.checkBus(); err != nil {
 		return Config{}, err
+	}
+	if (c.AgentCertFile == "") != (c.AgentKeyFile == "") || c.AgentCAFile != "" && c.AgentCertFile == "" {
+		return Config{}, fault.New("config.Load", fault.Invalid, "the certificate of the agent server is not complete").
+			Hint("set [agent-server] ssl-cert-file and ssl-key-file, and ssl-ca-cert-file if you like, or none of them")
+	}
+	if c.AgentPort == AgentPortOff && !c.Alone() && c.Has(RoleAgent) {
+		c.AgentPort = agentPort
 	}
 	if c.FactRenew == 0 {
 		c.FactRenew = c.FactExpire / 3

@@ -307,6 +307,48 @@ var options = []option{
 	},
 	{name: "compiler.memory-max", def: "0", doc: "bytes of memory that one compile may take; 0: no limit",
 		set: bytes(func(c *Config) *uint64 { return &c.CompileMemory }, 0)},
+	{name: "agent-server.bind-address", def: "127.0.0.1", doc: "address at which the server of remote agents listens",
+		set: text(func(c *Config) *string { return &c.AgentAddress })},
+	{name: "agent-server.bind-port", def: "off",
+		doc: "TCP port of the server of remote agents; 0 takes any free one. off: a process with all roles has none, and " +
+			"one with the role agent takes 8889",
+		set: func(c *Config, s string) error {
+			if strings.EqualFold(s, "off") {
+				c.AgentPort = AgentPortOff
+				return nil
+			}
+			return number(func(c *Config) *int { return &c.AgentPort }, 0, 65535)(c, s)
+		}},
+	{name: "agent-server.public-url", def: "",
+		doc: "address at which agents reach their server, such as https://agents.example.org:8889; it is in join tokens. " +
+			"Every server process needs it, unless one process has all roles. Empty: where this process listens",
+		set: func(c *Config, s string) error {
+			u, err := url.Parse(s)
+			if s != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+				u.Fragment != "" || strings.Trim(u.Path, "/") != "") {
+				return fmt.Errorf("%q is not an address such as https://agents.example.org:8889", s)
+			}
+			c.AgentURL = strings.TrimSuffix(s, "/")
+			return nil
+		}},
+	{name: "agent-server.hosts", def: "",
+		doc: "names and addresses, separated by commas, under which agents reach their server, besides that of " +
+			"public-url; the certificate that the server makes is for all of them",
+		set: func(c *Config, s string) error { c.AgentHosts = words(s); return nil }},
+	{name: "agent-server.ssl-cert-file", def: "",
+		doc: "file with a certificate for the server of remote agents and its chain, in PEM; empty: the server makes one",
+		set: path(func(c *Config) *string { return &c.AgentCertFile })},
+	{name: "agent-server.ssl-key-file", def: "", doc: "file with the key of that certificate, in PEM",
+		set: path(func(c *Config) *string { return &c.AgentKeyFile })},
+	{name: "agent-server.ssl-ca-cert-file", def: "",
+		doc: "file with the authority that this certificate goes back to, in PEM, which agents then rely on alone; empty: " +
+			"they rely on the authorities that their machines know",
+		set: path(func(c *Config) *string { return &c.AgentCAFile })},
+	{name: "agent-server.connections-max", def: "20000", doc: "agents that may be connected to this process at a time",
+		set: number(func(c *Config) *int { return &c.AgentConnections }, 1, 1_000_000)},
+	{name: "agent-server.certificate-lifetime", def: "2592000",
+		doc: "seconds that the certificate of an agent is valid; it is renewed when a third of that is left",
+		set: atLeast(3600, func(c *Config) *time.Duration { return &c.AgentCertLifetime })},
 	{name: "agent.executor-retention-time", def: "60", doc: "seconds after which an idle executor process ends",
 		set: seconds(func(c *Config) *time.Duration { return &c.ExecutorRetention })},
 	{

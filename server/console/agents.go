@@ -13,7 +13,8 @@ import (
 // agentsPage lists the agents of an environment.
 type agentsPage struct {
 	frame
-	List agentList
+	List   agentList
+	Remote remoteList
 }
 
 type agentList struct {
@@ -54,7 +55,12 @@ func (c *console) agents(r *http.Request) (view, error) {
 		p.List.Rows = append(p.List.Rows, c.agentRowOf(e, a))
 	}
 	p.List.Pager = pagerOf(l, page, func(a intent.Agent) (string, string) { return a.Name, a.Name })
-	return view{template: "agents", data: p, fragments: []fragment{{"agentlist", "agentlist", p.List}}}, nil
+	if p.Remote, err = c.remoteList(r, e); err != nil {
+		return view{}, err
+	}
+	return view{template: "agents", data: p, fragments: []fragment{
+		{"agentlist", "agentlist", p.List}, {"remotelist", "remotelist", p.Remote},
+	}}, nil
 }
 
 func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {

@@ -24,6 +24,7 @@ import (
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/provider"
 	"ordain.dev/ordain/server/access/tokens"
+	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -38,6 +39,7 @@ type Config struct {
 	Auth    access.Authenticator // proves who sends a request
 	People  *people.Service      // logs people in
 	Tokens  *tokens.Service      // makes and revokes tokens
+	Agents  *authority.Service   // makes and revokes remote agents; nil: nobody can
 	// Provider is where people can log in, too; nil: nowhere.
 	Provider *provider.Provider
 	Audit    *audit.Recorder // keeps what they change; nil: nothing does
@@ -58,6 +60,7 @@ type console struct {
 	auth      access.Authenticator
 	people    *people.Service
 	tokens    *tokens.Service
+	remotes   *authority.Service
 	provider  *provider.Provider
 	audit     *audit.Recorder
 	program   string // its version
@@ -93,7 +96,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	c := &console{
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
-		tokens: cfg.Tokens, provider: cfg.Provider,
+		tokens: cfg.Tokens, provider: cfg.Provider, remotes: cfg.Agents,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
@@ -197,6 +200,10 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/override", access.Override, c.doOverride)
 	post("/e/{env}/override/end", access.Override, c.doEndOverride)
 	post("/e/{env}/agents/pause", access.PauseAgents, c.doPause)
+	post("/e/{env}/agents/revoke", access.RevokeAgent, c.doRevokeAgent)
+	post("/e/{env}/agents/remove", access.RemoveAgent, c.doRemoveAgent)
+	post("/e/{env}/agents/token/revoke", access.ManageJoinTokens, c.doRevokeJoinToken)
+	handle("POST /e/{env}/agents/token", access.ManageJoinTokens, c.doCreateJoinToken)
 	post("/e/{env}/versions/{version}/release", access.Release, c.doRelease)
 	post("/e/{env}/versions/{version}/confirm", access.Confirm, c.doConfirm)
 	post("/e/{env}/versions/{version}/dryrun", access.StartDryRun, c.doDryRun)

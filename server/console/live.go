@@ -31,7 +31,8 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader, al
 	// Subscribe before the first load, so that no event is missed in between.
 	env, _ := uuid.Parse(r.PathValue("env"))
 	sub := c.bus.Subscribe(func(e bus.Event) bool {
-		return env == uuid.Nil || e.Environment == env || e.Topic == bus.Lagged || e.Topic == bus.People
+		return e.Topic != bus.Answered &&
+			(env == uuid.Nil || e.Environment == env || e.Topic == bus.Lagged || e.Topic == bus.People)
 	})
 	defer sub.Close()
 	s := &stream{w: w, control: http.NewResponseController(w), sent: map[string][32]byte{}}

@@ -57,7 +57,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 	}
 	pages := map[string]any{
 		"login": loginPage{}, "first": firstPage{}, "people": peoplePage{}, "account": accountPage{},
-		"token": tokenPage{}, "leaving": leavingPage{},
+		"token": tokenPage{}, "jointoken": joinTokenPage{}, "leaving": leavingPage{},
 		"home": homePage{}, "overview": overviewPage{}, "runs": runsPage{}, "run": runPage{},
 		"resources": resourcesPage{}, "resource": resourcePage{}, "versions": versionsPage{}, "version": versionPage{},
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},

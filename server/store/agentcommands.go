@@ -284,6 +284,9 @@ func (s *Store) LackingContents(ctx context.Context, hashes []string) (out []str
 
 // PutContent stores a content under its hash, which the caller has computed.
 func (s *Store) PutContent(ctx context.Context, hash string, content []byte) error {
+	if content == nil {
+		content = []byte{} // not NULL
+	}
 	return s.write(ctx, "store.PutContent", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statements.ContentAdd, hash, len(content))
 		if err != nil || tag.RowsAffected() == 0 {

@@ -62,6 +62,14 @@ func (s *Store) JoinTokens(ctx context.Context, env intent.EnvironmentID) ([]int
 	return listed(ctx, s, "store.JoinTokens", joinTokenRow.value, statements.JoinTokenList, env, nil)
 }
 
+// JoinTokensWaiting counts the join tokens of an environment that can be used.
+func (s *Store) JoinTokensWaiting(ctx context.Context, env intent.EnvironmentID, now time.Time) (n int, err error) {
+	err = s.read(ctx, "store.JoinTokens", func(q querier) error {
+		return q.QueryRow(ctx, statements.JoinTokenWaiting, env, now).Scan(&n)
+	})
+	return n, err
+}
+
 // JoinToken returns a join token, and the hash of its secret.
 func (s *Store) JoinToken(ctx context.Context, id uuid.UUID) (out intent.JoinToken, hash string, err error) {
 	err = s.read(ctx, "store.JoinToken", func(q querier) error {

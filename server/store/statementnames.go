@@ -91,10 +91,10 @@ type statementTexts struct {
 	VersionRetire, VersionSkip, VersionActivate, VersionEdges, ReleaseStates, ReleaseOrphans string
 	ReleaseBlocked, ReleaseAgents, ReleaseDrift                                              string
 	// remoteagent.sql
-	AuthorityAdd, AuthorityGet, JoinTokenAdd, JoinTokenList, JoinTokenRevoke, JoinTokenUse        string
-	JoinTokenForget, RemoteAgentJoin, CertificateAdd, CertificateRevoke, CertificateState         string
-	CertificateForget, RemoteAgentForget, RemoteAgentEnd, CommandsEnd, RemoteAgentList            string
-	RemoteAgentConnect, RemoteAgentDisconnect, RemoteAgentOf, RemoteAgentLook, RemoteAgentProblem string
+	AuthorityAdd, AuthorityGet, JoinTokenAdd, JoinTokenList, JoinTokenWaiting, JoinTokenRevoke, JoinTokenUse string
+	JoinTokenForget, RemoteAgentJoin, CertificateAdd, CertificateRevoke, CertificateState                    string
+	CertificateForget, RemoteAgentForget, RemoteAgentEnd, CommandsEnd, RemoteAgentList                       string
+	RemoteAgentConnect, RemoteAgentDisconnect, RemoteAgentOf, RemoteAgentLook, RemoteAgentProblem            string
 	// replica.sql
 	ReplicaBeat, ReplicaList, ReplicaGone, ReplicaEndStale, LocksHeld, EnvironmentIDs string
 	InstallationSet, InstallationKey                                                  string

@@ -216,7 +216,7 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
+		"server/access server/access/audit server/access/people server/access/provider server/access/tokens server/agent/authority " +
 			"server/control server/edge server/promote server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},

@@ -151,16 +151,10 @@ func (s *Service) CreateToken(
 		return t, "", fault.New(op, fault.Conflict, "the address of the agent server is not known").
 			Hint("set [agent-server] public-url, or start the server with the role agent")
 	}
-	present, err := s.c.Store.JoinTokens(ctx, env)
+	now := s.c.Now()
+	usable, err := s.c.Store.JoinTokensWaiting(ctx, env, now)
 	if err != nil {
 		return t, "", err
-	}
-	now := s.c.Now()
-	usable := 0
-	for _, one := range present {
-		if one.Used == nil && one.Revoked == nil && now.Before(one.Expires) {
-			usable++
-		}
 	}
 	if usable >= maxTokens {
 		return t, "", fault.New(op, fault.Conflict, fmt.Sprintf("the environment has %d join tokens that wait", usable)).

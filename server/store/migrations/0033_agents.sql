@@ -23,6 +23,7 @@ CREATE TABLE agent_join_token (
     CONSTRAINT agent_join_token_expires_later CHECK (expires > made)
 );
 CREATE INDEX agent_join_token_of_environment ON agent_join_token (environment);
+CREATE INDEX agent_join_token_waiting ON agent_join_token (environment, expires) WHERE used IS NULL AND revoked IS NULL;
 
 -- joined ──▶ revoked ──▶ joined again with a new token; removed rows stay until no certificate of theirs is valid.
 CREATE TABLE remote_agent (

@@ -12,6 +12,9 @@ INSERT INTO agent_join_token (id, environment, agent, hash, made, made_by, expir
 SELECT id, environment, agent, made, made_by, expires, used, used_from, revoked, hash FROM agent_join_token
 WHERE environment = COALESCE($1::uuid, environment) AND id = COALESCE($2::uuid, id) ORDER BY made DESC, id;
 
+-- name: JoinTokenWaiting :one
+SELECT count(*)::int FROM agent_join_token WHERE environment = $1 AND used IS NULL AND revoked IS NULL AND expires > $2;
+
 -- name: JoinTokenRevoke :exec
 UPDATE agent_join_token SET revoked = $3 WHERE environment = $1 AND id = $2 AND used IS NULL AND revoked IS NULL;
 
