@@ -56,4 +56,4 @@ fuzz: ## fuzz every target for a little while
 agents: ## every check of the conformance suite, for ordain agent and for the agent in Python
 	go build -o bin/ordain ./cmd/ordain
 	bin/ordain agent conformance -- bin/ordain agent --isolation off
-	ORDAIN_AGENTS=all go test -count=1 ./examples/agent
+	ORDAIN_AGENTS=all go test -count=1 -run ThePythonAgent ./server/agent/target

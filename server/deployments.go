@@ -16,6 +16,8 @@ import (
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/scheduler"
+	"ordain.dev/ordain/server/agent/record"
+	"ordain.dev/ordain/server/agent/remote"
 	"ordain.dev/ordain/server/callback"
 	"ordain.dev/ordain/server/deployer"
 	"ordain.dev/ordain/server/keeper"
@@ -32,6 +34,7 @@ type deployments struct {
 	maker   *venv.Maker
 	bus     *bus.Bus
 	sources *source.Opener
+	record  *record.Record // of commands to remote agents
 	// isolation confines executors; nil confines nothing.
 	isolation *isolation.Config
 
@@ -70,6 +73,8 @@ const cleanInterval = 10 * time.Second
 type deployment struct {
 	*deployer.Deployer
 	executors *executor.Manager
+	remote    *remote.Executor // for the agents that are remote
+	router    *remote.Router   // between the two
 	owner     *deployments
 	log       *slog.Logger
 	variables *variables
@@ -134,8 +139,18 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 		return nil, err
 	}
 	made.executors.SetAllowance(allowance)
+	made.remote, err = remote.New(remote.Config{
+		Environment: e.ID, Record: d.record, Bus: d.bus, Files: files{d.store, e.ID}, Maker: d.maker,
+		Layout: d.server.layout, Logger: made.log, Timeout: o.HandlerTimeout, Recorded: d.store.RecordedActions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	made.router = &remote.Router{
+		Here: made.executors, Remote: made.remote, Environment: e, Unmanaged: d.store.UnmanagedAgents, Bus: d.bus,
+	}
 	made.Deployer, err = deployer.New(deployer.Config{
-		Environment: e, Store: d.store, Executor: made.executors, Logger: made.log,
+		Environment: e, Store: d.store, Executor: made.router, Logger: made.log,
 		ActionLog: maskedLog{d.server, actions},
 		OnChange:  func(moved deployer.Event) { d.publish(e.ID, moved) },
 		OnNotice: func(n intent.Notice) {
@@ -220,7 +235,11 @@ func (d *deployment) closeFiles() {
 // Start starts the deployer and the regular clean-up.
 func (d *deployment) Start(ctx context.Context) error {
 	return d.running.Start(ctx, func(ctx context.Context) (func(context.Context), error) {
+		d.remote.Start()
+		d.router.Start()
 		if err := d.Deployer.Start(ctx); err != nil {
+			d.router.Stop()
+			d.remote.Stop()
 			return nil, err
 		}
 		return d.run, nil
@@ -246,6 +265,8 @@ func (d *deployment) run(ctx context.Context) {
 		}
 	}
 	d.Deployer.Stop()
+	d.router.Stop()
+	d.remote.Stop()
 	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := d.executors.Close(grace); err != nil {

@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/reach"
+	"ordain.dev/ordain/server/agent/record"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
@@ -70,8 +71,12 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		return nil, err
 	}
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version, Reach: s.reachable()}
+	commands, err := record.New(record.Config{Store: records, Key: key, Bus: events})
+	if err != nil {
+		return nil, err
+	}
 	deployments := &deployments{
-		server: s, store: records, maker: maker, bus: events, sources: sources,
+		server: s, store: records, maker: maker, bus: events, sources: sources, record: commands,
 		isolation: confined,
 	}
 	if s.keepers, err = keeper.New(keeper.Config{

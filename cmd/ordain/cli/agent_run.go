@@ -36,7 +36,12 @@ func runAgent(c *cobra.Command) *cobra.Command {
 	c.Long = agentLong
 	l := c.Flags()
 	l.StringVar(&f.join, "join", "", "join a server with this token, then run ('-': read it from standard input)")
-	l.StringVar(&f.stateDir, "state-dir", os.Getenv("ORDAIN_AGENT_DIR"), "the folder of the agent's key, journal and contents")
+	l.StringVar(
+		&f.stateDir,
+		"state-dir",
+		os.Getenv("ORDAIN_AGENT_DIR"),
+		"the folder of the agent's key, journal and contents",
+	)
 	l.StringVar(&f.python, "python", "", "the Python interpreter for handlers")
 	l.StringVar(&f.isolation, "isolation", "on", "confine handlers to the folders of the agent: on, off or require")
 	l.StringSliceVar(&f.read, "allow-read", nil, "folders that confined handlers may read")

@@ -159,6 +159,11 @@ var lattice = []struct {
 		"internal/bus internal/fault internal/intent internal/service server/agent/authority server/agent/ca " +
 			"server/agent/protocol server/agent/record server/store",
 	},
+	{
+		"server/agent/remote",
+		"internal/bus internal/fault internal/intent internal/python/runtime internal/python/venv executor layout " +
+			"server/agent/protocol server/agent/record",
+	},
 	{"server/agent/agenttest", "server/agent/ca server/agent/protocol"},
 	{"server/access/provider", "internal/fault internal/secret"},
 	{"server/access/provider/providertest", ""},

@@ -37,15 +37,19 @@ type Config struct {
 	// Recorded returns those of these actions whose results are recorded.
 	Recorded func(ctx context.Context, env intent.EnvironmentID, ids []intent.ActionID) ([]intent.ActionID, error)
 
-	// sweep is how often the record is read although no event came, and grace how long a task waits for an agent that is
-	// not connected; tests have short ones.
+	// sweep is how often the record is read although no event came, and grace how long a task waits for an agent that
+	// is not connected; tests have short ones.
 	sweep, grace time.Duration
 }
 
 const (
 	sweepInterval = 2 * time.Second
-	// startTime is added to the time of a handler: the agent may have to make a virtual environment first, and to finish
-	// the handler before.
+	// idleSweep is that interval while nothing waits for an agent, and agentsAge how old the list of agents may be
+	// that a task relies on.
+	idleSweep = 30 * time.Second
+	agentsAge = 5 * time.Second
+	// startTime is added to the time of a handler: the agent may have to make a virtual environment first, and to
+	// finish the handler before.
 	startTime = 15 * time.Minute
 	// connectGrace is how long a task waits for an agent that is not connected.
 	connectGrace = 5 * time.Second
@@ -61,15 +65,16 @@ type Executor struct {
 	done sync.WaitGroup
 
 	parcels parcels
+	ready   chan struct{} // closed when the agents and the commands of an earlier owner were read
 
 	mu      sync.Mutex
-	agents  map[string]intent.RemoteAgent     // that have joined
-	read    bool                              // agents was read once
-	changed chan struct{}                     // closed and replaced when agents was read
-	waiting map[intent.ActionID]waiter // tasks that wait for an answer, by command
-	adopted map[string][]intent.ActionID      // commands of an earlier owner by subject
-	old     map[intent.ActionID]time.Time     // deadlines of such commands that nobody has adopted
-	ended   map[intent.ActionID]time.Time     // when answers were handed over, which may not be recorded yet
+	agents  map[string]intent.RemoteAgent // that have joined
+	changed chan struct{}                 // closed and replaced when agents was read
+	readAt  time.Time                     // when agents was read
+	waiting map[intent.ActionID]waiter    // tasks that wait for an answer, by command
+	adopted map[string][]intent.ActionID  // commands of an earlier owner by subject
+	old     map[intent.ActionID]time.Time // deadlines of such commands that nobody has adopted
+	ended   map[intent.ActionID]time.Time // when answers were handed over, which may not be recorded yet
 }
 
 // waiter is a task that waits for an answer.
@@ -80,7 +85,8 @@ type waiter struct {
 
 // New checks the configuration.
 func New(c Config) (*Executor, error) {
-	if c.Record == nil || c.Recorded == nil || c.Bus == nil || c.Files == nil || c.Maker == nil || c.Layout == nil || c.Logger == nil {
+	if c.Record == nil || c.Recorded == nil || c.Bus == nil || c.Files == nil || c.Maker == nil || c.Layout == nil ||
+		c.Logger == nil {
 		return nil, errors.New("remote: Config needs Record, Recorded, Bus, Files, Maker, Layout and Logger")
 	}
 	if c.Timeout == 0 {
@@ -95,13 +101,15 @@ func New(c Config) (*Executor, error) {
 		old:   map[intent.ActionID]time.Time{},
 		ended: map[intent.ActionID]time.Time{},
 	}
+	e.ready = make(chan struct{})
 	e.parcels = parcels{c: c, known: map[string]*parcel{}, sources: map[string]string{}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
 
-// Start reads which agents there are and which commands an earlier owner left, and follows what changes.
-func (e *Executor) Start(ctx context.Context) error {
+// Start begins to read which agents there are and which commands an earlier owner left, as often as it takes, and to
+// follow what changes. Tasks wait for the first of it.
+func (e *Executor) Start() {
 	events := e.c.Bus.Subscribe(func(v bus.Event) bool {
 		switch v.Topic {
 		case bus.Command, bus.Answered, bus.Lagged:
@@ -109,16 +117,46 @@ func (e *Executor) Start(ctx context.Context) error {
 		}
 		return false
 	})
-	if err := e.readAgents(ctx); err != nil {
-		events.Close()
-		return err
+	e.done.Go(func() {
+		for e.ctx.Err() == nil {
+			err := e.readAgents(e.ctx)
+			if err == nil {
+				err = e.takeOver(e.ctx)
+			}
+			if err == nil {
+				close(e.ready)
+				break
+			}
+			e.c.Logger.Warn("the record of remote agents cannot be read; tasks wait", "error", err)
+			select {
+			case <-time.After(e.c.sweep):
+			case <-e.ctx.Done():
+			}
+		}
+		e.follow(events)
+	})
+}
+
+// awaitReady waits until the record was read.
+func (e *Executor) awaitReady(ctx context.Context) error {
+	select {
+	case <-e.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.ctx.Done():
+		return fault.New("remote.Run", fault.Unavailable, "this server stops")
 	}
-	if err := e.takeOver(ctx); err != nil {
-		events.Close()
-		return err
+}
+
+// isReady reports whether the record was read.
+func (e *Executor) isReady() bool {
+	select {
+	case <-e.ready:
+		return true
+	default:
+		return false
 	}
-	e.done.Go(func() { e.follow(events) })
-	return nil
 }
 
 // takeOver looks at the commands that an earlier owner left. Those whose results it has recorded are done; the others
@@ -168,7 +206,9 @@ func (e *Executor) follow(events *bus.Subscription) {
 		case <-e.ctx.Done():
 			return
 		case <-ticker.C:
-			e.sweep()
+			if e.busy() || time.Since(e.lastRead()) > idleSweep {
+				e.sweep()
+			}
 		case v := <-events.Events():
 			switch v.Topic {
 			case bus.Answered:
@@ -200,6 +240,12 @@ func (e *Executor) sweep() {
 	e.wake(intent.ActionID{})
 	e.finishOld()
 	e.parcels.clean()
+}
+
+func (e *Executor) lastRead() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.readAt
 }
 
 func (e *Executor) busy() bool {
@@ -245,7 +291,13 @@ func (e *Executor) takeBack() {
 			continue
 		}
 		if err := e.c.Record.Cancel(e.ctx, e.c.Environment, c.ID); err != nil && e.ctx.Err() == nil {
-			e.c.Logger.Warn("a command for a remote agent that is gone cannot be taken back", "command", c.ID, "error", err)
+			e.c.Logger.Warn(
+				"a command for a remote agent that is gone cannot be taken back",
+				"command",
+				c.ID,
+				"error",
+				err,
+			)
 		}
 	}
 }
@@ -282,6 +334,7 @@ func (e *Executor) finishOld() {
 }
 
 func (e *Executor) readAgents(ctx context.Context) error {
+	began := time.Now()
 	all, err := e.c.Record.Agents(ctx, e.c.Environment)
 	if err != nil {
 		return err
@@ -289,12 +342,12 @@ func (e *Executor) readAgents(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clear(e.agents)
+	e.readAt = began
 	for _, a := range all {
 		if a.State == intent.RemoteJoined || a.State == intent.RemoteRevoked {
 			e.agents[a.Name] = a
 		}
 	}
-	e.read = true
 	close(e.changed)
 	e.changed = make(chan struct{})
 	return nil
@@ -328,6 +381,9 @@ func (e *Executor) Begin(ctx context.Context, tasks []executor.Task, done func(e
 // cause executor.ErrEnd cancels it.
 func (e *Executor) Run(ctx context.Context, t executor.Task) executor.Result {
 	began := time.Now()
+	if err := e.awaitReady(ctx); err != nil {
+		return failed(t, began, intent.StatusUnavailable, err)
+	}
 	agent, err := e.connected(ctx, t.Resource.ID.Agent)
 	if err != nil {
 		r := failed(t, began, intent.StatusUnavailable, err)
@@ -360,6 +416,11 @@ func (e *Executor) Run(ctx context.Context, t executor.Task) executor.Result {
 func (e *Executor) connected(ctx context.Context, name string) (intent.RemoteAgent, error) {
 	grace := time.NewTimer(e.c.grace)
 	defer grace.Stop()
+	if time.Since(e.lastRead()) > agentsAge {
+		if err := e.readAgents(ctx); err != nil {
+			return intent.RemoteAgent{}, err
+		}
+	}
 	for {
 		e.mu.Lock()
 		a, ok := e.agents[name]
@@ -369,13 +430,19 @@ func (e *Executor) connected(ctx context.Context, name string) (intent.RemoteAge
 		case !ok:
 			return a, fault.New("remote.Run", fault.NotFound, "the remote agent "+name+" is no longer there")
 		case a.State == intent.RemoteRevoked:
-			return a, fault.New("remote.Run", fault.Unavailable, "the certificate of the remote agent "+name+" is revoked").
+			return a, fault.New("remote.Run", fault.Unavailable,
+				"the certificate of the remote agent "+name+" is revoked").
 				Hint("let it join again, or remove it")
 		case a.Connected:
 			return a, nil
 		}
+		again := time.After(e.c.sweep) // nothing else may be reading while nothing waits for an answer
 		select {
 		case <-changed:
+		case <-again:
+			if err := e.readAgents(ctx); err != nil {
+				return a, err
+			}
 		case <-grace.C:
 			return a, away(a)
 		case <-ctx.Done():
@@ -401,14 +468,26 @@ var actions = map[executor.Action]protocol.Action{
 // subjectOf returns a text that is the same for two tasks that would do the same.
 func subjectOf(t executor.Task) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\x00%s\x00%d\x00%s\x00%s", t.Action, t.Resource.ID, t.Resource.Version, t.Resource.AttributeHash,
-		t.Blueprint.Hash())
+	fmt.Fprintf(
+		sum,
+		"%s\x00%s\x00%d\x00%s\x00%s",
+		t.Action,
+		t.Resource.ID,
+		t.Resource.Version,
+		t.Resource.AttributeHash,
+		t.Blueprint.Hash(),
+	)
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // adopt takes the answer of a command of an earlier owner that does what a task would do. It returns false if there is
 // none, or if that command did not get as far as a handler.
-func (e *Executor) adopt(ctx context.Context, t executor.Task, subject string, began time.Time) (executor.Result, bool) {
+func (e *Executor) adopt(
+	ctx context.Context,
+	t executor.Task,
+	subject string,
+	began time.Time,
+) (executor.Result, bool) {
 	if t.Action != executor.Deploy { // what another action found may be too old
 		return executor.Result{}, false
 	}
@@ -432,9 +511,18 @@ func (e *Executor) adopt(ctx context.Context, t executor.Task, subject string, b
 		case protocol.Lost, protocol.Late, protocol.Cancelled, protocol.Refused:
 			continue
 		}
-		e.c.Logger.Info("a remote agent answered a command of an earlier owner", "agent", t.Resource.ID.Agent, "command", id)
+		e.c.Logger.Info(
+			"a remote agent answered a command of an earlier owner",
+			"agent",
+			t.Resource.ID.Agent,
+			"command",
+			id,
+		)
 		r := e.result(t, answer, began)
-		r.Messages = append(r.Messages, line("INFO", "The command "+id.String()+" did this before the server that sent it ended"))
+		r.Messages = append(
+			r.Messages,
+			line("INFO", "The command "+id.String()+" did this before the server that sent it ended"),
+		)
 		return r, true
 	}
 	return executor.Result{}, false
@@ -458,7 +546,11 @@ func (e *Executor) command(
 		Payload: protocol.Payload{Blueprint: &p.blueprint, Task: taskOf(t, timeout)},
 	}
 	if m.Action == "" {
-		return protocol.AnswerBody{}, fault.New("remote.Run", fault.Internal, "remote agents know no action "+string(t.Action))
+		return protocol.AnswerBody{}, fault.New(
+			"remote.Run",
+			fault.Internal,
+			"remote agents know no action "+string(t.Action),
+		)
 	}
 	answered, stop := e.expect(t.ID, agent)
 	defer stop()
@@ -499,7 +591,11 @@ func (e *Executor) expect(id intent.ActionID, agent string) (chan struct{}, func
 }
 
 // await waits for the answer of a command.
-func (e *Executor) await(ctx context.Context, id intent.ActionID, answered <-chan struct{}) (protocol.AnswerBody, error) {
+func (e *Executor) await(
+	ctx context.Context,
+	id intent.ActionID,
+	answered <-chan struct{},
+) (protocol.AnswerBody, error) {
 	for {
 		select {
 		case <-answered:
@@ -531,7 +627,8 @@ func taskOf(t executor.Task, timeout time.Duration) *protocol.Task {
 		Reason: t.Reason, Requires: map[string]string{}, DependencyChanged: t.DependencyChanged, Lanes: t.Lanes,
 		TimeoutMS: timeout.Milliseconds(),
 		Resource: protocol.Resource{
-			ID: t.Resource.ID.String(), Version: t.Resource.Version, Attributes: t.Resource.Attributes, Requires: []string{},
+			ID: t.Resource.ID.String(), Version: t.Resource.Version, Attributes: t.Resource.Attributes,
+			Requires: []string{},
 		},
 	}
 	if len(out.Resource.Attributes) == 0 {

@@ -216,7 +216,8 @@ func (s *parcels) wheels(ctx context.Context, b intent.Blueprint, platform venv.
 	s.c.Logger.Info("fetching the packages of a blueprint for remote agents", "python", platform.Python,
 		"arch", platform.Arch, "libc", platform.Libc)
 	_, steps, err := s.c.Maker.Fetch(ctx, venv.Spec{
-		Dir: fresh, Owner: s.c.Environment.String(), Requirements: b.Requirements, Constraints: b.Constraints, Pip: b.Pip,
+		Dir: fresh, Owner: s.c.Environment.String(), Requirements: b.Requirements, Constraints: b.Constraints,
+		Pip: b.Pip,
 	}, platform)
 	for _, step := range steps {
 		s.c.Logger.Info("ran a command", "command", step.Command, "code", step.ReturnCode,

@@ -112,7 +112,11 @@ func newSite(t testing.TB, agents *bus.Bus) *site {
 	must(t, s.store.CreateProject(t.Context(), project))
 	s.env = intent.Environment{ID: uuid.New(), ProjectID: project.ID, Name: "e", Created: time.Now()}
 	must(t, s.store.CreateEnvironment(t.Context(), s.env, nil))
-	_, err = s.store.Beat(t.Context(), intent.Replica{Name: "r", Roles: []string{"agent"}, Started: time.Now()}, time.Hour)
+	_, err = s.store.Beat(
+		t.Context(),
+		intent.Replica{Name: "r", Roles: []string{"agent"}, Started: time.Now()},
+		time.Hour,
+	)
 	must(t, err)
 	s.record, err = record.New(record.Config{Store: s.store, Key: key, Bus: s.bus})
 	must(t, err)
@@ -192,18 +196,21 @@ func (s *site) owner() *Executor {
 	t.Helper()
 	e, err := New(Config{
 		Environment: s.env.ID, Record: s.record, Bus: s.bus, Files: s.files, Maker: s.maker, Layout: s.layout,
-		Logger: storetest.Logger(t), Recorded: s.store.RecordedActions, sweep: 100 * time.Millisecond, grace: 200 * time.Millisecond,
+		Logger: storetest.Logger(
+			t,
+		), Recorded: s.store.RecordedActions, sweep: 100 * time.Millisecond, grace: 200 * time.Millisecond,
 	})
 	must(t, err)
-	must(t, e.Start(t.Context()))
+	e.Start()
+	must(t, e.awaitReady(t.Context()))
 	t.Cleanup(e.Stop)
 	return e
 }
 
 func (s *site) task(agent, name, file, do string) executor.Task {
 	attributes, err := json.Marshal(map[string]any{
-		"agent": agent, "name": name, "file": file, "do": do, "purged": false, "send_event": false, "receive_events": true,
-		"purge_on_delete": false,
+		"agent": agent, "name": name, "file": file, "do": do, "purged": false, "send_event": false,
+		"receive_events": true, "purge_on_delete": false,
 	})
 	must(s.t, err)
 	return executor.Task{
@@ -241,7 +248,8 @@ func TestATaskOnARemoteAgent(t *testing.T) {
 	e := s.owner()
 	file := filepath.Join(t.TempDir(), "ran")
 	r := e.Run(t.Context(), s.task("host", "a", file, "package"))
-	if r.Status != intent.StatusDeployed || r.Change != intent.Updated || len(r.Facts) != 1 || r.Facts[0].Value != "iniconfig" {
+	if r.Status != intent.StatusDeployed || r.Change != intent.Updated || len(r.Facts) != 1 ||
+		r.Facts[0].Value != "iniconfig" {
 		t.Fatalf("the result is %+v", r)
 	}
 	var said string
@@ -339,7 +347,8 @@ func TestCancelledAndUnreachable(t *testing.T) {
 		t.Errorf("the result is %+v", r)
 	}
 	r = e.Run(t.Context(), s.task("host", "b", file, ""))
-	if r.Status != intent.StatusUnavailable || !r.Unreachable || !strings.Contains(r.Messages[0].Message, "not connected") {
+	if r.Status != intent.StatusUnavailable || !r.Unreachable ||
+		!strings.Contains(r.Messages[0].Message, "not connected") {
 		t.Errorf("the result is %+v", r)
 	}
 }
@@ -368,7 +377,7 @@ func TestRouting(t *testing.T) {
 	s.agent("host")
 	here := &hereOnly{}
 	r := &Router{
-		Here: here, Remote: s.owner(), Environment: s.env, Bus: s.bus, Logger: storetest.Logger(t),
+		Here: here, Remote: s.owner(), Environment: s.env, Bus: s.bus,
 		Unmanaged: func(context.Context, intent.EnvironmentID) (map[string]bool, error) {
 			return map[string]bool{"far": true, "internal": true}, nil
 		},
@@ -385,7 +394,8 @@ func TestRouting(t *testing.T) {
 		t.Errorf("these stayed here: %v", here.names)
 	}
 	got := r.Run(t.Context(), s.task("far", "a", file, ""))
-	if got.Status != intent.StatusUnavailable || !strings.Contains(got.Messages[0].Message, "ordain agent token create e far") {
+	if got.Status != intent.StatusUnavailable ||
+		!strings.Contains(got.Messages[0].Message, "ordain agent token create e far") {
 		t.Errorf("far: %+v", got)
 	}
 	s.agent("far")

@@ -31,7 +31,9 @@ func failed(t executor.Task, began time.Time, status intent.Status, err error) e
 	r := resultOf(t, began)
 	r.Status = status
 	l := line("ERROR", "The remote agent did not get this task: "+err.Error())
-	l.Arguments, _ = json.Marshal(map[string]string{"kind": string(fault.KindOf(err))}) // a string can always be encoded
+	l.Arguments, _ = json.Marshal(
+		map[string]string{"kind": string(fault.KindOf(err))},
+	) // a string can always be encoded
 	r.Messages = []intent.LogLine{l}
 	return r
 }

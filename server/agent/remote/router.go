@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -35,7 +34,6 @@ type Router struct {
 	// Unmanaged returns the agents that the active version does not want to be started by the server.
 	Unmanaged func(ctx context.Context, env intent.EnvironmentID) (map[string]bool, error)
 	Bus       *bus.Bus
-	Logger    *slog.Logger
 
 	mu        sync.Mutex
 	read      time.Time // when unmanaged was read; zero: it has to be read
@@ -62,7 +60,11 @@ func (r *Router) Start() {
 }
 
 // Stop ends that.
-func (r *Router) Stop() { r.releases.Close() }
+func (r *Router) Stop() {
+	if r.releases != nil {
+		r.releases.Close()
+	}
+}
 
 // Run implements deployer.Executor.
 func (r *Router) Run(ctx context.Context, t executor.Task) executor.Result {
@@ -124,6 +126,9 @@ func (r *Router) known(t executor.Task) (place, bool) {
 	if agent == internalAgent {
 		return here, true
 	}
+	if !r.Remote.isReady() {
+		return here, false
+	}
 	if r.Remote.Has(agent) {
 		return remote, true
 	}
@@ -140,6 +145,11 @@ func (r *Router) known(t executor.Task) (place, bool) {
 
 // where returns where a task goes.
 func (r *Router) where(ctx context.Context, t executor.Task) (place, error) {
+	if t.Resource.ID.Agent != internalAgent {
+		if err := r.Remote.awaitReady(ctx); err != nil {
+			return nowhere, err
+		}
+	}
 	if where, known := r.known(t); known {
 		return where, nil
 	}
@@ -162,8 +172,10 @@ func (r *Router) unavailable(t executor.Task) executor.Result {
 	out := resultOf(t, time.Now())
 	agent := t.Resource.ID.Agent
 	out.Status = intent.StatusUnavailable
-	out.Messages = []intent.LogLine{line("ERROR", fmt.Sprintf("std::AgentConfig of the agent %s has autostart = false, and no "+
-		"remote agent of this name has joined. This command makes a join token for one: ordain agent token create %s %s", agent,
-		r.Environment.Name, agent))}
+	out.Messages = []intent.LogLine{
+		line("ERROR", fmt.Sprintf("std::AgentConfig of the agent %s has autostart = false, and no "+
+			"remote agent of this name has joined. This command makes a join token for one: "+
+			"ordain agent token create %s %s", agent, r.Environment.Name, agent)),
+	}
 	return out
 }

@@ -133,8 +133,12 @@ func New(ctx context.Context, c Config) (_ *Agent, err error) {
 	var warned sync.Once
 	a.id.warn = func(problem string) {
 		warned.Do(func() {
-			a.log.Warn("the server's certificate is not valid at the time that this machine's clock shows; it is accepted, "+
-				"because it comes from the server's own authority: is the clock right?", "problem", problem)
+			a.log.Warn(
+				"the server's certificate is not valid at the time that this machine's clock shows; it is accepted, "+
+					"because it comes from the server's own authority: is the clock right?",
+				"problem",
+				problem,
+			)
 		})
 	}
 	if a.contents, err = openContents(a.paths.Contents(), l.CacheDir()); err != nil {
@@ -168,7 +172,8 @@ func (a *Agent) openWork(ctx context.Context, l *layout.Layout) error {
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Libc: python.Libc, Pythons: []string{python.Minor},
 	}
 	for _, minor := range []string{"3.10", "3.11", "3.12", "3.13", "3.14"} {
-		if i, err := maker.Interpreter(ctx, "python"+minor); err == nil && !slices.Contains(a.machine.Pythons, i.Minor) {
+		if i, err := maker.Interpreter(ctx, "python"+minor); err == nil &&
+			!slices.Contains(a.machine.Pythons, i.Minor) {
 			a.machine.Pythons = append(a.machine.Pythons, i.Minor)
 		}
 	}

@@ -22,7 +22,9 @@ func TestACommandRunsOnce(t *testing.T) {
 	s := newServer(t, "127.0.0.1", time.Now())
 	c, _ := inProcess(t, s, nil)
 	l := s.link()
-	for file, mode := range map[string]os.FileMode{"agent": 0o700, "agent/identity.pem": 0o600, "agent/journal": 0o600} {
+	for file, mode := range map[string]os.FileMode{
+		"agent": 0o700, "agent/identity.pem": 0o600, "agent/journal": 0o600,
+	} {
 		if info, err := os.Stat(filepath.Join(c.StateDir, file)); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s has mode %v, want %v (%v)", file, info.Mode().Perm(), mode, err)
 		}
@@ -210,7 +212,8 @@ func TestLargeAnswers(t *testing.T) {
 	large := protocol.AnswerBody{Status: "deployed", Change: "updated"}
 	large.Facts = []protocol.Fact{{Name: "all", Value: strings.Repeat("y", 100_000_000)}}
 	kept, err := (&Agent{paths: testLayout(t).Agent()}).keep("id", large)
-	if err != nil || !strings.Contains(string(kept), "may have 67108864") || !strings.Contains(string(kept), "status deployed") {
+	if err != nil || !strings.Contains(string(kept), "may have 67108864") ||
+		!strings.Contains(string(kept), "status deployed") {
 		t.Errorf("what is sent in place of 100 MB: %.500s (%v)", kept, err)
 	}
 }
@@ -245,7 +248,8 @@ func TestTwoAgentsWithOneName(t *testing.T) {
 	}
 	for _, l := range []*fakeLink{second, third} {
 		m := protocol.CommandMessage{Type: protocol.Command, Seq: 1, ID: deployment(1, nil, nil, "", "", "").ID,
-			DeadlineMS: 10_000, Action: protocol.Forget, Needs: []string{}, Payload: protocol.Payload{Hashes: []string{}}}
+			DeadlineMS: 10_000, Action: protocol.Forget, Needs: []string{},
+			Payload: protocol.Payload{Hashes: []string{}}}
 		l.send(m)
 		if a := l.answer(m.ID); a.Status != protocol.Done {
 			t.Errorf("the answer is %s", text(a))

@@ -75,8 +75,12 @@ func (a *Agent) recall() (err error) {
 		if _, err := os.Stat(a.answerFile(id)); err == nil {
 			continue
 		}
-		lost := said(protocol.Lost, "ERROR", "The agent ended while it carried out this command, or before it began. What the "+
-			"handler had done by then stays as it is.")
+		lost := said(
+			protocol.Lost,
+			"ERROR",
+			"The agent ended while it carried out this command, or before it began. What the "+
+				"handler had done by then stays as it is.",
+		)
 		if _, err := a.keep(id, lost); err != nil {
 			return err
 		}
@@ -129,8 +133,11 @@ func (a *Agent) take(m *protocol.CommandMessage) {
 		delete(a.recorded, m.ID)
 		a.mu.Unlock()
 		if recorded { // the server has lost the answer, for example because its database was restored
-			a.finish(known, said(protocol.Lost, "ERROR", "This command was carried out before. The server had recorded its "+
-				"answer, so the agent no longer has it."))
+			a.finish(
+				known,
+				said(protocol.Lost, "ERROR", "This command was carried out before. The server had recorded its "+
+					"answer, so the agent no longer has it."),
+			)
 			return
 		}
 		a.start(known, m)
@@ -317,9 +324,15 @@ func (a *Agent) keep(id string, answer protocol.AnswerBody) ([]byte, error) {
 		err = fmt.Errorf("it has %d bytes, and may have %d", len(text), protocol.MaxAnswer)
 	}
 	if err != nil {
-		short := said(string(intent.StatusFailed), "ERROR", "What the handler did is not known to the server, because the "+
-			"answer cannot be sent: %v. The handler had ended with the status %s and the change %s.", err, answer.Status,
-			answer.Change)
+		short := said(
+			string(intent.StatusFailed),
+			"ERROR",
+			"What the handler did is not known to the server, because the "+
+				"answer cannot be sent: %v. The handler had ended with the status %s and the change %s.",
+			err,
+			answer.Status,
+			answer.Change,
+		)
 		short.DurationMS = answer.DurationMS
 		if text, err = json.Marshal(short); err != nil {
 			return nil, err

@@ -162,7 +162,12 @@ func (c *contents) take(m *protocol.ContentMessage) (bool, error) {
 		return false, nil
 	}
 	if got := hex.EncodeToString(a.sum.Sum(nil)); a.size != m.Size || got != m.Hash {
-		return false, fmt.Errorf("what arrived does not match its hash: %d of %d bytes, SHA-256 %s", a.size, m.Size, got)
+		return false, fmt.Errorf(
+			"what arrived does not match its hash: %d of %d bytes, SHA-256 %s",
+			a.size,
+			m.Size,
+			got,
+		)
 	}
 	err := errors.Join(a.file.Sync(), a.file.Close(), os.Rename(a.file.Name(), c.path(m.Hash)))
 	if err != nil {

@@ -132,7 +132,8 @@ func (s *fakeServer) join(w http.ResponseWriter, r *http.Request, now time.Time)
 	}
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(protocol.JoinAnswer{
-		Certificate: issued.PEM, CA: s.authority.PEM(), Environment: s.who.Environment.String(), Agent: s.who.Agent, URL: s.url,
+		Certificate: issued.PEM, CA: s.authority.PEM(), Environment: s.who.Environment.String(), Agent: s.who.Agent,
+		URL: s.url,
 	})
 }
 
@@ -155,7 +156,8 @@ func (s *fakeServer) subscribe(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.send(protocol.WelcomeMessage{
-		Type: protocol.Welcome, Protocol: 1, Server: "test", Environment: s.who.Environment.String(), Agent: s.who.Agent,
+		Type: protocol.Welcome, Protocol: 1, Server: "test",
+		Environment: s.who.Environment.String(), Agent: s.who.Agent,
 		Now: time.Now(), PingSeconds: 1, MaxMessage: protocol.MaxMessage, MaxAnswer: protocol.MaxAnswer,
 	})
 	s.links <- l
@@ -253,7 +255,9 @@ func (l *fakeLink) answer(id string) *protocol.AnswerBody {
 	return a
 }
 
-func (l *fakeLink) record(ids ...string) { l.send(protocol.RecordedMessage{Type: protocol.Recorded, IDs: ids}) }
+func (l *fakeLink) record(ids ...string) {
+	l.send(protocol.RecordedMessage{Type: protocol.Recorded, IDs: ids})
+}
 
 func sha256Of(content []byte) string {
 	sum := sha256.Sum256(content)
@@ -323,9 +327,10 @@ func (l *fakeLink) blueprint(python string) (*protocol.Blueprint, []string) {
 	archive, runtimeHash := runtime.Archive()
 	_ = archive // the agent is of the same build
 	b := &protocol.Blueprint{
-		Hash: "lab", Python: python, Modules: map[string]string{"inmanta_plugins.lab": "inmanta_plugins/lab/__init__.py"},
-		Files:  map[string]string{"inmanta_plugins/lab/__init__.py": source},
-		Wheels: []protocol.Wheel{}, Runtime: runtimeHash,
+		Hash: "lab", Python: python,
+		Modules: map[string]string{"inmanta_plugins.lab": "inmanta_plugins/lab/__init__.py"},
+		Files:   map[string]string{"inmanta_plugins/lab/__init__.py": source},
+		Wheels:  []protocol.Wheel{}, Runtime: runtimeHash,
 	}
 	return b, []string{source, runtimeHash}
 }
@@ -340,7 +345,8 @@ func deployment(seq int64, b *protocol.Blueprint, needs []string, name, file, do
 		panic(err)
 	}
 	return protocol.CommandMessage{
-		Type: protocol.Command, Seq: seq, ID: uuid.NewString(), DeadlineMS: 60_000, Action: protocol.Deploy, Needs: needs,
+		Type: protocol.Command, Seq: seq, ID: uuid.NewString(), DeadlineMS: 60_000, Action: protocol.Deploy,
+		Needs: needs,
 		Payload: protocol.Payload{Blueprint: b, Task: &protocol.Task{
 			Reason: "test", Requires: map[string]string{}, TimeoutMS: 50_000, Resource: protocol.Resource{
 				ID: "lab::Thing[host 1,name=" + name + "]", Version: 1, Attributes: attributes, Requires: []string{},

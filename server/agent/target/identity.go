@@ -66,7 +66,9 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 		return err
 	}
 	defer os.Remove(paths.Identity() + ".new")
-	body, err := json.Marshal(protocol.JoinRequest{Token: strings.TrimSpace(text), Request: string(request), Program: program})
+	body, err := json.Marshal(
+		protocol.JoinRequest{Token: strings.TrimSpace(text), Request: string(request), Program: program},
+	)
 	if err != nil {
 		return fault.Wrap(op, fault.Internal, err)
 	}
@@ -103,7 +105,7 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 	return keepIdentity(paths, key, joined, token.CA)
 }
 
-// fetchAuthority gets the CA certificate that the token names, over a connection that nobody vouches for: the hash does.
+// fetchAuthority gets the CA certificate that the token names, over a connection that proves nothing: the hash does.
 // Without one in the token, the authorities of the machine decide, and it returns nil.
 func fetchAuthority(ctx context.Context, token protocol.JoinToken) (*x509.CertPool, error) {
 	const op = "agent.join"
@@ -131,8 +133,8 @@ func fetchAuthority(ctx context.Context, token protocol.JoinToken) (*x509.CertPo
 	block, _ := pem.Decode(text)
 	if block == nil || hashOf(block.Bytes) != token.CA {
 		return nil, fault.New(op, fault.Unauthorized, "the server at "+token.URL+" is not the one that the join token "+
-			"comes from: its authority has another certificate").Hint("something between here and the server may answer in its " +
-			"place; the token was not sent")
+			"comes from: its authority has another certificate").
+			Hint("something between here and the server may answer in its place; the token was not sent")
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem.EncodeToMemory(block))
@@ -154,7 +156,11 @@ func keepIdentity(paths layout.Agent, key []byte, joined protocol.JoinAnswer, pi
 	if pin != "" {
 		block, _ := pem.Decode([]byte(joined.CA))
 		if block == nil || hashOf(block.Bytes) != pin {
-			return fault.New(op, fault.Unauthorized, "the agent server sent a CA certificate that is not that of the token")
+			return fault.New(
+				op,
+				fault.Unauthorized,
+				"the agent server sent a CA certificate that is not that of the token",
+			)
 		}
 	}
 	if _, err := tls.X509KeyPair([]byte(joined.Certificate), key); err != nil {
@@ -192,7 +198,7 @@ func readIdentity(paths layout.Agent) (*identity, error) {
 		return nil, fault.Disk(op, paths.Identity(), err)
 	}
 	damaged := func(path string, err error) error {
-		return fault.Wrap(op, fault.Invalid, err).Say(path+" is damaged").
+		return fault.Wrap(op, fault.Invalid, err).Say(path + " is damaged").
 			Hint("delete the state directory and join again with a new token")
 	}
 	certificate, err := tls.X509KeyPair(pair, pair)
@@ -275,7 +281,8 @@ func (i *identity) tls() *tls.Config {
 }
 
 // verifying checks the server's certificate as Go does, with one exception: a certificate that is only out of its time
-// is accepted, because the clock of the machine may be wrong, and because it can come from the server's own authority only.
+// is accepted, because the clock of the machine may be wrong, and because it
+// can come from the server's own authority only.
 func verifying(
 	authority *x509.CertPool,
 	warn func(string),

@@ -19,8 +19,8 @@ import (
 //	{"r":"<id>"}           its answer is recorded
 //	{"s":18}               the highest seq of lines that were left out when the file was written again
 //
-// Lines that come at the same time are written and synchronized together. The answers are files of their own. So after a
-// crash it is known what ran: a command without an answer was cut off.
+// Lines that come at the same time are written and synchronized together. The answers are files of their own. So
+// after a crash it is known what ran: a command without an answer was cut off.
 
 const (
 	// knownRecorded is how many commands are remembered whose answers are recorded.
@@ -48,7 +48,7 @@ type journal struct {
 	waiting []journalEntry
 	wake    chan struct{}
 	done    chan struct{}
-	ended   bool // close was called
+	ended   bool  // close was called
 	err     error // the disk failed, or the journal is closed; nothing is started any more
 }
 

@@ -67,8 +67,11 @@ func (a *Agent) keepLinked(ctx context.Context) error {
 		case said && bye.final(), fault.Is(err, fault.Unauthorized):
 			return err
 		case said && bye.Reason == protocol.Replaced:
-			a.log.Error("another agent with this identity has connected: two programs use copies of one state directory",
-				"message", bye.Message)
+			a.log.Error(
+				"another agent with this identity has connected: two programs use copies of one state directory",
+				"message",
+				bye.Message,
+			)
 		case welcomed:
 			pause = a.c.pause
 		}
@@ -147,8 +150,9 @@ func (a *Agent) dial(ctx context.Context) (*websocket.Conn, error) {
 	if !slices.Contains([]string{"certificate", "expired", "revoked", "removed"}, why.Reason) {
 		return nil, fault.New(op, fault.Unavailable, text)
 	}
-	return nil, fault.New(op, fault.Unauthorized, text).Hint("join again: make a join token on the server, delete the " +
-		"state directory of this agent, and start it with --join TOKEN")
+	return nil, fault.New(op, fault.Unauthorized, text).
+		Hint("join again: make a join token on the server, delete the " +
+			"state directory of this agent, and start it with --join TOKEN")
 }
 
 // send sends a message. An error means that the connection is broken.
@@ -306,7 +310,9 @@ func (a *Agent) tellDamage(hash string) {
 	l := a.link
 	a.mu.Unlock()
 	if l != nil { // otherwise the next hello says what there is
-		_ = l.send(protocol.StoredMessage{Type: protocol.Stored, Hash: hash, Error: "it was damaged on the agent's disk"})
+		_ = l.send(
+			protocol.StoredMessage{Type: protocol.Stored, Hash: hash, Error: "it was damaged on the agent's disk"},
+		)
 	}
 }
 
@@ -392,7 +398,8 @@ func (l *link) call(ctx context.Context, m protocol.CallMessage) (*protocol.Retu
 		}
 		return r, nil
 	case <-ctx.Done():
-		return nil, fault.Wrap("agent.call", fault.Unavailable, ctx.Err()).Say("the server did not answer the call in time")
+		return nil, fault.Wrap("agent.call", fault.Unavailable, ctx.Err()).
+			Say("the server did not answer the call in time")
 	}
 }
 

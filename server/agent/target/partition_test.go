@@ -35,7 +35,9 @@ func newCable(t *testing.T) *cable {
 	if out, err := exec.Command(ip, "netns", "add", c.namespace).CombinedOutput(); err != nil {
 		tool.Missing(t, "no network namespace can be made: %v: %s", err, out)
 	}
-	t.Cleanup(func() { _ = exec.Command(ip, "netns", "delete", c.namespace).Run() }) // its end of the cable goes with it
+	t.Cleanup(
+		func() { _ = exec.Command(ip, "netns", "delete", c.namespace).Run() },
+	) // its end of the cable goes with it
 	for _, line := range []string{
 		"link add " + c.veth + " type veth peer name eth0 netns " + c.namespace,
 		"address add " + c.here + "/30 dev " + c.veth,
@@ -59,9 +61,9 @@ func (c *cable) ip(line string) {
 func (c *cable) drop()    { c.ip("link set " + c.veth + " down") }
 func (c *cable) restore() { c.ip("link set " + c.veth + " up") }
 
-// The link between server and agent is dropped while a handler runs and while another command is on its way. The handler
-// goes on. After the link is back the answer arrives; the server sends again what the agent does not have, and nothing
-// runs twice.
+// The link between server and agent is dropped while a handler runs and while another command is on its way. The
+// handler goes on. After the link is back the answer arrives; the server sends again what the agent does not
+// have, and nothing runs twice.
 func TestALinkThatIsDropped(t *testing.T) {
 	t.Parallel()
 	wire := newCable(t)

@@ -31,11 +31,11 @@ type work struct {
 	log      *slog.Logger
 
 	mu        sync.Mutex
-	sources   map[string]string // SHA-256 of a handler's source by its SHA-1, as executors name it
-	sha1s     map[string]string // the other way round
+	sources   map[string]string     // SHA-256 of a handler's source by its SHA-1, as executors name it
+	sha1s     map[string]string     // the other way round
 	prints    map[string]*blueprint // by the hash that the server gives them
-	variables map[string]string // as the last command had them; in memory only
-	plain     []string          // names of those that are no secrets
+	variables map[string]string     // as the last command had them; in memory only
+	plain     []string              // names of those that are no secrets
 }
 
 // blueprint is a blueprint as it arrived and as executors have it.

@@ -1,5 +1,4 @@
-// Package agent has a remote agent in Python, to show what docs/agent-protocol.md asks of one.
-package agent
+package target
 
 import (
 	"bytes"
@@ -15,9 +14,12 @@ import (
 	"ordain.dev/ordain/server/agent/conformance"
 )
 
-// The agent stays small: this is how little an agent has to do.
-func TestItIsSmall(t *testing.T) {
-	text, err := os.ReadFile("agent.py")
+// pythonAgent is the agent in Python, which shows how little an agent has to do.
+const pythonAgent = "../../../examples/agent/agent.py"
+
+// The agent in Python stays small.
+func TestThePythonAgentIsSmall(t *testing.T) {
+	text, err := os.ReadFile(pythonAgent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,16 +34,17 @@ func TestItIsSmall(t *testing.T) {
 	}
 }
 
-// It passes the suite that every agent has to pass. By default only the checks that take little time are made;
-// `make agents` makes all of them.
-func TestConformance(t *testing.T) {
+// The agent in Python passes the suite that every agent has to pass. By default only the checks that take
+// little time are made; `make agents` makes all of them.
+func TestThePythonAgent(t *testing.T) {
+	t.Parallel()
 	tool.Need(t, "openssl")
 	python := withWebSockets(t)
 	c := conformance.Config{
-		Program: []string{python, "agent.py"},
+		Program: []string{python, pythonAgent},
 		Only: []string{
-			"join", "hello", "ping", "wrong-content", "refused", "prepare", "deploy", "dryrun", "facts", "variables", "call",
-			"big-answer", "twice", "cancel", "cut", "killed", "stranger",
+			"join", "hello", "ping", "wrong-content", "refused", "prepare", "deploy", "dryrun", "facts", "variables",
+			"call", "big-answer", "twice", "cancel", "cut", "killed", "stranger",
 		},
 		Report: func(r conformance.Result) { t.Logf("%s: %v %s", r.Name, r.Took, r.Failed) },
 	}
