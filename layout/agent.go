@@ -6,7 +6,10 @@ import "path/filepath"
 type Agent struct{ root string }
 
 // Agent returns the paths of a remote agent. Only the agent may read below them. It makes no folder.
-func (l *Layout) Agent() Agent { return Agent{filepath.Join(l.state, "agent")} }
+func (l *Layout) Agent() Agent { return AgentIn(l.state) }
+
+// AgentIn returns the paths of a remote agent with this state directory.
+func AgentIn(stateDir string) Agent { return Agent{filepath.Join(stateDir, "agent")} }
 
 // Dir is the folder of all of them.
 func (a Agent) Dir() string { return a.root }

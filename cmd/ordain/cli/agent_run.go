@@ -21,8 +21,8 @@ type agentFlags struct {
 	keepDaemons            bool
 }
 
-const agentLong = `With --join or --state-dir, runs a remote agent on this machine: it connects to a server, and runs handlers
-as the server's commands say. A join token, which is made on the server, gives it an identity once:
+const agentLong = `With --join or --state-dir, runs a remote agent on this machine: it connects to a server, and runs
+handlers as the server's commands say. A join token, which is made on the server, gives it an identity once:
 
   ordain agent --join TOKEN --state-dir DIR
   ordain agent --state-dir DIR               afterwards

@@ -70,26 +70,60 @@ func (j *installing) fromFiles(ctx context.Context) error {
 
 // filesWithPip is the way of fromFiles on a machine without uv.
 func (j *installing) filesWithPip(ctx context.Context, env []string, files []string) error {
-	create := []string{"-I", "-m", "venv", j.venv}
-	if len(files) == 0 {
-		create = append(create, "--without-pip")
-	} else if !j.python.HasVenv {
-		return fault.New("venv.Ensure", fault.Unavailable,
-			j.python.Path+" (Python "+j.python.Version+") has no venv module with pip").
-			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
-	}
-	if err := j.trusted(ctx, env, j.python.Path, create...); err != nil {
+	if err := j.trusted(ctx, env, j.python.Path, "-I", "-m", "venv", "--without-pip", j.venv); err != nil {
 		return j.cannotInstall(ctx)
 	}
 	if len(files) == 0 {
 		return nil
 	}
-	install := append([]string{"-I", "-m", "pip", "install", "--no-compile", "--no-index", "--no-deps",
-		"--only-binary", ":all:"}, files...)
-	if err := j.trusted(ctx, env, pythonOf(j.venv), install...); err != nil {
+	tool, err := j.pipTool(ctx, env)
+	if err != nil {
+		return err
+	}
+	install := append([]string{"-I", "-m", "pip", "--python", pythonOf(j.venv), "install", "--no-compile", "--no-index",
+		"--no-deps", "--only-binary", ":all:"}, files...)
+	if err := j.trusted(ctx, env, tool, install...); err != nil {
 		return j.cannotInstall(ctx)
 	}
 	return nil
+}
+
+// pipTool returns a Python with pip, of the interpreter's version, which is made once and has nothing else.
+func (j *installing) pipTool(ctx context.Context, env []string) (string, error) {
+	home := filepath.Join(j.c.ToolsDir, "pip-"+j.python.Version)
+	if _, err := os.Stat(pythonOf(home)); err == nil {
+		return pythonOf(home), nil
+	}
+	if !j.python.HasVenv {
+		return "", fault.New("venv.pip", fault.Unavailable,
+			j.python.Path+" (Python "+j.python.Version+") has no venv module with pip").
+			Hint("install it (Debian, Ubuntu: apt install python3-venv), or install uv")
+	}
+	unlock, err := j.locks.lock(ctx, home)
+	if err != nil {
+		return "", fault.Disk("venv.pip", j.c.CacheDir, err)
+	}
+	defer unlock()
+	if _, err := os.Stat(pythonOf(home)); err == nil { // somebody else has made it meanwhile
+		return pythonOf(home), nil
+	}
+	if err := os.MkdirAll(j.c.ToolsDir, 0o755); err != nil {
+		return "", fault.Disk("venv.pip", j.c.ToolsDir, err)
+	}
+	sweep(home)
+	temp, err := os.MkdirTemp(j.c.ToolsDir, filepath.Base(home)+".new-*")
+	if err != nil {
+		return "", fault.Disk("venv.pip", j.c.ToolsDir, err)
+	}
+	defer os.RemoveAll(temp)
+	made := filepath.Join(temp, "venv")
+	if err := j.trusted(ctx, env, j.python.Path, "-I", "-m", "venv", made); err != nil {
+		return "", j.cannotInstall(ctx)
+	}
+	if err := replace(home, made, filepath.Join(temp, "old")); err != nil {
+		return "", fault.Disk("venv.pip", home, err)
+	}
+	return pythonOf(home), nil
 }
 
 func (j *installing) cannotInstall(ctx context.Context) error {
@@ -155,17 +189,13 @@ func (m *Maker) Fetch(ctx context.Context, s Spec, p Platform) ([]Wheel, []Step,
 		return nil, nil, err
 	}
 	defer w.close()
-	if !i.HasVenv {
-		return nil, nil, fault.New("venv.Fetch", fault.Unavailable,
-			i.Path+" (Python "+i.Version+") has no venv module with pip, which fetches packages for remote agents").
-			Hint("install it (Debian, Ubuntu: apt install python3-venv)")
-	}
 	made := filepath.Join(w.work, "wheels")
 	if err := os.Mkdir(made, 0o755); err != nil {
 		return nil, nil, fault.Disk("venv.Fetch", made, err)
 	}
 	env := append(conf.pipEnv(m.environ(), j.from), "PIP_CACHE_DIR="+filepath.Join(w.caches, "pip"))
-	if err := j.pip(ctx, env, i.Path, "-I", "-m", "venv", w.venv()); err != nil {
+	tool, err := j.pipTool(ctx, env)
+	if err != nil {
 		return nil, j.result.Steps, err
 	}
 	fetch := []string{"-I", "-m", "pip"}
@@ -176,7 +206,7 @@ func (m *Maker) Fetch(ctx context.Context, s Spec, p Platform) ([]Wheel, []Step,
 			"--python-version", p.Python)
 		fetch = append(fetch, p.tags()...)
 	}
-	if err := j.pip(ctx, env, pythonOf(w.venv()), append(fetch, j.args...)...); err != nil {
+	if err := j.pip(ctx, env, tool, append(fetch, j.args...)...); err != nil {
 		return nil, j.result.Steps, err
 	}
 	wheels, err := takeWheels(made, s.Dir)

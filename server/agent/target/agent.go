@@ -81,7 +81,7 @@ func Join(ctx context.Context, c Config, token string) error {
 
 // Joined reports whether there is an agent in the state directory.
 func Joined(c Config) bool {
-	_, err := os.Lstat(filepath.Join(c.StateDir, "agent", "identity.pem"))
+	_, err := os.Lstat(layout.AgentIn(c.StateDir).Identity())
 	return err == nil
 }
 
