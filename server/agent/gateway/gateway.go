@@ -80,7 +80,7 @@ type Config struct {
 // Limits of the whole gateway.
 const (
 	largeMessages = 32  // of up to 4 MiB that are being read
-	largeAnswers  = 4   // of up to 64 MiB that are being put together
+	largeAnswers  = 2   // of up to 64 MiB that are being put together
 	callsAtOnce   = 64  // of all agents
 	joinsAtOnce   = 16  // requests to join
 	claimsAtOnce  = 500 // links in one claim
