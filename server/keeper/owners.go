@@ -61,7 +61,7 @@ func (r *Registry) balance(ctx context.Context) error {
 	maps.DeleteFunc(r.away, func(env intent.EnvironmentID, _ bool) bool { return !exists[env] })
 	r.mu.Unlock()
 	r.takeSome(ctx, free, len(owned), wanted, peers)
-	if have > wanted && len(free) == 0 {
+	if len(owned) > wanted && len(free) == 0 {
 		r.giveBack(ctx, owned)
 	}
 	return nil
