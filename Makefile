@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test short lint verify generate bench parity search nightly matrices demo fuzz
+.PHONY: help build test short lint verify generate bench parity search nightly matrices demo fuzz agents
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,3 +52,8 @@ demo: ## the whole flow on a sample repository
 fuzz: ## fuzz every target for a little while
 	@for p in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	  go test -run '^$$' -fuzz "^$$f$$" -fuzztime 15s $$p || exit 1; done; done
+
+agents: ## every check of the conformance suite, for ordain agent and for the agent in Python
+	go build -o bin/ordain ./cmd/ordain
+	bin/ordain agent conformance -- bin/ordain agent --isolation off
+	ORDAIN_AGENTS=all go test -count=1 ./examples/agent
