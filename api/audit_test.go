@@ -22,7 +22,7 @@ func TestTheTrailSaysWhoDidWhat(t *testing.T) {
 	who := &caller{}
 	rest, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Now: rich.Now,
-		Auth: who, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 		Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestPasswordsInTheTrail(t *testing.T) {
 	who := &caller{}
 	rest, err := New(Config{
 		Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Now: s.Now,
-		Auth: who, People: s.People, Tokens: s.Tokens,
+		Auth: who, People: s.People, Tokens: s.Tokens, Agents: s.Agents,
 		Audit: &audit.Recorder{Store: s.Store, Logger: s.Log, Now: s.Now},
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestQuotasOverTheAPI(t *testing.T) {
 	who := &caller{}
 	rest, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log, Now: rich.Now,
-		Auth: who, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 		Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
 	})
 	if err != nil {

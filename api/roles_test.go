@@ -37,7 +37,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	who := &caller{}
 	rest, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func BenchmarkCallsWithTokens(b *testing.B) {
 	call := func(name, token string, config func(*Config)) {
 		cfg := Config{
 			Control: r.Control, Store: r.Store, Version: servertest.Version, Logger: r.Log, Auth: access.Off{},
-			People: r.People, Tokens: r.Tokens, Now: r.Now,
+			People: r.People, Tokens: r.Tokens, Agents: r.Agents, Now: r.Now,
 		}
 		config(&cfg)
 		handler, err := New(cfg)

@@ -26,7 +26,7 @@ func TestAuditTrail(t *testing.T) {
 	}}}
 	h, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 		Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) htt
 	t.Helper()
 	cfg := Config{
 		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
-		Auth: s.People.Console(), People: s.People, Tokens: s.Tokens, Now: s.Now,
+		Auth: s.People.Console(), People: s.People, Tokens: s.Tokens, Agents: s.Agents, Now: s.Now,
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -24,7 +24,7 @@ func TestThePageOfAProject(t *testing.T) {
 	who := &caller{}
 	h, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 		Audit: &audit.Recorder{Store: rich.Store, Logger: rich.Log, Now: rich.Now},
 	})
 	must(t, err)

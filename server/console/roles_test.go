@@ -26,7 +26,7 @@ func TestEveryPageAsEveryRole(t *testing.T) {
 	who := &caller{}
 	pages, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestSettingsOfTheProjectAreForItsMembers(t *testing.T) {
 	who := &caller{}
 	pages, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
-		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens,
+		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
 	})
 	if err != nil {
 		t.Fatal(err)

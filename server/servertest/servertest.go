@@ -30,6 +30,7 @@ import (
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/tokens"
+	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
@@ -52,6 +53,7 @@ type Server struct {
 	Bus     *bus.Bus
 	People  *people.Service // nobody has to log in until RequireLogin
 	Tokens  *tokens.Service
+	Agents  *authority.Service
 	Log     *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
@@ -119,6 +121,13 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	}
 	s.People = people.New(people.Config{Store: records, Bus: s.Bus, Logger: log})
 	s.key = sealing
+	s.Agents, err = authority.New(context.Background(), authority.Config{
+		Store: records, Key: sealing, Bus: s.Bus, Logger: log, URL: func() string { return "https://agents.example.org" },
+		Now: s.clock.read,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return s, s.makeTokens(context.Background())
 }
 
@@ -198,11 +207,11 @@ type noWatcher struct{}
 
 func newWatcher(gitsync.WatcherConfig) (keeper.Watcher, error) { return noWatcher{}, nil }
 
-func (noWatcher) Start(context.Context) error                                       { return nil }
-func (noWatcher) Stop()                                                             {}
+func (noWatcher) Start(context.Context) error                               { return nil }
+func (noWatcher) Stop()                                                     {}
 func (noWatcher) Watch(intent.EnvironmentID, gitsync.Source, time.Duration) {}
-func (noWatcher) Forget(intent.EnvironmentID)                                       {}
-func (noWatcher) Heard(intent.EnvironmentID, []string)                              {}
+func (noWatcher) Forget(intent.EnvironmentID)                               {}
+func (noWatcher) Heard(intent.EnvironmentID, []string)                      {}
 
 // builder stands in for the compiler and its virtual environment: the model exports nothing.
 type builder struct{}

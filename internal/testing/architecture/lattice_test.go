@@ -205,7 +205,7 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/access/tokens server/build " +
+			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority server/build " +
 			"server/control server/forge server/forge/client server/keeper server/source server/store " +
 			"server/store/storetest",
 	},

@@ -55,7 +55,7 @@ func (l *link) answered(m *protocol.AnswerMessage) error {
 	p := l.partial
 	p.stalled.Reset(2 * stallTime)
 	p.next++
-	if p.tooMany = p.tooMany || len(p.data)+len(m.Data) > protocol.MaxAnswer; p.tooMany {
+	if p.tooMany = p.tooMany || len(p.data)+len(m.Data) > l.g.c.MaxAnswer; p.tooMany {
 		p.data = nil
 	} else {
 		p.data = append(p.data, m.Data...)
@@ -66,7 +66,7 @@ func (l *link) answered(m *protocol.AnswerMessage) error {
 	defer l.dropPartial()
 	if p.tooMany {
 		text := fmt.Sprintf("The agent's answer is larger than %d bytes, and was not kept. The resource may have been "+
-			"changed", protocol.MaxAnswer)
+			"changed", l.g.c.MaxAnswer)
 		return l.keep(id, own("failed", text), over)
 	}
 	return l.keep(id, p.data, over)

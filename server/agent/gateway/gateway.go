@@ -71,6 +71,8 @@ type Config struct {
 	Variables func(ctx context.Context, env intent.EnvironmentID) (values map[string]string, plain []string, err error)
 	// Progress gets log lines of commands that run; may be nil. It must not wait.
 	Progress func(env intent.EnvironmentID, agent, command string, lines []json.RawMessage)
+	// MaxAnswer is how many bytes an answer may have; 64 MiB when zero.
+	MaxAnswer int
 	// MaxAgents is how many connections there may be; 20,000 when zero.
 	MaxAgents int
 	// Ping is the time between two pings, and Sweep that between two looks at the record; 10 and 5 seconds when zero.
@@ -80,7 +82,7 @@ type Config struct {
 // Limits of the whole gateway.
 const (
 	largeMessages = 32  // of up to 4 MiB that are being read
-	largeAnswers  = 4   // of up to 64 MiB that are being put together
+	largeAnswers  = 2   // of up to 64 MiB that are being put together
 	callsAtOnce   = 64  // of all agents
 	joinsAtOnce   = 16  // requests to join
 	claimsAtOnce  = 500 // links in one claim
@@ -120,6 +122,9 @@ func New(c Config) (*Gateway, error) {
 	}
 	if c.MaxAgents == 0 {
 		c.MaxAgents = 20_000
+	}
+	if c.MaxAnswer == 0 {
+		c.MaxAnswer = protocol.MaxAnswer
 	}
 	if c.Ping == 0 {
 		c.Ping = protocol.PingInterval

@@ -257,7 +257,7 @@ func TestACommandAndItsAnswer(t *testing.T) {
 		t.Fatalf("the second command, which needs no content any more, is %+v", m)
 	}
 	answer := agenttest.Done()
-	answer.Facts = []protocol.Fact{{Name: "n", Value: strings.Repeat("v", 3<<20)}} // four parts
+	answer.Facts = []protocol.Fact{{Name: "n", Value: strings.Repeat("v", 3<<19)}} // two parts
 	must(t, conn.Answer(t.Context(), first.String(), answer))
 	if m := next[protocol.RecordedMessage](s, conn); len(m.IDs) != 1 || m.IDs[0] != first.String() {
 		t.Fatalf("recorded %v", m.IDs)
@@ -265,7 +265,7 @@ func TestACommandAndItsAnswer(t *testing.T) {
 	if e := <-events.Events(); e.ID != first.String() || e.Environment != s.env {
 		t.Errorf("the event is %+v", e)
 	}
-	if a := s.await(first); a.Status != "deployed" || len(a.Facts[0].Value) != 3<<20 {
+	if a := s.await(first); a.Status != "deployed" || len(a.Facts[0].Value) != 3<<19 {
 		t.Errorf("the answer is %s with %d facts", a.Status, len(a.Facts))
 	}
 	must(t, s.record.Finish(t.Context(), s.env, first))
@@ -564,14 +564,14 @@ func TestBrokenAgents(t *testing.T) {
 // An answer that is too large is not kept; the command ends as failed, and the agent goes on.
 func TestAHugeAnswer(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
+	s := newSite(t, func(c *gateway.Config) { c.MaxAnswer = 2 << 20 })
 	conn := s.start(s.join("a"), nil)
 	id := s.put("a", nil)
 	next[protocol.CommandMessage](s, conn)
 	part := []byte(strings.Repeat("x", protocol.MaxPart))
-	for i := range 66 {
+	for i := range 5 {
 		must(t, conn.Send(t.Context(), protocol.AnswerMessage{
-			Type: protocol.Answer, ID: id.String(), Part: i, Last: i == 65, Data: part,
+			Type: protocol.Answer, ID: id.String(), Part: i, Last: i == 4, Data: part,
 		}))
 	}
 	next[protocol.RecordedMessage](s, conn)

@@ -133,7 +133,7 @@ func (l *link) begin() bool {
 		PingSeconds: max(
 			1,
 			int(l.g.c.Ping/time.Second),
-		), MaxMessage: protocol.MaxMessage, MaxAnswer: protocol.MaxAnswer,
+		), MaxMessage: protocol.MaxMessage, MaxAnswer: l.g.c.MaxAnswer,
 	}) || len(recorded) > 0 && !l.post(protocol.RecordedMessage{Type: protocol.Recorded, IDs: recorded}) {
 		l.g.depart(l)
 		return false
