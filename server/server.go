@@ -321,7 +321,8 @@ func (s *Server) doors(
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents, Provider: s.provider(key), Audit: trail,
+		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents,
+		Provider: s.provider(key), Audit: trail,
 	})
 	if err != nil {
 		return nil, err

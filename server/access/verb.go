@@ -254,7 +254,9 @@ func (v Verb) Define() (d Definition, ok bool) {
 
 // Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
 func (d Definition) Changes() bool {
-	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens, SeeJoinTokens}, d.Verb) {
+	if slices.Contains([]Verb{
+		SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens, SeeJoinTokens,
+	}, d.Verb) {
 		return false // administrators alone may see this
 	}
 	return slices.Contains([]Verb{ManageSelf, ChangePassword, ExchangeToken}, d.Verb) ||

@@ -122,7 +122,8 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	s.People = people.New(people.Config{Store: records, Bus: s.Bus, Logger: log})
 	s.key = sealing
 	s.Agents, err = authority.New(context.Background(), authority.Config{
-		Store: records, Key: sealing, Bus: s.Bus, Logger: log, URL: func() string { return "https://agents.example.org" },
+		Store: records, Key: sealing, Bus: s.Bus, Logger: log,
+		URL: func() string { return "https://agents.example.org" },
 		Now: s.clock.read,
 	})
 	if err != nil {

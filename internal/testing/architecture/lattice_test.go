@@ -125,7 +125,8 @@ var lattice = []struct {
 	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
 	{
 		"server/agent/target",
-		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor layout " +
+		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor " +
+			"layout " +
 			"server/agent/protocol",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
@@ -205,7 +206,8 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority server/build " +
+			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority " +
+			"server/build " +
 			"server/control server/forge server/forge/client server/keeper server/source server/store " +
 			"server/store/storetest",
 	},
@@ -221,7 +223,8 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/access/provider server/access/tokens server/agent/authority " +
+		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
+			"server/agent/authority " +
 			"server/control server/edge server/promote server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
