@@ -124,7 +124,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Agents", s.agentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
-		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
+		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Processes", s.processCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
 		{"Roles", s.roleCalls}, {"Tokens", s.tokenCalls}, {"Server", s.statusCalls},

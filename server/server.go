@@ -41,6 +41,7 @@ import (
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
+	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/webhooks"
 )
@@ -62,18 +63,20 @@ type Server struct {
 	layout  *layout.Layout
 	keepers *keeper.Registry
 	forge   *forge.Service
-	control *control.Control
-	store   *store.Store
-	bus     *bus.Bus
-	people  *people.Service
-	tokens  *tokens.Service
-	first   string       // the link that makes the first administrator
-	rest    http.Handler // the REST API, also for handlers
-	guard   *edge.Guard  // before all doors
-	url     string
-	names   []string                        // of hosts, in the server's certificate
-	known   atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
-	hidden  []string                        // these secrets, apart from the key
+	// processes runs recorded work.
+	processes *process.Engine
+	control   *control.Control
+	store     *store.Store
+	bus       *bus.Bus
+	people    *people.Service
+	tokens    *tokens.Service
+	first     string       // the link that makes the first administrator
+	rest      http.Handler // the REST API, also for handlers
+	guard     *edge.Guard  // before all doors
+	url       string
+	names     []string                        // of hosts, in the server's certificate
+	known     atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
+	hidden    []string                        // these secrets, apart from the key
 
 	running service.Runner
 	served  chan error
@@ -168,7 +171,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if err := s.welcome(ctx, background); err != nil {
 		return nil, err
 	}
-	for _, part := range []service.Service{s.keepers, s.forge} {
+	for _, part := range []service.Service{s.keepers, s.forge, s.processes} {
 		if err := part.Start(background); err != nil {
 			return nil, err
 		}

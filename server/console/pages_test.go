@@ -63,7 +63,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"settings": settingsPage{}, "audit": auditPage{}, "failure": failurePage{},
+		"settings": settingsPage{}, "audit": auditPage{}, "processes": processesPage{}, "failure": failurePage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {

@@ -157,10 +157,10 @@ func TestAPausedWorkerWritesNothingLater(t *testing.T) {
 	if line := get(output.ReadString('\n'))(t); !strings.HasPrefix(line, "true ") {
 		t.Errorf("it wrote: %s", line)
 	}
-	if p := get(s.Process(t.Context(), id))(t); p.Fence != done.Fence || p.State != intent.ProcessDone {
+	if p := get(s.Process(t.Context(), server, id))(t); p.Fence != done.Fence || p.State != intent.ProcessDone {
 		t.Errorf("%+v", p)
 	}
-	if all := get(s.Processes(t.Context(), intent.EnvironmentID{}, intent.ListQuery{}))(t); len(all.Items) != 1 {
+	if all := get(s.Processes(t.Context(), server, intent.ListQuery{}))(t); len(all.Items) != 1 {
 		t.Errorf("%+v", all.Items)
 	}
 }
@@ -215,7 +215,7 @@ func TestAServerThatStopsLetsGo(t *testing.T) {
 	id := begin(t, first, "thing.create", "a")
 	<-begun
 	first.Stop()
-	if p := get(s.Process(t.Context(), id))(t); p.State != intent.ProcessWaiting || p.Attempts != 0 || p.Problem != "" {
+	if p := get(s.Process(t.Context(), server, id))(t); p.State != intent.ProcessWaiting || p.Attempts != 0 || p.Problem != "" {
 		t.Errorf("%+v", p)
 	}
 	next := quick(t, open(t, url), create(step("wait", nil)))

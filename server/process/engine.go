@@ -23,8 +23,6 @@ import (
 // Record is what the engine needs of the place of record; *store.Store does it.
 type Record interface {
 	Schedule(ctx context.Context, p intent.NewProcess) (id int64, err error)
-	RetryProcess(ctx context.Context, id int64) error
-	CancelProcess(ctx context.Context, id int64, by string) error
 	WorkProcesses(ctx context.Context, w queue.Workers) error
 	TakeProcess(
 		ctx context.Context, id int64, worker string, lease time.Duration, delegate *intent.NewProcess,

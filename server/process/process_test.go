@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// server stands for all environments.
+var server intent.EnvironmentID
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -56,7 +59,7 @@ func await(t testing.TB, s *store.Store, id int64, what string, is func(intent.P
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		p, err := s.Process(t.Context(), id)
+		p, err := s.Process(t.Context(), server, id)
 		if err == nil && is(p) {
 			return p
 		}
@@ -134,7 +137,7 @@ func TestFromIntentionToDone(t *testing.T) {
 		Then: "thing.greet",
 	}, process.Definition{Name: "thing.greet", Resource: "thing", Main: []process.Handler{step("greet", nil)}})
 	id := begin(t, e, "thing.create", "a") // nothing runs yet
-	if p := get(s.Process(t.Context(), id))(t); p.State != intent.ProcessWaiting || stateOf(t, s, "a") != "registering" {
+	if p := get(s.Process(t.Context(), server, id))(t); p.State != intent.ProcessWaiting || stateOf(t, s, "a") != "registering" {
 		t.Fatalf("%+v", p)
 	}
 	must(t, e.Start(t.Context()))
@@ -147,8 +150,8 @@ func TestFromIntentionToDone(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "thing a is active; thing.create begins when it is new") {
 		t.Error(err)
 	}
-	counts := get(s.CountProcesses(t.Context(), intent.EnvironmentID{}))(t)
-	all := get(s.Processes(t.Context(), intent.EnvironmentID{}, intent.ListQuery{}))(t)
+	counts := get(s.CountProcesses(t.Context(), server))(t)
+	all := get(s.Processes(t.Context(), server, intent.ListQuery{}))(t)
 	if len(all.Items) != 2 || counts.Dead != 0 {
 		t.Errorf("%+v %+v", counts, all.Items)
 	}
@@ -181,7 +184,7 @@ func TestAttemptsRunOutAndAPersonRetries(t *testing.T) {
 	}
 	e.Stop()
 	repaired = true
-	must(t, s.RetryProcess(t.Context(), id))
+	must(t, s.RetryProcess(t.Context(), server, id))
 	if stateOf(t, s, "a") != "registering" {
 		t.Error("the resource is not in its transitional state")
 	}
@@ -190,7 +193,7 @@ func TestAttemptsRunOutAndAPersonRetries(t *testing.T) {
 	if p.Attempts != 1 || firsts != 1 || stateOf(t, s, "a") != "active" {
 		t.Errorf("%d %+v", firsts, p)
 	}
-	if err := s.RetryProcess(t.Context(), id); !fault.Is(err, fault.Conflict) {
+	if err := s.RetryProcess(t.Context(), server, id); !fault.Is(err, fault.Conflict) {
 		t.Error(err)
 	}
 }
@@ -239,20 +242,20 @@ func TestPeopleCancel(t *testing.T) {
 		return ctx.Err()
 	})))
 	waiting := begin(t, e, "thing.create", "a")
-	must(t, s.CancelProcess(t.Context(), waiting, "ida"))
-	p := get(s.Process(t.Context(), waiting))(t)
+	must(t, s.CancelProcess(t.Context(), server, waiting, "ida"))
+	p := get(s.Process(t.Context(), server, waiting))(t)
 	if p.State != intent.ProcessCancelled || p.Reason != "cancelled by ida" || stateOf(t, s, "a") != "" {
 		t.Errorf("%+v", p)
 	}
 	must(t, e.Start(t.Context()))
 	running := begin(t, e, "thing.create", "a")
 	<-begun
-	must(t, s.CancelProcess(t.Context(), running, "ida"))
+	must(t, s.CancelProcess(t.Context(), server, running, "ida"))
 	p = awaitState(t, s, running, intent.ProcessCancelled)
 	if p.Reason != "cancelled by ida" || stateOf(t, s, "a") != "" {
 		t.Errorf("%+v", p)
 	}
-	if err := s.CancelProcess(t.Context(), running, "ida"); !fault.Is(err, fault.Conflict) {
+	if err := s.CancelProcess(t.Context(), server, running, "ida"); !fault.Is(err, fault.Conflict) {
 		t.Error(err)
 	}
 }

@@ -298,6 +298,11 @@ func (l lockedProcess) resource() intent.ProcessResource {
 	return intent.ProcessResource{Type: l.ResourceType, ID: l.ResourceID}
 }
 
+// belongsTo reports whether a process belongs to an environment; zero stands for the whole server.
+func (l lockedProcess) belongsTo(env intent.EnvironmentID) bool {
+	return env == uuid.Nil || l.Environment != nil && *l.Environment == env
+}
+
 // lockProcess locks a process and its resource. It fails with pgx.ErrNoRows when there is no such process.
 func lockProcess(ctx context.Context, tx pgx.Tx, id int64) (l lockedProcess, err error) {
 	var r intent.ProcessResource
@@ -310,12 +315,12 @@ func lockProcess(ctx context.Context, tx pgx.Tx, id int64) (l lockedProcess, err
 	return one[lockedProcess](ctx, tx, statements.ProcessLock, id)
 }
 
-// Process returns a process.
-func (s *Store) Process(ctx context.Context, id int64) (p intent.Process, err error) {
+// Process returns a process of an environment, or any when env is zero.
+func (s *Store) Process(ctx context.Context, env intent.EnvironmentID, id int64) (p intent.Process, err error) {
 	found, err := page(ctx, s, "store.Process", ProcessList, intent.ListQuery{
 		Limit: 1, Sort: "id", Desc: true,
 		Before: &intent.Bound{Value: new(fmt.Sprint(id + 1)), ID: "0"},
-	}, processRow.value, (*uuid.UUID)(nil))
+	}, processRow.value, known(env))
 	if err != nil {
 		return p, err
 	}

@@ -218,7 +218,7 @@ func (s *Store) end(ctx context.Context, tx pgx.Tx, l lockedProcess, end intent.
 		if err := addNotice(ctx, tx, *l.Environment, intent.Notice{
 			Severity: intent.SeverityWarning, Title: l.Name + " died",
 			Message: fmt.Sprintf("%s: %s. %s", l.resource(), end.Reason, end.Problem),
-			URI:     fmt.Sprintf("/api/v2/process/%d", l.ID),
+			URI:     fmt.Sprintf("/api/v2/environment/%s/process/%d", *l.Environment, l.ID),
 		}, time.Now()); err != nil {
 			return err
 		}
@@ -299,13 +299,16 @@ func (s *Store) waitsToo(ctx context.Context, tx pgx.Tx, l lockedProcess) (int64
 
 // RetryProcess makes a dead process wait for a worker again: it goes on after the last handler that finished, and its
 // attempts and its time begin anew. One that waits for its next attempt is tried at once. Conflict when it has ended
-// otherwise, or its resource has moved on.
-func (s *Store) RetryProcess(ctx context.Context, id int64) error {
+// otherwise, or its resource has moved on; NotFound when it belongs to another environment than env, unless that is zero.
+func (s *Store) RetryProcess(ctx context.Context, env intent.EnvironmentID, id int64) error {
 	const op = "store.RetryProcess"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		l, err := lockProcess(ctx, tx, id)
 		if err != nil {
 			return err
+		}
+		if !l.belongsTo(env) {
+			return pgx.ErrNoRows
 		}
 		switch intent.ProcessState(l.State) {
 		case intent.ProcessWaiting:
@@ -347,15 +350,18 @@ func (s *Store) returnToState(ctx context.Context, tx pgx.Tx, op string, l locke
 	return setResourceState(ctx, tx, l.resource(), l.DuringState)
 }
 
-// CancelProcess ends a process that waits, and asks the worker of one that runs to end it. Conflict when it has ended.
-func (s *Store) CancelProcess(ctx context.Context, id int64, by string) error {
+// CancelProcess ends a process that waits or died, and asks the worker of one that runs to end it. Conflict when it has
+// ended; NotFound when it belongs to another environment than env, unless that is zero.
+func (s *Store) CancelProcess(ctx context.Context, env intent.EnvironmentID, id int64, by string) error {
 	const op = "store.CancelProcess"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		l, err := lockProcess(ctx, tx, id)
 		switch {
 		case err != nil:
 			return err
-		case l.State == string(intent.ProcessWaiting):
+		case !l.belongsTo(env):
+			return pgx.ErrNoRows
+		case l.State == string(intent.ProcessWaiting), l.State == string(intent.ProcessDead):
 			return s.end(ctx, tx, l, intent.ProcessEnd{
 				State: intent.ProcessCancelled, Reason: cancelledBy(by), Problem: l.Problem,
 			})

@@ -137,7 +137,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
-		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
+		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(), newDrift(),
 		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote(),
 		newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
 	return root

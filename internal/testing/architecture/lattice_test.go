@@ -118,10 +118,11 @@ var lattice = []struct {
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store/locks", "internal/fault"},
+	{"server/store/queue", "internal/fault"},
 	{
 		"server/store",
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial " +
-			"server/store/locks",
+			"server/store/locks server/store/queue",
 	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/access/provider", "internal/fault internal/secret"},
@@ -136,12 +137,16 @@ var lattice = []struct {
 	},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
+	{
+		"server/process",
+		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
+	},
 	{"server/forge/client", "gitsync internal/intent internal/fault"},
 	{"server/forge/forgetest", ""},
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/service server/store " +
-			"server/source server/forge/client",
+			"server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
@@ -165,7 +170,7 @@ var lattice = []struct {
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
 			"internal/service layout server/access server/access/people server/access/tokens server/build " +
-			"server/control server/forge server/forge/client server/keeper server/source server/store " +
+			"server/control server/forge server/forge/client server/keeper server/process server/source server/store " +
 			"server/store/storetest",
 	},
 
@@ -312,11 +317,13 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/jackc/pgx/": {
 			"server/store",
 			"server/store/locks",
+			"server/store/queue",
 			"server/store/storetest",
 			"bench/soak",
 		}, // the last holds the record against what happened
-		"github.com/go-git/go-git/": {"gitsync", "gitsync/objects"},
-		"github.com/gin-gonic/":     {"api"},
+		"github.com/riverqueue/river": {"server/store/queue"},
+		"github.com/go-git/go-git/":   {"gitsync", "gitsync/objects"},
+		"github.com/gin-gonic/":       {"api"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
