@@ -119,7 +119,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		name    string
 		declare func(*calls)
 	}{
-		{"Projects", s.projectCalls}, {"Quotas", s.quotaCalls},
+		{"Projects", s.projectCalls}, {"Quotas", s.quotaCalls}, {"Server processes", s.replicaCalls},
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},

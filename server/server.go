@@ -2,10 +2,13 @@
 // store, Git, the builder, the keepers with their deployers and executors, the
 // forge's outbox, control, and the doors.
 //
-//	layout, lock ▸ logs ▸ PostgreSQL ▸ store ▸ Python ▸ gitsync, builder ▸ keepers ▸ forge ▸ control ▸ HTTP
+//	layout, lock ▸ logs ▸ PostgreSQL ▸ store ▸ replica ▸ Python ▸ gitsync, builder ▸ keepers ▸ forge ▸ control ▸ HTTP
 //
-// Start starts them from left to right, and Stop stops them in reverse order. Nothing
-// here decides anything: it shows what the program consists of.
+// Start starts them from left to right, and Stop stops them in reverse order. A process
+// that has only some of the roles makes all parts, and starts those of its roles: one
+// without the role process owns no environment, and one without the role api answers
+// nothing but questions about its health. Nothing here decides anything: it shows what the
+// program consists of.
 package server
 
 import (
@@ -42,6 +45,7 @@ import (
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
 	"ordain.dev/ordain/server/process"
+	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/webhooks"
 )
@@ -58,16 +62,16 @@ type Config struct {
 
 // Server is one server process.
 type Server struct {
-	cfg     Config
-	log     *slog.Logger
-	layout  *layout.Layout
-	keepers *keeper.Registry
-	forge   *forge.Service
-	// processes runs recorded work.
-	processes *process.Engine
+	cfg       Config
+	log       *slog.Logger
+	layout    *layout.Layout
+	keepers   *keeper.Registry
+	forge     *forge.Service
+	processes *process.Engine // runs recorded work
 	control   *control.Control
 	store     *store.Store
 	bus       *bus.Bus
+	peers     *replica.Service
 	people    *people.Service
 	tokens    *tokens.Service
 	first     string       // the link that makes the first administrator
@@ -168,15 +172,24 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.welcome(ctx, background); err != nil {
-		return nil, err
+	parts := []service.Service{s.peers}
+	if o.Has(config.RoleProcess) {
+		parts = append(parts, s.keepers, s.forge, s.processes)
 	}
-	for _, part := range []service.Service{s.keepers, s.forge, s.processes} {
+	if o.Has(config.RoleAPI) {
+		if err := s.welcome(ctx, background); err != nil {
+			return nil, err
+		}
+	} else {
+		handler = http.HandlerFunc(notHere)
+	}
+	for _, part := range parts {
 		if err := part.Start(background); err != nil {
 			return nil, err
 		}
 		s.undo = append(s.undo, part.Stop)
 	}
+	s.sayWhatIsMissing()
 	serving, stopServing := context.WithCancel(background)
 	s.wg.Go(func() { s.guard.Run(serving) })
 	doors := s.guard.Server(handler, s.log)

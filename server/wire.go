@@ -10,12 +10,13 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/python/venv"
-	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/build"
+	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/process"
+	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
 )
@@ -23,7 +24,7 @@ import (
 // wire makes the parts above the store, and the doors. It does not start them.
 func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, error) {
 	o := s.cfg.Options
-	key, err := secret.OpenKey(filepath.Join(s.layout.Server(), ".secret.key"))
+	key, err := s.openKey(ctx, records)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +73,17 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,
 		Compiles: o.CompileConcurrency, AuditRetention: o.AuditRetention,
+		Peers: func() int { return s.peers.With(config.RoleProcess) },
+	}); err != nil {
+		return nil, err
+	}
+	if s.peers, err = replica.New(replica.Config{
+		Store: records, Logger: s.log, Roles: o.Roles, Version: s.cfg.Version, Address: s.url, Share: s.keepers.Share,
 	}); err != nil {
 		return nil, err
 	}
 	s.forge = forge.NewService(forge.Config{
-		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Forges: forges,
+		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Forges: forges,
 		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now,
 	})
 	if s.processes, err = process.New(process.Config{
@@ -86,7 +93,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		return nil, err
 	}
 	if s.control, err = control.New(control.Config{
-		Store: records, Bus: events, Logger: s.log, Git: syncer, Sources: sources, Keepers: s.keepers,
+		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Keepers: s.keepers,
 		Forge: s.forge,
 	}); err != nil {
 		return nil, err

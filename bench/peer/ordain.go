@@ -38,7 +38,32 @@ func StartOrdain(ctx context.Context, binary, dir, python string, env ...string)
 	if err := s.start(dir, append(os.Environ(), env...), binary, args...); err != nil {
 		return nil, err
 	}
-	if err := s.waitReady(ctx, port); err != nil {
+	if err := s.waitReady(ctx, port, "/api/v2/health"); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// StartRoles starts `ordain serve` with some roles. Processes with the same database and key file share the work; each
+// has a dir of its own.
+func StartRoles(ctx context.Context, binary, dir, roles, database, key string, env ...string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &Server{Name: "ordain"}
+	// The database's address may hold a password, which does not belong into arguments.
+	env = append(append(os.Environ(), "ORDAIN_DATABASE_URL="+database), env...)
+	if err := s.start(dir, env, binary, "serve", "--roles", roles, "--secret-key-file", key,
+		"--state-dir", filepath.Join(dir, "state"), "--log-dir", filepath.Join(dir, "log"),
+		"--port", strconv.Itoa(port)); err != nil {
+		return nil, err
+	}
+	if err := s.waitReady(ctx, port, "/readyz"); err != nil {
 		s.Stop()
 		return nil, err
 	}

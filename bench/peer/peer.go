@@ -78,8 +78,14 @@ func (s *Server) Kill() {
 	_ = s.cmd.Wait()
 }
 
-// waitReady waits until the server answers.
-func (s *Server) waitReady(ctx context.Context, port int) error {
+// Pause stops the server's own process without ending it; Resume lets it go on.
+func (s *Server) Pause() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a paused server go on.
+func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// waitReady waits until the server answers at a path.
+func (s *Server) waitReady(ctx context.Context, port int, path string) error {
 	var err error
 	s.url = "http://127.0.0.1:" + strconv.Itoa(port)
 	if s.client, err = client.New(s.url); err != nil {
@@ -88,7 +94,7 @@ func (s *Server) waitReady(ctx context.Context, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
-		err := s.client.Call(ctx, http.MethodGet, "/api/v2/health", "", nil, nil)
+		err := answers(ctx, s.url+path)
 		if err == nil {
 			return nil
 		}
@@ -97,6 +103,23 @@ func (s *Server) waitReady(ctx context.Context, port int) error {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// answers reports whether a GET is answered with 200.
+func answers(ctx context.Context, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, answer.Status)
+	}
+	return nil
 }
 
 // Call sends a request to the API, about env unless that is empty.
@@ -132,6 +155,9 @@ func (s *Server) Set(ctx context.Context, env, name string, value any) error {
 	body := map[string]any{"value": value}
 	return s.client.Call(ctx, http.MethodPost, "/api/v2/environment_settings/"+name, env, body, nil)
 }
+
+// Project returns the id of the project in which Bind makes environments.
+func (s *Server) Project() string { return s.project.ID }
 
 // URL returns the server's address.
 func (s *Server) URL() string { return s.url }

@@ -78,7 +78,7 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 	err = s.start(r.Dir, os.Environ(), filepath.Join(r.venv(), "bin", "inmanta"),
 		"-c", file, "--config-dir", filepath.Join(r.Dir, "conf.d"), "server")
 	if err == nil {
-		err = s.waitReady(ctx, port)
+		err = s.waitReady(ctx, port, "/api/v2/health")
 	}
 	if err != nil {
 		s.Stop()

@@ -19,8 +19,7 @@ const (
 	RequestDryRun       RequestKind = "dryrun"        // detail: its id
 	RequestCancelDryRun RequestKind = "cancel dryrun" // detail: its id
 	RequestRelease      RequestKind = "release"       // a version was released
-	RequestLook         RequestKind = "look"          // the environment, its settings, secrets or what it follows changed
-	RequestCompile      RequestKind = "compile"       // a compile waits
+	RequestLook         RequestKind = "look"          // the environment, its settings or secrets changed
 	RequestClear        RequestKind = "clear"         // its record was deleted: begin anew, with empty folders
 )
 

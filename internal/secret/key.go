@@ -5,7 +5,9 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,6 +59,12 @@ func OpenKey(path string) (*Key, error) {
 		return nil, fault.Wrap("secret.OpenKey", fault.Internal, err)
 	}
 	return &Key{aead: aead, text: base64.StdEncoding.EncodeToString(raw)}, nil
+}
+
+// Fingerprint identifies the key, and reveals nothing of it.
+func (k *Key) Fingerprint() string {
+	sum := sha256.Sum256([]byte("ordain fingerprint 1\x00" + k.text))
+	return hex.EncodeToString(sum[:16])
 }
 
 func readKey(path string) ([]byte, error) {

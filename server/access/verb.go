@@ -54,6 +54,7 @@ const (
 	SeeVerbs           Verb = "access.verbs"
 	ExplainAccess      Verb = "access.explain"
 	SeeServerAudit     Verb = "audit.server"
+	SeeReplicas        Verb = "server.replicas"
 	ExchangeToken      Verb = "token.exchange"
 	SeeAllProcesses    Verb = "process.list"
 	ManageAllProcesses Verb = "process.manage"
@@ -154,6 +155,7 @@ var Verbs = []Definition{
 	{SeeServerAudit, Administer, OnServer, "read the audit trail of the whole server"},
 	{SeeAllProcesses, Administer, OnServer, "see the processes of the whole server"},
 	{ManageAllProcesses, Administer, OnServer, "retry and cancel any process"},
+	{SeeReplicas, Administer, OnServer, "see the processes that the server consists of"},
 	{CreateProject, Administer, OnServer, "create projects"},
 	{SetQuota, Administer, OnServer, "set the quotas of a project"},
 

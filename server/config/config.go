@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type Config struct {
 	StateDir string // all data
 	LogDir   string // all logs
 	CacheDir string // what can be fetched again: tools, wheels, database binaries
+
+	Roles         []string // of this process: RoleAPI, RoleProcess, RoleAgent
+	SecretKeyFile string   // empty: in the state directory
 
 	BindAddress string
 	BindPort    int // 0: any free one
@@ -96,6 +100,19 @@ type Config struct {
 	LogKeep               int           // files kept beside each
 	LogRetention          time.Duration // of a file that was set aside; 0: for ever
 }
+
+// The roles of a process.
+const (
+	RoleAPI     = "api"
+	RoleProcess = "process"
+	RoleAgent   = "agent"
+)
+
+// Has reports whether this process has a role.
+func (c Config) Has(role string) bool { return len(c.Roles) == 0 || slices.Contains(c.Roles, role) }
+
+// Alone reports whether this process has all roles, so that it needs no other one.
+func (c Config) Alone() bool { return c.Has(RoleAPI) && c.Has(RoleProcess) && c.Has(RoleAgent) }
 
 // The ways in which people prove who they are.
 const (
@@ -185,6 +202,9 @@ func (c *Config) checkAuth(others map[string]string) error {
 	case c.CertFile != "" && len(c.ACMEDomains) > 0:
 		return bad("server.acme-domains", "the certificate comes from files already",
 			"set either [server] acme-domains, or ssl-cert-file and ssl-key-file")
+	case !c.Alone() && c.DatabaseURL == "":
+		return bad("server.roles", "processes that share the work need a database that all of them reach",
+			"set [database] url (--database), or give this process all roles")
 	case c.BehindProxy && !strings.HasPrefix(c.PublicURL, "https://"):
 		return bad("server.behind-proxy", "links and the cookies of logins depend on the address at which the proxy "+
 			"serves HTTPS", "set [server] public-url to it, such as https://ordain.example.org")

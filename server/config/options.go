@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,28 @@ var options = []option{
 			}
 			return nil
 		}},
+	{name: "server.roles", def: "api,process,agent",
+		doc: "what this process does, separated by commas: api answers people, programs and webhooks; process owns " +
+			"environments and runs all work; agent is what remote agents talk to. Processes that share the work " +
+			"need one database (database.url) and one key (server.secret-key-file)",
+		set: func(c *Config, s string) error {
+			c.Roles = nil
+			for role := range strings.SplitSeq(s, ",") {
+				role = strings.TrimSpace(role)
+				switch {
+				case !slices.Contains([]string{RoleAPI, RoleProcess, RoleAgent}, role):
+					return fmt.Errorf("%.40q is no role; the roles are api, process and agent", role)
+				case slices.Contains(c.Roles, role):
+					return fmt.Errorf("the role %s is named twice", role)
+				}
+				c.Roles = append(c.Roles, role)
+			}
+			return nil
+		}},
+	{name: "server.secret-key-file", def: "",
+		doc: "file with the key that seals stored credentials; the same on all hosts that share a database. " +
+			"Empty: server/.secret.key in the state directory, made at the first start",
+		set: path(func(c *Config) *string { return &c.SecretKeyFile })},
 	{name: "server.bind-address", def: "127.0.0.1",
 		doc: "address to listen on; only loopback addresses are allowed as long as nobody has to log in or " +
 			"connections are not encrypted",

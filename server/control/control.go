@@ -59,5 +59,21 @@ func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) 
 	c.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
 }
 
+// ask records a request to the owner of an environment, and lets it look.
+func (c *Control) ask(ctx context.Context, env intent.EnvironmentID, kind intent.RequestKind, detail any) error {
+	if err := c.cfg.Store.Ask(ctx, env, kind, detail); err != nil {
+		return err
+	}
+	c.cfg.Keepers.Attend(ctx, env)
+	return nil
+}
+
+// changed notifies pages and the owner of a change of an environment, its settings or its secrets, which was recorded
+// with a request to look at it.
+func (c *Control) changed(ctx context.Context, env intent.EnvironmentID) {
+	c.publish(env, bus.Environment, "")
+	c.cfg.Keepers.Attend(ctx, env)
+}
+
 // now returns the time with the precision of the database.
 func (c *Control) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Microsecond) }

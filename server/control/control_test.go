@@ -338,14 +338,15 @@ func (d deployer) VersionReleased(n int) {
 	defer d.p.mu.Unlock()
 	d.p.released = append(d.p.released, n)
 }
-func (d deployer) Deploy(bool, []string, []intent.ResourceID) {}
-func (d deployer) SetPaused(string, bool)                     {}
-func (d deployer) Unpark([]intent.ResourceID)                 {}
-func (d deployer) Changed(intent.Environment)                 {}
-func (d deployer) DryRun(id intent.ActionID)                  { d.p.note("dryrun " + id.String()) }
-func (d deployer) CancelDryRun(id intent.ActionID)            { d.p.note("cancel " + id.String()) }
-func (d deployer) RefreshFacts(ids []intent.ResourceID)       { d.p.note(fmt.Sprint("facts ", ids)) }
-func (d deployer) Executors() intent.Executors                { return intent.Executors{Here: true} }
+func (d deployer) Deploy(intent.Request, intent.DeployRequest) {}
+func (d deployer) Wait(context.Context) error                  { return nil }
+func (d deployer) SetPaused(string, bool)                      {}
+func (d deployer) Unpark([]intent.ResourceID)                  {}
+func (d deployer) Changed(intent.Environment)                  {}
+func (d deployer) DryRun(id intent.ActionID)                   { d.p.note("dryrun " + id.String()) }
+func (d deployer) CancelDryRun(id intent.ActionID)             { d.p.note("cancel " + id.String()) }
+func (d deployer) RefreshFacts(ids []intent.ResourceID)        { d.p.note(fmt.Sprint("facts ", ids)) }
+func (d deployer) Executors() intent.Executors                 { return intent.Executors{Here: true} }
 
 // note remembers what a deployer was told.
 func (p *parts) note(what string) {

@@ -60,16 +60,7 @@ func (c *Control) StartDryRun(ctx context.Context, env intent.EnvironmentID, q D
 		return uuid.Nil, err
 	}
 	run.Todo = run.Total
-	d := c.cfg.Keepers.Deployer(env)
-	if d == nil {
-		return uuid.Nil, fault.New(op, fault.Unavailable, "the scheduler of "+e.Name+" is not running")
-	}
-	if err := c.cfg.Store.CreateDryRun(ctx, run); err != nil {
-		return uuid.Nil, err
-	}
-	c.publish(env, bus.DryRun, run.ID.String())
-	d.DryRun(run.ID)
-	return run.ID, nil
+	return run.ID, c.createDryRun(ctx, run)
 }
 
 // startPreview records a dry run of a commit and starts its compile.
@@ -86,12 +77,17 @@ func (c *Control) startPreview(ctx context.Context, e intent.Environment, run in
 	}
 	compile := uuid.New()
 	run.Compile = &compile
-	if err := c.cfg.Store.CreateDryRun(ctx, run); err != nil {
-		return uuid.Nil, err
+	return run.ID, c.createDryRun(ctx, run)
+}
+
+func (c *Control) createDryRun(ctx context.Context, run intent.DryRun) error {
+	env := run.Environment
+	if err := c.cfg.Store.Asking(env, intent.RequestDryRun, run.ID).CreateDryRun(ctx, run); err != nil {
+		return err
 	}
-	c.publish(run.Environment, bus.DryRun, run.ID.String())
-	c.cfg.Keepers.WakePreviews(run.Environment)
-	return run.ID, nil
+	c.publish(env, bus.DryRun, run.ID.String())
+	c.cfg.Keepers.Attend(ctx, env)
+	return nil
 }
 
 // CancelDryRun ends a dry run. A handler that is running for it finishes, but its

@@ -72,7 +72,7 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 		return e, err
 	}
 	audit.Change(ctx, described(before), described(e))
-	if err := c.cfg.Store.UpdateEnvironment(ctx, e); err != nil {
+	if err := c.cfg.Store.Asking(e.ID, intent.RequestLook, nil).UpdateEnvironment(ctx, e); err != nil {
 		return e, err
 	}
 	for name, value := range secrets {
@@ -80,7 +80,7 @@ func (c *Control) UpdateEnvironment(ctx context.Context, e intent.Environment) (
 			return e, err
 		}
 	}
-	c.cfg.Keepers.EnvironmentChanged(ctx, e.ID)
+	c.changed(ctx, e.ID)
 	return c.cfg.Store.Environment(ctx, e.ID)
 }
 
@@ -143,6 +143,7 @@ func (c *Control) DeleteEnvironment(ctx context.Context, id intent.EnvironmentID
 	}
 	c.cfg.Keepers.Release(id)
 	if err := c.cfg.Store.DeleteEnvironment(ctx, id); err != nil {
+		c.cfg.Keepers.Keep(id)
 		return err
 	}
 	c.publish(id, bus.Environment, "")
@@ -159,15 +160,19 @@ func (c *Control) ClearEnvironment(ctx context.Context, id intent.EnvironmentID)
 	if e.Bool("protected_environment") {
 		return protected(e)
 	}
-	c.cfg.Keepers.Release(id)
-	if err := c.cfg.Store.ClearEnvironment(ctx, id); err != nil {
+	defer c.cfg.Keepers.Keep(id)
+	records := c.cfg.Store
+	if !c.cfg.Keepers.Release(id) { // its owner has to begin anew
+		records = records.Asking(id, intent.RequestClear, nil)
+	}
+	if err := records.ClearEnvironment(ctx, id); err != nil {
 		return err
 	}
 	if err := c.cfg.Keepers.Folders.Remove(id); err != nil {
 		return err
 	}
 	c.publish(id, bus.Environment, "")
-	c.cfg.Keepers.Keep(id)
+	c.cfg.Keepers.Attend(ctx, id)
 	return nil
 }
 
@@ -183,17 +188,19 @@ func (c *Control) Resume(ctx context.Context, id intent.EnvironmentID) error {
 	if err != nil {
 		return err
 	}
-	if err := c.cfg.Keepers.Folders.Prepare(e); err != nil {
-		return err
+	if c.cfg.Keepers.Owns(id) {
+		if err := c.cfg.Keepers.Folders.Prepare(e); err != nil {
+			return err
+		}
 	}
 	return c.setHalted(ctx, id, false)
 }
 
 func (c *Control) setHalted(ctx context.Context, id intent.EnvironmentID, halted bool) error {
-	if err := c.cfg.Store.SetHalted(ctx, id, halted, c.actor(ctx)); err != nil {
+	if err := c.cfg.Store.Asking(id, intent.RequestLook, nil).SetHalted(ctx, id, halted, c.actor(ctx)); err != nil {
 		return err
 	}
-	c.cfg.Keepers.EnvironmentChanged(ctx, id)
+	c.changed(ctx, id)
 	return nil
 }
 
@@ -213,10 +220,10 @@ func (c *Control) SetSecret(ctx context.Context, id intent.EnvironmentID, name, 
 			return err
 		}
 	}
-	if err := c.cfg.Store.SetSecret(ctx, id, name, sealed); err != nil {
+	if err := c.cfg.Store.Asking(id, intent.RequestLook, nil).SetSecret(ctx, id, name, sealed); err != nil {
 		return err
 	}
-	c.cfg.Keepers.EnvironmentChanged(ctx, id)
+	c.changed(ctx, id)
 	return nil
 }
 

@@ -40,11 +40,10 @@ func (c *Control) RefreshFacts(
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := c.cfg.Store.RequestFacts(ctx, env, ids, c.cfg.Now()); err != nil {
+	err := c.cfg.Store.Asking(env, intent.RequestFacts, ids).RequestFacts(ctx, env, ids, c.cfg.Now())
+	if err != nil {
 		return nil, err
 	}
-	if d := c.cfg.Keepers.Deployer(env); d != nil {
-		d.RefreshFacts(ids)
-	}
+	c.cfg.Keepers.Attend(ctx, env)
 	return ids, nil
 }

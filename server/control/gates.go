@@ -23,10 +23,10 @@ func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o inte
 	if err := o.Check(); err != nil {
 		return o, fault.Wrap("control.Override", fault.Invalid, err)
 	}
-	if err := c.cfg.Store.AddOverride(ctx, env, o); err != nil {
+	if err := c.cfg.Store.Asking(env, intent.RequestLook, nil).AddOverride(ctx, env, o); err != nil {
 		return o, err
 	}
-	c.cfg.Keepers.EnvironmentChanged(ctx, env)
+	c.changed(ctx, env)
 	c.publish(env, bus.Resource, "")
 	c.publish(env, bus.Notification, "")
 	return o, nil
@@ -35,10 +35,10 @@ func (c *Control) Override(ctx context.Context, env intent.EnvironmentID, o inte
 // EndOverride ends an override early.
 func (c *Control) EndOverride(ctx context.Context, env intent.EnvironmentID, id uuid.UUID) error {
 	audit.Subject(ctx, "override "+id.String())
-	if err := c.cfg.Store.EndOverride(ctx, env, id, c.actor(ctx)); err != nil {
+	if err := c.cfg.Store.Asking(env, intent.RequestLook, nil).EndOverride(ctx, env, id, c.actor(ctx)); err != nil {
 		return err
 	}
-	c.cfg.Keepers.EnvironmentChanged(ctx, env)
+	c.changed(ctx, env)
 	c.publish(env, bus.Resource, "")
 	c.publish(env, bus.Notification, "")
 	return nil

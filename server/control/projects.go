@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access/audit"
@@ -154,7 +155,10 @@ func (c *Control) projectChanged(ctx context.Context, id intent.ProjectID) error
 	}
 	for _, e := range envs {
 		if e.ProjectID == id {
-			c.cfg.Keepers.EnvironmentChanged(ctx, e.ID)
+			if err := c.ask(ctx, e.ID, intent.RequestLook, nil); err != nil {
+				return err
+			}
+			c.publish(e.ID, bus.Environment, "")
 		}
 	}
 	return nil

@@ -40,17 +40,11 @@ func (c *Control) Deploy(ctx context.Context, env intent.EnvironmentID, full boo
 	if len(agents) > 0 && len(found) == 0 {
 		return nil, noAgent("control.Deploy", agents[0], page.Items)
 	}
-	d := c.cfg.Keepers.Deployer(env)
-	if d == nil {
-		return nil, fault.New("control.Deploy", fault.Unavailable, "the scheduler of this environment is not running").
-			Hint("resume the environment if it is halted")
+	request := intent.DeployRequest{Full: full}
+	if len(agents) > 0 {
+		request.Agents = found
 	}
-	if len(agents) == 0 {
-		d.Deploy(full, nil, nil)
-	} else {
-		d.Deploy(full, found, nil)
-	}
-	return found, nil
+	return found, c.ask(ctx, env, intent.RequestDeploy, request)
 }
 
 // DeployResource runs one resource again, whatever its state, and no other one. Something else keeps changing a
@@ -70,7 +64,6 @@ func (c *Control) DeployResource(
 	audit.Subject(ctx, "resource "+id.String())
 	audit.Change(ctx, nil, map[string]any{"unpark": unpark})
 	contested := detail.State.Parked == intent.ParkedContested
-	d := c.cfg.Keepers.Deployer(env)
 	switch {
 	case detail.State.Orphaned > 0:
 		return nil, fault.New(op, fault.Conflict, "the model no longer has "+id.String()).
@@ -79,14 +72,14 @@ func (c *Control) DeployResource(
 		return nil, fault.New(op, fault.Conflict, id.String()+" is contested: something else keeps changing it back").
 			Hint("find out what does, then ask for it to be unparked, too: " +
 				"ordain resource deploy ENVIRONMENT ID --unpark")
-	case d == nil:
-		return nil, fault.New(op, fault.Unavailable, "the scheduler of this environment is not running")
 	case contested:
-		if _, err := c.Unpark(ctx, env, []intent.ResourceID{id}); err != nil {
-			return nil, err
-		}
+		_, err = c.Unpark(ctx, env, []intent.ResourceID{id})
 	default:
-		d.Deploy(true, nil, []intent.ResourceID{id})
+		request := intent.DeployRequest{Full: true, Resources: []intent.ResourceID{id}}
+		err = c.ask(ctx, env, intent.RequestDeploy, request)
+	}
+	if err != nil {
+		return nil, err
 	}
 	needs = detail.RequiresStatus
 	maps.DeleteFunc(needs, func(_ intent.ResourceID, s intent.Status) bool { return s == intent.StatusDeployed })
@@ -139,12 +132,12 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 	}
 	audit.Subject(ctx, "agent "+cmp.Or(name, "(all)"))
 	audit.Change(ctx, nil, map[string]bool{"paused": paused})
-	if err := c.cfg.Store.SetAgentPaused(ctx, env, name, paused, c.actor(ctx)); err != nil {
+	err := c.cfg.Store.Asking(env, intent.RequestPause, intent.PauseRequest{Agent: name, Paused: paused}).
+		SetAgentPaused(ctx, env, name, paused, c.actor(ctx))
+	if err != nil {
 		return err
 	}
-	if d := c.cfg.Keepers.Deployer(env); d != nil {
-		d.SetPaused(name, paused)
-	}
+	c.cfg.Keepers.Attend(ctx, env)
 	c.publish(env, bus.Resource, "")
 	return nil
 }

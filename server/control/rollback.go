@@ -23,7 +23,7 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 		return intent.Version{}, fault.New(op, fault.Invalid, fmt.Sprintf("there is no version %d", to))
 	}
 	audit.Subject(ctx, fmt.Sprintf("to version %d", to))
-	number, err := c.cfg.Store.RollBack(ctx, env, to, by)
+	number, err := c.cfg.Store.Asking(env, intent.RequestRelease, nil).RollBack(ctx, env, to, by)
 	if err != nil {
 		c.cfg.Keepers.Held(env, number, err)
 		return intent.Version{}, err
@@ -35,6 +35,6 @@ func (c *Control) RollBack(ctx context.Context, env intent.EnvironmentID, to int
 	c.cfg.Logger.Info("rolled back", "environment", env, "version", number, "to", v.Provenance.RolledBack.To, "by",
 		by.By, "reason", by.Reason)
 	c.showBlocked(ctx, env, number)
-	c.cfg.Keepers.Released(env, number)
+	c.released(ctx, env, number)
 	return v, nil
 }

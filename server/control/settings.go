@@ -62,12 +62,12 @@ func (c *Control) storeSetting(ctx context.Context, id intent.EnvironmentID, nam
 			return err
 		}
 	}
-	if err := c.cfg.Store.SetSetting(ctx, id, name, value); err != nil {
+	if err := c.cfg.Store.Asking(id, intent.RequestLook, nil).SetSetting(ctx, id, name, value); err != nil {
 		return err
 	}
 	audit.Subject(ctx, "setting "+name)
 	audit.Change(ctx, e.Settings[name], value)
-	c.cfg.Keepers.EnvironmentChanged(ctx, id)
+	c.changed(ctx, id)
 	return nil
 }
 
@@ -84,6 +84,13 @@ func (c *Control) ProtectSettings(
 		return err
 	}
 	audit.Change(ctx, nil, settings)
-	_, err = c.cfg.Keepers.ProtectSettings(ctx, e, settings, by)
-	return err
+	values, err := keeper.ConvertProtected(settings, by)
+	if err != nil || keeper.Protects(e, by, values) {
+		return err
+	}
+	if err := c.cfg.Store.Asking(id, intent.RequestLook, nil).ProtectSettings(ctx, id, values, by); err != nil {
+		return err
+	}
+	c.changed(ctx, id)
+	return nil
 }

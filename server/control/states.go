@@ -23,13 +23,11 @@ func (c *Control) Unpark(
 			return nil, err
 		}
 	}
-	freed, err := c.cfg.Store.Unpark(ctx, env, ids)
+	freed, err := c.cfg.Store.Asking(env, intent.RequestUnpark, ids).Unpark(ctx, env, ids)
 	if err != nil || len(freed) == 0 {
 		return freed, err
 	}
-	if d := c.cfg.Keepers.Deployer(env); d != nil {
-		d.Unpark(freed)
-	}
+	c.cfg.Keepers.Attend(ctx, env)
 	c.publish(env, bus.Resource, "")
 	return freed, nil
 }

@@ -17,7 +17,13 @@ import (
 // so much that a person has to confirm it; then it is held.
 func (c *Control) Release(ctx context.Context, env intent.EnvironmentID, number int) error {
 	audit.Subject(ctx, "version "+strconv.Itoa(number))
-	return c.cfg.Keepers.ReleaseVersion(ctx, env, number)
+	err := c.cfg.Store.Asking(env, intent.RequestRelease, nil).ReleaseVersion(ctx, env, number, c.cfg.Now())
+	if err != nil {
+		c.cfg.Keepers.Held(env, number, err)
+		return err
+	}
+	c.released(ctx, env, number)
+	return nil
 }
 
 // Confirm releases a held version, and records the person and the reason.
@@ -32,15 +38,22 @@ func (c *Control) Confirm(ctx context.Context, env intent.EnvironmentID, number 
 			"bytes", maxWords)).
 			Hint("both are kept with the version")
 	}
-	if err := c.cfg.Store.ConfirmVersion(ctx, env, number, confirmation); err != nil {
+	if err := c.cfg.Store.Asking(env, intent.RequestRelease, nil).
+		ConfirmVersion(ctx, env, number, confirmation); err != nil {
 		c.cfg.Keepers.Held(env, number, err)
 		return err
 	}
 	c.showBlocked(ctx, env, number)
 	c.cfg.Logger.Info("a held version was confirmed", "environment", env, "version", number, "by", confirmation.By,
 		"reason", confirmation.Reason)
-	c.cfg.Keepers.Released(env, number)
+	c.released(ctx, env, number)
 	return nil
+}
+
+// released notifies pages of a new intent, and lets the owner deploy it.
+func (c *Control) released(ctx context.Context, env intent.EnvironmentID, number int) {
+	c.publish(env, bus.Version, strconv.Itoa(number))
+	c.cfg.Keepers.Attend(ctx, env)
 }
 
 // DeleteVersion deletes a version that is not active.

@@ -65,6 +65,8 @@ type Store interface {
 	FactRequests(ctx context.Context, env intent.EnvironmentID) ([]intent.ResourceID, error)
 	FactsAnswered(ctx context.Context, env intent.EnvironmentID, ids []intent.ResourceID) error
 	FactsDue(ctx context.Context, env intent.EnvironmentID) ([]intent.FactsDue, error)
+	// FinishRequests deletes requests that were carried out.
+	FinishRequests(ctx context.Context, env intent.EnvironmentID, ids []int64) error
 }
 
 // Executor runs handlers. Run returns exactly one result per task, soon after ctx ends at the latest; it is called

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,6 +68,7 @@ type Deployer struct {
 	dryRuns        map[intent.ActionID]*dryRun
 	facts          factState
 	waiters        []chan struct{}
+	requests       []int64 // that were taken and are not done
 	stopping       bool
 	grace          *time.Timer // set while stopping
 	abandoned      bool        // the grace time is over
@@ -128,14 +130,55 @@ func (d *Deployer) VersionReleased(number int) {
 	})
 }
 
-// Deploy tries again what is not as intended, or with full everything. No agents and no resources means all.
-func (d *Deployer) Deploy(full bool, agents []string, resources []intent.ResourceID) {
+// Deploy tries again what is not as intended, or with Full everything. When nothing of it is left to do, the request is
+// deleted from the record; one without an id has no record.
+func (d *Deployer) Deploy(r intent.Request, what intent.DeployRequest) {
 	kind := scheduler.UserDeploy
-	if full {
+	if what.Full {
 		kind = scheduler.UserRepair
 	}
 	d.whenLoaded(func() {
-		d.carryOut(d.sched.Trigger(kind, scheduler.Filter{Agents: agents, Resources: resources}, now()))
+		f := scheduler.Filter{Agents: what.Agents, Resources: what.Resources}
+		if r.Taken != nil { // by a server that ended since; it did a part of it
+			f = d.left(f, *r.Taken)
+		}
+		if r.Taken == nil || len(f.Resources) > 0 {
+			d.carryOut(d.sched.Trigger(kind, f, now()))
+		}
+		if r.ID != 0 {
+			d.requests = append(d.requests, r.ID)
+		}
+	})
+}
+
+// left names the resources of a filter that were not deployed since a time.
+func (d *Deployer) left(f scheduler.Filter, since time.Time) (out scheduler.Filter) {
+	for i := range d.resources {
+		id := d.resources[i].ID
+		chosen := (len(f.Agents) == 0 || slices.Contains(f.Agents, id.Agent)) &&
+			(len(f.Resources) == 0 || slices.Contains(f.Resources, id))
+		if state, known := d.sched.State(id); chosen && known &&
+			(state.LastRunAt == nil || state.LastRunAt.Before(since)) {
+			out.Resources = append(out.Resources, id)
+		}
+	}
+	return out
+}
+
+// finishRequests deletes the requests that were carried out. If that fails until the end, the next server carries out
+// what is left of them, which is nothing.
+func (d *Deployer) finishRequests() {
+	ids := d.requests
+	d.requests = nil
+	d.background(func() func() {
+		err := d.persist(d.records, "delete requests that are done", func(ctx context.Context) error {
+			return d.cfg.Store.FinishRequests(ctx, d.env, ids)
+		})
+		return func() {
+			if err != nil {
+				d.log.Warn("a request that was carried out stays on record", "error", err)
+			}
+		}
 	})
 }
 
@@ -278,6 +321,9 @@ func (d *Deployer) loop(ctx context.Context) {
 		d.sendToExecutor()
 		if !d.committing && d.pending.empty() {
 			d.writeLines(d.takeLines())
+		}
+		if len(d.requests) > 0 && !d.stopping && d.quiet() {
+			d.finishRequests()
 		}
 		if d.quiet() {
 			for _, w := range d.waiters {

@@ -91,14 +91,14 @@ func TestFailureSkipsAndRecovers(t *testing.T) {
 		}
 		s.exec.taken()
 		s.exec.misbehave("x/a", nil)
-		s.d.Deploy(false, nil, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{})
 		s.wait()
 		s.ran("x/a", "y/b", "y/c")
 		s.status("y/c", intent.StatusDeployed)
-		s.d.Deploy(false, nil, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{})
 		s.wait()
 		s.ran()
-		s.d.Deploy(true, []string{"z"}, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{Full: true, Agents: []string{"z"}})
 		s.wait()
 		s.ran("z/d")
 	})
@@ -165,7 +165,7 @@ func TestKilledWhileRepairing(t *testing.T) {
 		s.wait()
 		s.exec.taken()
 		s.exec.misbehave("x/a", hangs)
-		s.d.Deploy(true, []string{"x"}, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{Full: true, Agents: []string{"x"}})
 		s.exec.awaits("x/a")
 		s.d.Stop()
 		s.exec.taken()
@@ -282,7 +282,7 @@ func TestRecordAwayAtStart(t *testing.T) {
 	s.start()
 	<-m.back
 	s.release("x/a 1")
-	s.d.Deploy(true, nil, nil)
+	s.d.Deploy(intent.Request{}, intent.DeployRequest{Full: true})
 	<-m.back
 	s.ran()
 	m.setAway(false)
@@ -358,7 +358,7 @@ func TestTimers(t *testing.T) {
 		s.env.Settings["autostart_agent_deploy_interval"] = "0"
 		s.d.Changed(s.env)
 		s.exec.misbehave("x/a", fails)
-		s.d.Deploy(true, nil, []intent.ResourceID{rid("x/a")})
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{Full: true, Resources: []intent.ResourceID{rid("x/a")}})
 		s.wait()
 		s.ran("x/a")
 		time.Sleep(2 * time.Hour)
@@ -397,7 +397,7 @@ func TestStopIsNotHeldUp(t *testing.T) {
 		}
 		close(gate)
 		s.d.Stop() // again does no harm
-		s.d.Deploy(true, nil, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{Full: true})
 		if snap := s.d.Snapshot(); snap.Loaded {
 			t.Fatalf("%+v", snap)
 		}

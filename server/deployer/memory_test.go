@@ -467,3 +467,5 @@ func (m *memory) DryRun(
 }
 
 var testEnv = uuid.MustParse("11111111-2222-3333-4444-555555555555")
+
+func (m *memory) FinishRequests(context.Context, intent.EnvironmentID, []int64) error { return nil }

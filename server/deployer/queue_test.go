@@ -139,7 +139,7 @@ func TestWithdrawn(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	onEach(t, func(t *testing.T, s *stage) {
 		gate := s.line()
-		s.d.Deploy(false, nil, []intent.ResourceID{rid("x/d")})
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{Resources: []intent.ResourceID{rid("x/d")}})
 		for len(s.exec.givenBack()) < 3 {
 			s.d.Snapshot()
 		}

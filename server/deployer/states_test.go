@@ -68,7 +68,7 @@ func (s *stage) notice(part string) {
 // repair verifies everything as the timer would.
 func (s *stage) repair() {
 	s.t.Helper()
-	s.d.Deploy(true, nil, nil)
+	s.d.Deploy(intent.Request{}, intent.DeployRequest{Full: true})
 	s.wait()
 }
 
@@ -101,7 +101,7 @@ func TestParkedInTheRecord(t *testing.T) {
 		s.start()
 		s.release("x/a 1", "x/b 1")
 		s.wait()
-		s.d.Deploy(false, nil, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{})
 		s.wait()
 		s.notice("t::R[x,name=a] is parked")
 		if st := s.state("x/a"); st.Parked != intent.ParkedAttempts || st.ParkedAt == nil || st.Attempts != 2 {
@@ -138,7 +138,7 @@ func TestFreedAndKilled(t *testing.T) {
 			close(begun)
 			return hangs(ctx, t)
 		})
-		s.d.Deploy(false, nil, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{})
 		<-begun
 		s.d.kill()
 		if st := s.state("x/a"); st.Parked != intent.NotParked {
@@ -276,7 +276,7 @@ func TestBreakerInTheRecord(t *testing.T) {
 		for _, name := range []string{"x/a", "x/b", "x/c"} {
 			s.exec.misbehave(name, nil)
 		}
-		s.d.Deploy(false, []string{"x"}, nil)
+		s.d.Deploy(intent.Request{}, intent.DeployRequest{Agents: []string{"x"}})
 		s.wait()
 		for _, name := range []string{"x/a", "x/b", "x/c"} {
 			s.status(name, intent.StatusDeployed)

@@ -80,7 +80,7 @@ func (s *Service) StartPreview(ctx context.Context, e intent.Environment, p inte
 	if active != nil {
 		run.Base = active.Number
 	}
-	before, err := s.cfg.Store.StartPullPreview(ctx, p.Number, run)
+	before, err := s.cfg.Store.Asking(e.ID, intent.RequestDryRun, run.ID).StartPullPreview(ctx, p.Number, run)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s *Service) StartPreview(ctx context.Context, e intent.Environment, p inte
 	}
 	s.publish(e.ID, bus.DryRun, run.ID.String())
 	s.publish(e.ID, bus.Pull, "")
-	s.cfg.Keepers.WakePreviews(e.ID)
+	s.cfg.Keepers.Attend(ctx, e.ID)
 	return nil
 }
 

@@ -26,8 +26,8 @@ const (
 type Keepers interface {
 	// Owned lists the environments that this process owns.
 	Owned() []intent.EnvironmentID
-	// WakePreviews tells the keeper of an environment that a commit waits for its preview.
-	WakePreviews(env intent.EnvironmentID)
+	// Attend makes the owner of an environment look at its requests.
+	Attend(ctx context.Context, env intent.EnvironmentID)
 	// CancelDryRun ends a dry run; Conflict when it has ended.
 	CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error
 }

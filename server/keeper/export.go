@@ -127,7 +127,7 @@ func (c *compilation) storeVersion(ctx context.Context) error {
 func (c *compilation) applyProjectSettings(ctx context.Context, settings map[string]any) error {
 	changed := false
 	err := c.patiently(ctx, "set the settings of project.yml", func() (err error) {
-		changed, err = c.ProtectSettings(ctx, c.e, settings, intent.ProtectedByProject)
+		changed, err = c.protectSettings(ctx, c.e, settings)
 		return err
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
@@ -21,6 +22,11 @@ type keeper struct {
 	deliveryWakes  chan struct{} // webhooks wait
 	previewWakes   chan struct{} // a commit waits for its preview
 	promotionWakes chan struct{} // what is followed, or how, changed
+	requestWakes   chan struct{} // requests wait
+
+	requests  requests
+	compiling atomic.Int32 // compiles and previews under way
+	clear     atomic.Bool  // the folders are to be removed when the keeper has ended
 
 	// cancelled counts compiles in a row that were cancelled for a newer commit.
 	cancelled int
@@ -43,27 +49,12 @@ func newKeeper(r *Registry, env intent.EnvironmentID, stop context.CancelFunc) *
 	return &keeper{
 		Registry: r, env: env, log: r.cfg.Logger.With("environment", env), stop: stop, done: make(chan struct{}),
 		compileWakes: one(), deliveryWakes: one(), previewWakes: one(), promotionWakes: one(),
+		requestWakes: one(),
 	}
 }
 
-// ownRetry is how long a process waits before it tries again to own an environment.
+// ownRetry is how long a process waits before it tries again what it could not do for an environment.
 const ownRetry = 2 * time.Second
-
-// run owns the environment, as long as it can, until ctx ends.
-func (k *keeper) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		held, err := k.cfg.Store.Own(ctx, k.env)
-		if err != nil || held == nil {
-			if err != nil && ctx.Err() == nil {
-				k.log.Warn("cannot take the environment yet", "error", err)
-			}
-			pause(ctx, ownRetry)
-			continue
-		}
-		k.own(ctx, held.Lost())
-		held.Release()
-	}
-}
 
 // own runs the loops of the environment until ctx ends or the ownership is lost.
 func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
@@ -92,6 +83,7 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 	loops.Go(func() { k.keepPreviews(ctx) })
 	loops.Go(func() { k.keepDeliveries(ctx) })
 	loops.Go(func() { k.keepPromotions(ctx) })
+	loops.Go(func() { k.keepRequests(ctx) })
 	k.keepCompiles(ctx)
 	cancel()
 	loops.Wait()
@@ -158,6 +150,16 @@ func (k *keeper) apply(ctx context.Context) error {
 	deployer.Changed(e)
 	k.watch(ctx, e)
 	return nil
+}
+
+// changed applies a change of the environment, and wakes the loops that may have to do something about it.
+func (k *keeper) changed(ctx context.Context) {
+	if err := k.apply(ctx); err != nil {
+		k.log.Error("the environment changed but cannot be read", "error", err)
+		return
+	}
+	wake(k.compileWakes)
+	wake(k.promotionWakes)
 }
 
 // watch makes the watcher follow the environment's source, or stop if there is none.

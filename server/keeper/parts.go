@@ -59,15 +59,16 @@ type Builder interface {
 	Forget(env intent.EnvironmentID)
 }
 
-// Deployer deploys one environment. All methods but Stop return at once.
+// Deployer deploys one environment. All methods but Stop and Wait return at once.
 type Deployer interface {
 	Start(ctx context.Context) error
 	Stop()
 	// VersionReleased reports that a version has become the intent.
 	VersionReleased(number int)
-	// Deploy deploys resources that are not as intended or, if full is set, all
-	// resources. No agents and no resources means all.
-	Deploy(full bool, agents []string, resources []intent.ResourceID)
+	// Deploy carries out a request, and deletes it from the record when all of it was deployed.
+	Deploy(r intent.Request, what intent.DeployRequest)
+	// Wait returns when nothing is under way, or with the error of ctx.
+	Wait(ctx context.Context) error
 	// SetPaused pauses or resumes an agent; an empty name means every agent.
 	SetPaused(agent string, paused bool)
 	// Unpark reports that a person unparked resources; those that are not as intended are retried at once.

@@ -24,32 +24,26 @@ import (
 // An environment runs one at a time. Open dry runs are on record, so one that a killed
 // server left is compiled again, at the commit that it chose before.
 
-// WakePreviews makes the keeper of an environment look for a commit to compile for a
-// dry run. If another process owns the environment, that finds it in the record.
-func (r *Registry) WakePreviews(env intent.EnvironmentID) {
-	if k := r.keeper(env); k != nil {
-		wake(k.previewWakes)
-	}
-}
-
 // CancelDryRun ends a dry run. A handler that is running for it finishes, but its
 // result is not recorded. CancelDryRun returns Conflict if the dry run has ended.
 func (r *Registry) CancelDryRun(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) error {
-	if err := r.cfg.Store.EndDryRun(ctx, env, id, intent.DryRunCancelled, "", nil, r.cfg.Now()); err != nil {
+	err := r.cfg.Store.Asking(env, intent.RequestCancelDryRun, id).
+		EndDryRun(ctx, env, id, intent.DryRunCancelled, "", nil, r.cfg.Now())
+	if err != nil {
 		return err
 	}
-	if d := r.Deployer(env); d != nil {
-		d.CancelDryRun(id)
-	}
-	if k := r.keeper(env); k != nil {
-		k.mu.Lock()
-		if k.dryRun == id && k.cancel != nil {
-			k.cancel()
-		}
-		k.mu.Unlock()
-	}
+	r.Attend(ctx, env)
 	r.publish(env, bus.DryRun, id.String())
 	return nil
+}
+
+// cancelPreview ends the compile of a dry run, if it is under way.
+func (k *keeper) cancelPreview(id intent.ActionID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.dryRun == id && k.cancel != nil {
+		k.cancel()
+	}
 }
 
 // previewInterval is how often the record is read for dry runs of commits that other
@@ -92,6 +86,8 @@ func (k *keeper) keepPreviews(ctx context.Context) {
 
 // preview compiles the commit of one dry run and passes its version to the deployer.
 func (k *keeper) preview(ctx context.Context, d intent.DryRun) {
+	k.compiling.Add(1)
+	defer k.compiling.Add(-1)
 	version, err := k.cancellablePreview(ctx, d)
 	if ctx.Err() != nil {
 		return // another server continues

@@ -156,9 +156,7 @@ func (r *Registry) JudgePromotion(ctx context.Context, env intent.EnvironmentID)
 	if err == nil {
 		_, err = r.lookAtPromotion(ctx, e, source, problem)
 	}
-	if k := r.keeper(env); k != nil {
-		wake(k.promotionWakes)
-	}
+	r.nudge(env)
 	return err
 }
 

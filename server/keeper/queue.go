@@ -56,9 +56,7 @@ func (r *Registry) Enqueue(
 // Enqueued notifies pages and the keeper of a recorded request to compile.
 func (r *Registry) Enqueued(env intent.EnvironmentID, compile intent.CompileID) {
 	r.publish(env, bus.Compile, compile.String())
-	if k := r.keeper(env); k != nil {
-		wake(k.compileWakes)
-	}
+	r.nudge(env)
 }
 
 // keepCompiles runs requested compiles until ctx ends or the environment is deleted.
@@ -110,6 +108,8 @@ func (k *keeper) compileNext(ctx context.Context) (worked bool, err error) {
 	if err != nil || compile == nil {
 		return false, err
 	}
+	k.compiling.Add(1)
+	defer k.compiling.Add(-1)
 	k.compile(ctx, e, *compile, turn)
 	return true, nil
 }

@@ -28,7 +28,10 @@ func (r *Registry) QuotaChanged(ctx context.Context, id intent.ProjectID, q inte
 	envs, err := r.environmentsOf(ctx, id)
 	for _, e := range envs {
 		r.disk.forget(e.ID) // the person who changed a quota wants to see the present use
-		r.EnvironmentChanged(ctx, e.ID)
+		if err == nil {
+			err = r.cfg.Store.Ask(ctx, e.ID, intent.RequestLook, nil)
+		}
+		r.Attend(ctx, e.ID)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordain.dev/ordain/gitsync"
@@ -34,6 +35,8 @@ type Config struct {
 	// NewWatcher replaces gitsync.NewWatcher in tests; it may be nil.
 	NewWatcher func(gitsync.WatcherConfig) (Watcher, error)
 	Version    string // of this program, for provenance
+	// Peers returns how many processes share the environments, this one included; nil means one.
+	Peers func() int
 	// Compiles is how many compiles may run at a time, and also how many previews;
 	// 0: one for each processor, and at least two.
 	Compiles int
@@ -55,11 +58,14 @@ type Registry struct {
 	projects   *projectTurns // the quotas of both
 	disk       diskUse
 	running    service.Runner
+	ownWakes   chan struct{} // there may be environments to take
+	share      atomic.Value  // [2]int: how many environments are owned here, and should be
 
 	mu      sync.Mutex
 	ctx     context.Context // nil while the registry does not run
 	keepers map[intent.EnvironmentID]*keeper
-	ending  sync.WaitGroup // of the keepers
+	away    map[intent.EnvironmentID]bool // not to be taken until Keep
+	ending  sync.WaitGroup                // of the keepers
 	watcher Watcher
 }
 
@@ -76,12 +82,16 @@ func New(cfg Config) (*Registry, error) {
 	if cfg.Compiles <= 0 {
 		cfg.Compiles = max(2, runtime.NumCPU())
 	}
+	if cfg.Peers == nil {
+		cfg.Peers = func() int { return 1 }
+	}
 	if cfg.NewWatcher == nil {
 		cfg.NewWatcher = func(c gitsync.WatcherConfig) (Watcher, error) { return gitsync.NewWatcher(c) }
 	}
 	r := &Registry{
 		cfg: cfg, Folders: Folders{layout: cfg.Layout, builder: cfg.Builder},
-		keepers: map[intent.EnvironmentID]*keeper{}, projects: newProjectTurns(),
+		keepers: map[intent.EnvironmentID]*keeper{}, projects: newProjectTurns(), ownWakes: make(chan struct{}, 1),
+		away: map[intent.EnvironmentID]bool{},
 	}
 	r.compiles, r.previewing = newTurns(cfg.Compiles, r.projects), newTurns(cfg.Compiles, r.projects)
 	r.disk.layout, r.disk.now = cfg.Layout, cfg.Now
@@ -89,19 +99,15 @@ func New(cfg Config) (*Registry, error) {
 	return r, nil
 }
 
-// Start starts a keeper for every environment; they run until Stop is called.
+// Start takes environments that nobody owns, and starts a keeper for each; they run until Stop is called.
 func (r *Registry) Start(ctx context.Context) error { return r.running.Start(ctx, r.start) }
 
 // Stop ends all keepers and waits for them. A running compile is interrupted and starts
 // over at the next start.
 func (r *Registry) Stop() { r.running.Stop() }
 
-// start starts the watcher and a keeper for each environment.
+// start starts the watcher.
 func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
-	envs, err := r.cfg.Store.Environments(ctx)
-	if err != nil {
-		return nil, err
-	}
 	watcher, err := r.cfg.NewWatcher(gitsync.WatcherConfig{
 		Tips: r.cfg.Git, Logger: r.cfg.Logger, OnMove: r.noticed, OnLook: r.looked,
 	})
@@ -114,8 +120,12 @@ func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
 	r.mu.Lock()
 	r.ctx, r.watcher = ctx, watcher
 	r.mu.Unlock()
-	for _, e := range envs {
-		r.Keep(e.ID)
+	if err := r.balance(ctx); err != nil {
+		r.mu.Lock()
+		r.ctx = nil
+		r.mu.Unlock()
+		watcher.Stop()
+		return nil, err
 	}
 	return r.run, nil
 }
@@ -125,6 +135,8 @@ func (r *Registry) run(ctx context.Context) {
 	var shared sync.WaitGroup
 	shared.Go(func() { r.tidyHourly(ctx) })
 	shared.Go(func() { r.lookForDeliveries(ctx) })
+	shared.Go(func() { r.lookForRequests(ctx) })
+	shared.Go(func() { r.keepOwning(ctx) })
 	<-ctx.Done()
 	r.mu.Lock()
 	r.ctx = nil // no keeper starts any more
@@ -136,38 +148,6 @@ func (r *Registry) run(ctx context.Context) {
 	r.mu.Lock()
 	clear(r.keepers)
 	r.mu.Unlock()
-}
-
-// Keep starts a keeper for an environment, unless there is one or the registry does not run.
-func (r *Registry) Keep(env intent.EnvironmentID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ctx == nil || r.ctx.Err() != nil || r.keepers[env] != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	k := newKeeper(r, env, cancel)
-	r.keepers[env] = k
-	r.ending.Go(func() {
-		defer close(k.done)
-		defer cancel()
-		k.run(ctx)
-	})
-}
-
-// Release ends the keeper of an environment and waits for it.
-func (r *Registry) Release(env intent.EnvironmentID) {
-	r.mu.Lock()
-	k := r.keepers[env]
-	delete(r.keepers, env)
-	r.mu.Unlock()
-	if k != nil {
-		k.stop()
-		<-k.done
-	}
-	r.compiles.forget(env)
-	r.previewing.forget(env)
-	r.disk.forget(env)
 }
 
 // keeper returns the keeper of an environment, or nil.
@@ -197,20 +177,13 @@ func (r *Registry) Owned() (owned []intent.EnvironmentID) {
 	return owned
 }
 
-// EnvironmentChanged notifies pages, the watcher, the deployer and the loops that an environment, its settings or
-// its secrets changed.
+// EnvironmentChanged notifies pages, and the watcher, the deployer and the loops of the owner if that is this process,
+// that an environment, its settings or its secrets changed.
 func (r *Registry) EnvironmentChanged(ctx context.Context, env intent.EnvironmentID) {
 	r.publish(env, bus.Environment, "")
-	k := r.keeper(env)
-	if k == nil {
-		return
+	if k := r.keeper(env); k != nil {
+		k.changed(ctx)
 	}
-	if err := k.apply(ctx); err != nil {
-		k.log.Error("the environment changed but cannot be read", "error", err)
-		return
-	}
-	wake(k.compileWakes)
-	wake(k.promotionWakes)
 }
 
 func (r *Registry) publish(env intent.EnvironmentID, topic bus.Topic, id string) {

@@ -32,40 +32,43 @@ func ConvertSetting(name string, value any) (any, error) {
 	return converted, nil
 }
 
-// ProtectSettings sets settings that only by may change from now on, until by leaves
-// them out again. Either all are set, or none. It reports whether anything changed.
-func (r *Registry) ProtectSettings(
-	ctx context.Context,
-	e intent.Environment,
-	settings map[string]any,
-	by string,
+// protectSettings sets settings of project.yml that only it may change from now on, until it leaves them out again.
+// Either all are set, or none. It reports whether anything changed.
+func (k *keeper) protectSettings(
+	ctx context.Context, e intent.Environment, settings map[string]any,
 ) (changed bool, err error) {
+	values, err := ConvertProtected(settings, intent.ProtectedByProject)
+	if err != nil || Protects(e, intent.ProtectedByProject, values) {
+		return false, err
+	}
+	if err := k.cfg.Store.ProtectSettings(ctx, e.ID, values, intent.ProtectedByProject); err != nil {
+		return false, err
+	}
+	k.EnvironmentChanged(ctx, e.ID)
+	return true, nil
+}
+
+// ConvertProtected checks settings that by decides, and converts each to its type.
+func ConvertProtected(settings map[string]any, by string) (map[string]any, error) {
 	const op = "keeper.ProtectSettings"
 	values := make(map[string]any, len(settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		converted, err := ConvertSetting(name, settings[name])
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if def, _ := intent.SettingNamed(name); def.People && by == intent.ProtectedByProject {
-			return false, fault.New(op, fault.Forbidden, "the setting "+name+" cannot be decided in the repository").
+			return nil, fault.New(op, fault.Forbidden, "the setting "+name+" cannot be decided in the repository").
 				Hint("it decides whom the server trusts: set it with ordain settings set, and remove it from " +
 					"environment_settings")
 		}
 		values[name] = converted
 	}
-	if protects(e, by, values) {
-		return false, nil
-	}
-	if err := r.cfg.Store.ProtectSettings(ctx, e.ID, values, by); err != nil {
-		return false, err
-	}
-	r.EnvironmentChanged(ctx, e.ID)
-	return true, nil
+	return values, nil
 }
 
-// protects reports whether by protects exactly these settings of an environment already.
-func protects(e intent.Environment, by string, values map[string]any) bool {
+// Protects reports whether by protects exactly these settings of an environment already.
+func Protects(e intent.Environment, by string, values map[string]any) bool {
 	for name, owner := range e.Protected {
 		if _, wanted := values[name]; owner == by && !wanted {
 			return false

@@ -232,16 +232,15 @@ type deployer struct{ server *Server }
 func (d deployer) Start(context.Context) error        { return nil }
 func (d deployer) Stop()                              {}
 func (d deployer) VersionReleased(number int)         { d.server.note("version %d released", number) }
-func (d deployer) Releasing(int)                      {}
-func (d deployer) Compiling(bool)                     {}
+func (d deployer) Wait(context.Context) error         { return nil }
 func (d deployer) SetPaused(agent string, pause bool) { d.server.note("pause %s=%v", agent, pause) }
 func (d deployer) Changed(intent.Environment)         {}
 func (d deployer) DryRun(id intent.ActionID)          { d.server.note("dry run %s", id) }
 func (d deployer) CancelDryRun(id intent.ActionID)    { d.server.note("cancel dry run %s", id) }
 func (d deployer) Executors() intent.Executors        { return d.server.Executors }
 
-func (d deployer) Deploy(full bool, agents []string, resources []intent.ResourceID) {
-	d.server.note("deploy full=%v %v %v", full, agents, resources)
+func (d deployer) Deploy(_ intent.Request, what intent.DeployRequest) {
+	d.server.note("deploy full=%v %v %v", what.Full, what.Agents, what.Resources)
 }
 
 func (d deployer) Unpark(resources []intent.ResourceID) { d.server.note("unpark %v", resources) }

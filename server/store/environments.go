@@ -200,6 +200,10 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 			return err
 		}
 	}
+	// A process that owns it cannot write any more what it knew of the record.
+	if _, err := tx.Exec(ctx, statements.OwnNext, id); err != nil {
+		return err
+	}
 	return collectCode(ctx, tx)
 }
 

@@ -16,7 +16,8 @@ import (
 // or both by one process.
 func environmentLock(id intent.EnvironmentID) locks.Lock {
 	return locks.Lock{
-		Class: locks.Environments, Writes: locks.Writes, Key: environmentKey(id), Next: statements.OwnNext, Args: []any{id},
+		Class: locks.Environments, Writes: locks.Writes, Key: environmentKey(id),
+		Next: statements.OwnNext, Args: []any{id},
 	}
 }
 

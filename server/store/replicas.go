@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store/locks"
 )
@@ -31,8 +32,8 @@ func (r replicaRow) value() (intent.Replica, error) {
 // Beat records that a replica runs, as whose ID it takes Replica(), and returns all that were seen in the time before.
 func (s *Store) Beat(ctx context.Context, r intent.Replica, within time.Duration) (live []intent.Replica, err error) {
 	err = s.state(ctx, "store.Beat", func(q querier) error {
-		_, err := q.Exec(ctx, statements.ReplicaBeat, s.replica, r.Name, r.Roles, r.Version, r.Address, r.Started, r.Owned,
-			r.Wanted)
+		_, err := q.Exec(ctx, statements.ReplicaBeat,
+			s.replica, r.Name, r.Roles, r.Version, r.Address, r.Started, r.Owned, r.Wanted)
 		if err != nil {
 			return err
 		}
@@ -102,4 +103,29 @@ func (s *Store) FreeEnvironments(ctx context.Context) (all, free []intent.Enviro
 		return err
 	})
 	return all, free, err
+}
+
+// Installation returns the id that all processes with this database share. key is the fingerprint of this process's
+// secret key: Conflict when other processes live that have another one. replaced reports that the key is another one
+// than before, so that what the old one sealed cannot be opened.
+func (s *Store) Installation(
+	ctx context.Context, key string, alive time.Duration,
+) (id uuid.UUID, replaced bool, err error) {
+	const op = "store.Installation"
+	err = s.write(ctx, op, func(tx pgx.Tx) error {
+		var before, now string
+		if err := tx.QueryRow(ctx, statements.InstallationKey).Scan(&before); err != nil && !isNoRows(err) {
+			return err
+		}
+		if err := tx.QueryRow(ctx, statements.InstallationSet, key, alive.Seconds()).Scan(&id, &now); err != nil {
+			return err
+		}
+		if now != key {
+			return fault.New(op, fault.Conflict, "the processes that use this database have another secret key").
+				Hint("copy their key file server/.secret.key here, and name it with [server] secret-key-file")
+		}
+		replaced = before != "" && before != key
+		return nil
+	})
+	return id, replaced, err
 }

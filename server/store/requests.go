@@ -55,10 +55,10 @@ func (s *Store) Requests(ctx context.Context, env intent.EnvironmentID, after in
 	return listed(ctx, s, "store.Requests", requestRow.value, statements.RequestList, env, after)
 }
 
-// RequestsWait lists the environments that have requests.
-func (s *Store) RequestsWait(ctx context.Context) (out []intent.EnvironmentID, err error) {
+// RequestsWait lists the environments that have requests, and if compiles is set also those whose compiles wait.
+func (s *Store) RequestsWait(ctx context.Context, compiles bool) (out []intent.EnvironmentID, err error) {
 	err = s.read(ctx, "store.RequestsWait", func(q querier) error {
-		rows, err := q.Query(ctx, statements.RequestWaiting)
+		rows, err := q.Query(ctx, statements.RequestWaiting, compiles)
 		if err != nil {
 			return err
 		}
@@ -80,4 +80,12 @@ func (s *Store) FinishRequests(ctx context.Context, env intent.EnvironmentID, id
 	return s.writeOwned(ctx, env, "store.FinishRequests", func(b *pgx.Batch) {
 		b.Queue(statements.RequestDone, env, ids)
 	}, nil)
+}
+
+// DropRequest deletes a request, also when this process does not own the environment any more.
+func (s *Store) DropRequest(ctx context.Context, r intent.Request) error {
+	return s.state(ctx, "store.DropRequest", func(q querier) error {
+		_, err := q.Exec(ctx, statements.RequestDone, r.Environment, []int64{r.ID})
+		return err
+	})
 }

@@ -90,6 +90,7 @@ type statementTexts struct {
 	ReleaseBlocked, ReleaseAgents, ReleaseDrift                                              string
 	// replica.sql
 	ReplicaBeat, ReplicaList, ReplicaGone, ReplicaEndStale, LocksHeld, EnvironmentIDs string
+	InstallationSet, InstallationKey                                                  string
 	// request.sql
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql

@@ -135,7 +135,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
+	root.AddCommand(newUp(), newServe(), newReplica(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(), newDrift(),
 		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote(),
@@ -153,6 +153,8 @@ type serverFlags struct {
 	database string
 	python   string
 	proxied  bool
+	roles    string
+	keyFile  string
 }
 
 func (f *serverFlags) add(c *cobra.Command) {
@@ -182,6 +184,8 @@ func (f *serverFlags) load() (config.Config, error) {
 	set("server.bind-address", f.address)
 	set("database.url", f.database)
 	set("compiler.python", f.python)
+	set("server.roles", f.roles)
+	set("server.secret-key-file", f.keyFile)
 	if f.proxied {
 		set("server.behind-proxy", "true")
 	}

@@ -113,6 +113,7 @@ var lattice = []struct {
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
+	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -159,7 +160,7 @@ var lattice = []struct {
 		"server/keeper",
 		"gitsync gitsync/signers compiler/export internal/intent internal/fault internal/bus " +
 			"internal/diskuse internal/provenance internal/secret internal/service layout server/promote " +
-			"server/store server/source server/forge server/build",
+			"server/store server/store/locks server/source server/forge server/build",
 	},
 	{
 		"server/control",

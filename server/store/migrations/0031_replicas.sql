@@ -6,6 +6,13 @@ CREATE TABLE lock_fence (
     fence bigint NOT NULL
 );
 
+-- What all processes of an installation share.
+CREATE TABLE installation (
+    one             boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id              uuid NOT NULL,
+    key_fingerprint text NOT NULL -- of the secret key
+);
+
 -- The server processes that run. A row that was not seen for a while belongs to a process that is gone, or that is to
 -- be treated so.
 CREATE TABLE replica (

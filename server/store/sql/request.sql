@@ -10,6 +10,7 @@ UPDATE request SET taken = $3 WHERE environment = $1 AND id = $2 AND taken IS NU
 -- name: RequestDone :exec
 DELETE FROM request WHERE environment = $1 AND id = ANY($2);
 
--- name: RequestWaiting :list
+-- name: RequestWaiting :many
 -- The environments with requests.
-SELECT DISTINCT environment FROM request;
+SELECT environment FROM request
+UNION SELECT environment FROM compile WHERE $1 AND started IS NULL AND completed IS NULL;

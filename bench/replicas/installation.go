@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/bench/peer"
+	"ordain.dev/ordain/server/store/postgres"
+)
+
+type config struct {
+	dir          string
+	binary       string // the ordain to run
+	env          []string
+	rounds       int
+	seed         uint64
+	environments int
+	items        int // resources of each environment
+	pause        time.Duration
+	patience     time.Duration
+	out          io.Writer
+}
+
+// installation is a database with all processes that use it, and the environments.
+type installation struct {
+	config
+	database      *postgres.Server
+	places        []*place // of processes
+	environs      []*environ
+	site          string
+	kills, pauses int
+}
+
+// place is where one process runs, and is started again.
+type place struct {
+	name  string
+	roles string
+	mu    sync.Mutex
+	now   *peer.Server // nil while it does not run
+}
+
+// environ is an environment with its repository.
+type environ struct {
+	id   string
+	repo *peer.Repository
+}
+
+// handler writes files, and a line into a journal after each write.
+const handler = `import os
+
+from inmanta.agent.handler import CRUDHandler, ResourcePurged, provider
+from inmanta.resources import PurgeableResource, resource
+
+SITE = "@SITE@"
+
+
+@resource("bench::Item", agent="agent", id_attribute="name")
+class Item(PurgeableResource):
+    fields = ("agent", "name", "value")
+
+
+@provider("bench::Item", name="journal")
+class Journal(CRUDHandler[Item]):
+    def _path(self, resource):
+        return os.path.join(SITE, resource.name)
+
+    def _write(self, resource):
+        path = self._path(resource)
+        with open(path + ".new", "w") as item:
+            item.write(resource.value)
+        os.rename(path + ".new", path)
+        journal = os.open(os.path.join(SITE, "journal"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(journal, f"{resource.name} {resource.value}\n".encode())
+        finally:
+            os.close(journal)
+
+    def read_resource(self, ctx, resource):
+        try:
+            with open(self._path(resource)) as item:
+                resource.value = item.read()
+        except FileNotFoundError:
+            raise ResourcePurged()
+
+    def create_resource(self, ctx, resource):
+        self._write(resource)
+        ctx.set_created()
+
+    def update_resource(self, ctx, changes, resource):
+        self._write(resource)
+        ctx.set_updated()
+`
+
+// newInstallation starts everything, and deploys all environments once.
+func newInstallation(ctx context.Context, c config) (_ *installation, err error) {
+	in := &installation{config: c, site: filepath.Join(c.dir, "site")}
+	defer func() {
+		if err != nil {
+			in.stop()
+		}
+	}()
+	data := filepath.Join(c.dir, "database")
+	if err := os.MkdirAll(data, 0o711); err != nil {
+		return nil, err
+	}
+	in.database, err = postgres.Start(ctx, postgres.Config{
+		DataDir: filepath.Join(data, "data"), SocketDir: filepath.Join(data, "socket"),
+		CacheDir: filepath.Join(c.dir, "cache"), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for n := range 3 {
+		in.places = append(in.places, &place{name: fmt.Sprint("process", n), roles: "process"})
+	}
+	for n := range 2 {
+		in.places = append(in.places, &place{name: fmt.Sprint("api", n), roles: "api"})
+	}
+	for _, p := range in.places {
+		if err := in.start(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	for n := range c.environments {
+		e, err := in.newEnviron(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		in.environs = append(in.environs, e)
+	}
+	return in, in.settle(ctx)
+}
+
+func (in *installation) newEnviron(ctx context.Context, n int) (*environ, error) {
+	site, dir := in.siteOf(n), filepath.Join(in.dir, fmt.Sprint("repo", n))
+	for _, d := range []string{site, dir} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	repo, err := peer.NewRepository(ctx, dir, peer.Model{
+		Items: in.items, Agents: 3, Plugins: strings.ReplaceAll(handler, "@SITE@", site),
+	})
+	if err != nil {
+		return nil, err
+	}
+	id, err := in.api().Bind(ctx, repo.Bare, "main")
+	return &environ{id: id, repo: repo}, err
+}
+
+func (in *installation) siteOf(n int) string { return filepath.Join(in.site, fmt.Sprint(n)) }
+
+// start starts the process of a place.
+func (in *installation) start(ctx context.Context, p *place) error {
+	env := append([]string{
+		"ORDAIN_ISOLATION_ALLOW_WRITE=" + in.site, "ORDAIN_ISOLATION_FIRST_USER=0",
+		// All share the cache of wheels: this is about processes, not about downloads.
+		"ORDAIN_CONFIG_CACHE_DIR=" + filepath.Join(in.dir, "cache"),
+	}, in.env...)
+	s, err := peer.StartRoles(ctx, in.binary, filepath.Join(in.dir, p.name), p.roles, in.database.URL(),
+		filepath.Join(in.dir, "key"), env...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = s
+	return nil
+}
+
+func (in *installation) stop() {
+	for _, p := range in.places {
+		p.mu.Lock()
+		if p.now != nil {
+			_ = p.now.Resume()
+			p.now.Stop()
+		}
+		p.mu.Unlock()
+	}
+	if in.database != nil {
+		_ = in.database.Stop(context.Background())
+	}
+}
+
+// api returns a process with the role api that runs.
+func (in *installation) api() *peer.Server {
+	for {
+		for _, p := range in.places {
+			p.mu.Lock()
+			now := p.now
+			p.mu.Unlock()
+			if p.roles == "api" && now != nil {
+				return now
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// query asks the database.
+func (in *installation) query(ctx context.Context, do func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, in.database.URL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	return do(conn)
+}
+
+// owners returns the place that owns each environment; nil: none does.
+func (in *installation) owners(ctx context.Context) (map[*environ]*place, error) {
+	byKey := map[uint32]*place{}
+	err := in.query(ctx, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `SELECT l.objid::bigint, r.name FROM pg_locks l
+			JOIN pg_stat_activity a ON a.pid = l.pid
+			JOIN replica r ON a.application_name = 'ordain locks ' || r.id
+			WHERE l.locktype = 'advisory' AND l.granted AND l.classid = x'6f726462'::int::oid`)
+		if err != nil {
+			return err
+		}
+		var key int64
+		var name string
+		_, err = pgx.ForEachRow(rows, []any{&key, &name}, func() error {
+			for _, p := range in.places {
+				p.mu.Lock()
+				if p.now != nil && strings.HasSuffix(name, " "+strconv.Itoa(p.now.PID())) {
+					byKey[uint32(key)] = p
+				}
+				p.mu.Unlock()
+			}
+			return nil
+		})
+		return err
+	})
+	out := map[*environ]*place{}
+	for _, e := range in.environs {
+		id, err := uuid.Parse(e.id)
+		if err != nil {
+			return nil, err
+		}
+		out[e] = byKey[binary.BigEndian.Uint32(id[12:])^binary.BigEndian.Uint32(id[:4])]
+	}
+	return out, err
+}
