@@ -45,7 +45,7 @@ type Definition struct {
 
 	Attempts int           // 10 when zero
 	Attempt  time.Duration // the time for one attempt; 5 minutes when zero
-	Deadline time.Duration // the time for the whole; a day when zero, endless when negative
+	Deadline time.Duration // the time for the whole; a day when zero, endless when negative and without Paths
 	Priority int           // 1 is served before 4; 2 when zero
 	Queue    string        // whose workers run it; the default queue when empty
 	// Single merges it with one that waits for the same resource, instead of waiting behind that.
@@ -197,6 +197,9 @@ func (d Definition) validate(all map[string]Definition) error {
 		return p.During == d.Failed
 	})) {
 		complain("a resource needs a state for when the process dies")
+	}
+	if len(d.Paths) > 0 && d.Deadline < 0 {
+		complain("no resource may stay in a transitional state for ever: it needs a deadline")
 	}
 	if d.Attempts < 1 || d.Attempt < 0 || d.Priority < 1 || d.Priority > 4 {
 		complain("its bounds make no sense")

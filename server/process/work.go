@@ -18,6 +18,8 @@ import (
 var (
 	errTaken = errors.New("another worker has taken the process")
 	errStop  = errors.New("the server stops")
+	// errAttempt ends an attempt that takes too long.
+	errAttempt = errors.New("the time for an attempt is over")
 )
 
 // try is an attempt that runs here.
@@ -55,7 +57,7 @@ func (e *Engine) work(stopping context.Context, name string, id int64) {
 	e.publish(p.Environment)
 	log := e.cfg.Logger.With("process", p.ID, "name", p.Name, "resource", p.Resource.String(), "attempt", p.Attempts)
 	t := &try{run: &Run{process: *p}, def: d, renewed: time.Now()}
-	bounded, cancelBound := context.WithTimeoutCause(ctx, e.bound(d, *p), errors.New("the time for an attempt is over"))
+	bounded, cancelBound := context.WithTimeoutCause(ctx, e.bound(d, *p), errAttempt)
 	defer cancelBound()
 	attempt, end := context.WithCancelCause(bounded)
 	t.end = end
@@ -176,8 +178,12 @@ func (e *Engine) judge(ctx context.Context, t *try, err error) intent.ProcessEnd
 		data = nil
 	}
 	end := intent.ProcessEnd{State: intent.ProcessWaiting, Data: data}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
+	switch cause := context.Cause(ctx); {
+	case err == nil || cause == nil:
+	case errors.Is(cause, errAttempt):
+		err = fmt.Errorf("%w: %w", cause, err)
+	default:
+		err = cause // what the handler says is only a consequence
 	}
 	var again *againError
 	var never *neverError

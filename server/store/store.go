@@ -43,7 +43,7 @@ type Store struct {
 }
 
 const (
-	maxConnections = 10
+	maxConnections = 11 // one of them waits for jobs
 	connectTime    = 15 * time.Second
 	idleTime       = time.Minute
 	// oldestServer is the first PostgreSQL that supports all statements, as server_version_num.
