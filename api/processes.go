@@ -86,7 +86,7 @@ func (s *server) processPage(
 	}
 	found, err := s.store.Processes(ctx, env, q)
 	return pageOf(
-		address{path: path, list: store.ProcessList}, q, found, s.processOf,
+		address{path: path, list: store.ProcessList}, q, found, processOf,
 		func(p intent.Process) place {
 			id := strconv.FormatInt(p.ID, 10)
 			if q.Sort == "id" {
@@ -99,12 +99,12 @@ func (s *server) processPage(
 
 func (s *server) getAnyProcess(ctx context.Context, a anyProcess) (processView, error) {
 	p, err := s.store.Process(ctx, uuid.Nil, a.Process)
-	return s.processOf(p), err
+	return processOf(p), err
 }
 
 func (s *server) getProcess(ctx context.Context, a oneProcess) (processView, error) {
 	p, err := s.store.Process(ctx, a.ID, a.Process)
-	return s.processOf(p), err
+	return processOf(p), err
 }
 
 func (s *server) retryAnyProcess(ctx context.Context, a anyProcess) error {
@@ -123,10 +123,10 @@ func (s *server) cancelProcess(ctx context.Context, a oneProcess) error {
 	return s.control.CancelProcess(ctx, a.ID, a.Process)
 }
 
-func (s *server) processOf(p intent.Process) processView {
+func processOf(p intent.Process) processView {
 	out := processView{
 		ID: p.ID, Name: p.Name, ResourceType: p.Resource.Type, ResourceID: p.Resource.ID,
-		EnvironmentName: p.EnvironmentName, State: p.State, Waits: p.Waits(s.now()), Phase: p.Phase,
+		EnvironmentName: p.EnvironmentName, State: p.State, Waits: p.Waits(), Phase: p.Phase,
 		Attempts: p.Attempts, MaxAttempts: p.Most, Priority: p.Priority, Problem: p.Problem, Reason: p.Reason,
 		MadeBy: p.MadeBy, Made: stamp(p.Made), Begun: maybe(p.Begun), Next: stamp(p.Next), Deadline: maybe(p.Deadline),
 		Ended: maybe(p.Ended), Worker: p.Worker,

@@ -61,25 +61,25 @@ type Process struct {
 	Worker string     // the process of the operating system that runs it, or ran it last
 	Lease  *time.Time // until then, unless the worker renews it
 	// Fence grows with each attempt; what an earlier attempt writes is refused.
-	Fence     int64
-	Cancel    string // who or what asks it to end
-	WaitsFor  int64  // another process of its resource, 0: none
-	HasWorker bool   // a job for it waits for a free worker
+	Fence    int64
+	Cancel   string // who or what asks it to end
+	WaitsFor int64  // another process of its resource, 0: none
+	Due      bool   // the time for the next attempt has come
 }
 
 // Waits says for people what a waiting process waits for; empty when it does not wait.
-func (p Process) Waits(now time.Time) string {
+func (p Process) Waits() string {
 	switch {
 	case p.State != ProcessWaiting:
 		return ""
 	case p.WaitsFor != 0:
 		return "an earlier process of the same resource"
-	case p.Next.After(now) && p.Attempts > 0:
+	case p.Due:
+		return "a worker"
+	case p.Attempts > 0:
 		return "the next attempt"
-	case p.Next.After(now):
-		return "its time"
 	}
-	return "a worker"
+	return "its time"
 }
 
 // NewProcess is a process that is to be recorded.

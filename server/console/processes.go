@@ -105,7 +105,7 @@ func (c *console) processView(r *http.Request, env uuid.UUID, path string, may b
 	}}}
 	p.Lists = processLists{Action: path, Server: env == uuid.Nil, Change: may, Any: l.filtered()}
 	for _, one := range page.Items {
-		p.Lists.Rows = append(p.Lists.Rows, c.recordedRowOf(one))
+		p.Lists.Rows = append(p.Lists.Rows, recordedRowOf(one))
 	}
 	p.Lists.Pager = pagerOf(l, page, func(p intent.Process) (string, string) {
 		return stamp(p.Made), strconv.FormatInt(p.ID, 10)
@@ -121,7 +121,7 @@ func (c *console) processView(r *http.Request, env uuid.UUID, path string, may b
 			return view{}, err
 		}
 		for _, one := range dead.Items {
-			p.Lists.Dead = append(p.Lists.Dead, c.recordedRowOf(one))
+			p.Lists.Dead = append(p.Lists.Dead, recordedRowOf(one))
 		}
 	}
 	return view{template: "processes", data: p, fragments: []fragment{
@@ -145,7 +145,7 @@ func (c *console) processSentence(ctx context.Context, env uuid.UUID) (string, e
 	return text + ". " + strconv.Itoa(n.Dead) + " are dead: look at why, then retry or cancel them.", nil
 }
 
-func (c *console) recordedRowOf(p intent.Process) recordedRow {
+func recordedRowOf(p intent.Process) recordedRow {
 	row := recordedRow{
 		ID: p.ID, Name: p.Name, Resource: p.Resource.String(), Environment: p.EnvironmentName,
 		State: processStates[p.State], What: p.Reason, Problem: p.Problem, Attempts: p.Attempts, Most: p.Most,
@@ -156,7 +156,7 @@ func (c *console) recordedRowOf(p intent.Process) recordedRow {
 	}
 	switch p.State {
 	case intent.ProcessWaiting:
-		row.What, row.AtWord, row.At = "waits for "+p.Waits(c.now()), "next", p.Next
+		row.What, row.AtWord, row.At = "waits for "+p.Waits(), "next", p.Next
 		if p.WaitsFor != 0 {
 			row.What = "waits for process " + strconv.FormatInt(p.WaitsFor, 10) + " of the same resource"
 		}

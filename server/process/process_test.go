@@ -11,6 +11,8 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/service"
+	"ordain.dev/ordain/internal/service/servicetest"
 	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
@@ -353,4 +355,56 @@ func TestWorkThatRepeatsItself(t *testing.T) {
 		seen[<-ran]++
 	}
 	awaitState(t, s, id, intent.ProcessDone)
+}
+
+// The engine keeps to the contract of services, and refuses definitions that make no sense.
+func TestTheEngineIsAService(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	servicetest.Test(t, func(t *testing.T) service.Service { return quick(t, s, create(step("x", nil))) })
+	fine := create(step("x", nil))
+	for wrong, change := range map[string]func(*process.Definition){
+		"no handler":              func(d *process.Definition) { d.Main = nil },
+		"no name of its own":      func(d *process.Definition) { d.Pre = d.Main },
+		"state for when the":      func(d *process.Definition) { d.Failed = "" },
+		"needs a deadline":        func(d *process.Definition) { d.Deadline = -1 },
+		"is no process thing.not": func(d *process.Definition) { d.CancelledBy = []string{"thing.not"} },
+		"not one way":             func(d *process.Definition) { d.Paths = append(d.Paths, d.Paths[0]) },
+		"cannot be repeated":      func(d *process.Definition) { d.Schedule = "now and then" },
+	} {
+		d := fine
+		change(&d)
+		_, err := process.New(process.Config{
+			Record: s, Bus: &bus.Bus{}, Logger: storetest.Logger(t), Definitions: []process.Definition{d},
+		})
+		if err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
+
+// A process that is declared to end another one does so, though neither moves a state.
+func TestDeclaredCancellation(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	begun := make(chan bool, 1)
+	e := quick(t, s, process.Definition{
+		Name: "thing.watch", Resource: "thing", CancelledBy: []string{"thing.forget"},
+		Main: []process.Handler{step("watch", func(ctx context.Context, _ *process.Run) error {
+			begun <- true
+			<-ctx.Done()
+			return ctx.Err()
+		})},
+	}, process.Definition{Name: "thing.forget", Resource: "thing", Main: []process.Handler{step("forget", nil)}})
+	must(t, e.Start(t.Context()))
+	running := begin(t, e, "thing.watch", "a")
+	<-begun
+	waits := begin(t, e, "thing.watch", "a")
+	forget := begin(t, e, "thing.forget", "a")
+	awaitState(t, s, forget, intent.ProcessDone)
+	for _, id := range []int64{running, waits} {
+		if p := awaitState(t, s, id, intent.ProcessCancelled); !strings.Contains(p.Reason, "took its place") {
+			t.Errorf("%+v", p)
+		}
+	}
 }

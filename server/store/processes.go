@@ -262,6 +262,7 @@ type processRow struct {
 	Fence           int64
 	Cancel          string
 	WaitsFor        int64
+	Due             bool
 }
 
 func (r processRow) value() (intent.Process, error) {
@@ -272,7 +273,7 @@ func (r processRow) value() (intent.Process, error) {
 		Phase: r.Phase, Attempts: r.Attempts, Most: r.Most, Priority: r.Priority, Problem: r.Problem, Reason: r.Reason,
 		Data: r.Data, MadeBy: r.MadeBy, Made: r.Made.UTC(), Begun: utc(r.Begun), Next: r.Next.UTC(),
 		Deadline: utc(r.Deadline), Ended: utc(r.Ended), Worker: r.Worker, Lease: utc(r.Lease), Fence: r.Fence,
-		Cancel: r.Cancel, WaitsFor: r.WaitsFor,
+		Cancel: r.Cancel, WaitsFor: r.WaitsFor, Due: r.Due,
 	}
 	if r.Environment != nil {
 		p.Environment = *r.Environment
@@ -290,7 +291,6 @@ type lockedProcess struct {
 	CancelledState string
 	Single         bool
 	Queue          string
-	Due            bool
 	Late           bool
 }
 

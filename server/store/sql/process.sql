@@ -106,7 +106,8 @@ SELECT p.id, p.name, p.resource_type, p.resource_id, p.environment, coalesce(e.n
     p.from_state, p.during_state, p.done_state, p.phase, p.attempts, p.most, p.priority, p.problem, p.reason, p.data, p.made_by,
     p.made, p.begun, p.next, p.deadline, p.ended, p.worker, p.lease, p.fence, p.cancel,
     coalesce((SELECT o.id FROM process o WHERE p.state = 'waiting' AND o.resource_type = p.resource_type AND o.resource_id = p.resource_id
-        AND o.id <> p.id AND (o.state = 'running' OR o.state = 'waiting' AND o.id < p.id) ORDER BY o.state, o.id LIMIT 1), 0) AS waits_for
+        AND o.id <> p.id AND (o.state = 'running' OR o.state = 'waiting' AND o.id < p.id) ORDER BY o.state, o.id LIMIT 1), 0) AS waits_for,
+    p.next <= now() AS due
 FROM process p LEFT JOIN environment e ON e.id = p.environment
 WHERE ($1::uuid IS NULL OR p.environment = $1);
 
