@@ -62,8 +62,13 @@ func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error
 	return serverStatus{
 		Product: "Ordain", Edition: "Open Source Edition", Version: s.version, License: "open source",
 		Extensions: []serverExtension{{Name: "core", Version: s.version, Package: "ordain"}},
-		Slices:     []serverSlice{{Name: "core.server", ReportedStatus: "OK"}, database, s.isolation, s.processSlice(ctx)},
-		Features:   []struct{}{}, Status: database.ReportedStatus,
+		Slices: []serverSlice{
+			{Name: "core.server", ReportedStatus: "OK"},
+			database,
+			s.isolation,
+			s.processSlice(ctx),
+		},
+		Features: []struct{}{}, Status: database.ReportedStatus,
 	}, nil
 }
 

@@ -168,7 +168,9 @@ func paths(r *servertest.Rich) map[string]string {
 		"empty-notifications": empty + "/notifications",
 		"pulls":               env + "/pulls", "pull": env + "/pulls/7", "pull-strange": env + "/pulls/12",
 		"empty-pulls": empty + "/pulls",
-		"executors":   env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
+		"processes":   env + "/processes", "processes-dead": "/e/" + r.Staging.ID.String() + "/processes",
+		"processes-server": "/processes", "empty-processes": empty + "/processes",
+		"executors": env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
 	}
 }
 

@@ -215,7 +215,8 @@ func TestAServerThatStopsLetsGo(t *testing.T) {
 	id := begin(t, first, "thing.create", "a")
 	<-begun
 	first.Stop()
-	if p := get(s.Process(t.Context(), server, id))(t); p.State != intent.ProcessWaiting || p.Attempts != 0 || p.Problem != "" {
+	if p := get(s.Process(t.Context(), server, id))(t); p.State != intent.ProcessWaiting || p.Attempts != 0 ||
+		p.Problem != "" {
 		t.Errorf("%+v", p)
 	}
 	next := quick(t, open(t, url), create(step("wait", nil)))

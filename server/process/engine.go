@@ -264,7 +264,9 @@ func (e *Engine) beginSchedules(ctx context.Context) bool {
 			continue
 		}
 		now := time.Now()
-		_, err := e.Schedule(ctx, Intention{Process: d.Name, Resource: d.Name, By: "schedule", After: d.next(now).Sub(now)})
+		_, err := e.Schedule(ctx, Intention{
+			Process: d.Name, Resource: d.Name, By: "schedule", After: d.next(now).Sub(now),
+		})
 		if err != nil {
 			return false
 		}

@@ -97,7 +97,8 @@ func begin(t testing.TB, e *process.Engine, name, resource string) int64 {
 
 func create(main ...process.Handler) process.Definition {
 	return process.Definition{
-		Name: "thing.create", Resource: "thing", Paths: process.Paths([]string{"", "inactive"}, "registering", "active"),
+		Name: "thing.create", Resource: "thing",
+		Paths:  process.Paths([]string{"", "inactive"}, "registering", "active"),
 		Failed: "error", Main: main, Attempts: 3,
 	}
 }
@@ -118,7 +119,8 @@ func TestFromIntentionToDone(t *testing.T) {
 	var story []string
 	var during string
 	e := quick(t, s, process.Definition{
-		Name: "thing.create", Resource: "thing", Paths: process.Paths([]string{""}, "registering", "active"), Failed: "error",
+		Name: "thing.create", Resource: "thing", Failed: "error",
+		Paths: process.Paths([]string{""}, "registering", "active"),
 		Pre: []process.Handler{step("check", func(_ context.Context, r *process.Run) error {
 			story = append(story, "check "+r.Process().Resource.ID)
 			return r.Set("seen", 7)
@@ -139,17 +141,20 @@ func TestFromIntentionToDone(t *testing.T) {
 		Then: "thing.greet",
 	}, process.Definition{Name: "thing.greet", Resource: "thing", Main: []process.Handler{step("greet", nil)}})
 	id := begin(t, e, "thing.create", "a") // nothing runs yet
-	if p := get(s.Process(t.Context(), server, id))(t); p.State != intent.ProcessWaiting || stateOf(t, s, "a") != "registering" {
+	if p := get(s.Process(t.Context(), server, id))(t); p.State != intent.ProcessWaiting ||
+		stateOf(t, s, "a") != "registering" {
 		t.Fatalf("%+v", p)
 	}
 	must(t, e.Start(t.Context()))
 	p := awaitState(t, s, id, intent.ProcessDone)
 	if got := strings.Join(story, ", "); got != "check a, make, tell" || during != "registering" ||
-		stateOf(t, s, "a") != "active" || p.Attempts != 1 || p.MadeBy != "ida" || p.Reason != "continued with thing.greet" {
+		stateOf(t, s, "a") != "active" || p.Attempts != 1 || p.MadeBy != "ida" ||
+		p.Reason != "continued with thing.greet" {
 		t.Errorf("%s, %s; %+v", got, during, p)
 	}
 	_, err := e.Schedule(t.Context(), process.Intention{Process: "thing.create", Resource: "a"})
-	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "thing a is active; thing.create begins when it is new") {
+	if !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "thing a is active; thing.create begins when it is new") {
 		t.Error(err)
 	}
 	counts := get(s.CountProcesses(t.Context(), server))(t)
@@ -346,7 +351,9 @@ func TestWorkThatRepeatsItself(t *testing.T) {
 	if n := <-ran; n != 2 {
 		t.Errorf("it ran with %d", n)
 	}
-	await(t, s, id, "the pause", func(p intent.Process) bool { return p.State == intent.ProcessWaiting && p.Attempts == 0 })
+	await(t, s, id, "the pause", func(p intent.Process) bool {
+		return p.State == intent.ProcessWaiting && p.Attempts == 0
+	})
 	if again := look(3); again != id {
 		t.Errorf("%d and %d wait", id, again)
 	}

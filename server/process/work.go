@@ -81,7 +81,8 @@ func (e *Engine) work(stopping context.Context, name string, id int64) {
 	case outcome.State == intent.ProcessDead:
 		log.Error("a process died", "reason", outcome.Reason, "error", outcome.Problem)
 	case outcome.Problem != "":
-		log.Warn("an attempt at a process failed", "again", outcome.After.Round(time.Millisecond), "error", outcome.Problem)
+		again := outcome.After.Round(time.Millisecond)
+		log.Warn("an attempt at a process failed", "again", again, "error", outcome.Problem)
 	}
 	if err := e.record(ctx, stopping, *p, outcome); err != nil {
 		log.Warn("the end of an attempt cannot be recorded; it is run again", "error", err)

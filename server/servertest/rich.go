@@ -147,8 +147,13 @@ func (r *Rich) read(ctx context.Context) (err error) {
 	}
 	r.Notices = page.Items
 	for env, into := range map[intent.EnvironmentID]*int64{productionID: &r.Process, stagingID: &r.Dead} {
-		state := map[bool]intent.ProcessState{true: intent.ProcessWaiting, false: intent.ProcessDead}[env == productionID]
-		found, err := r.Store.Processes(ctx, env, intent.ListQuery{Filters: map[string][]string{"state": {string(state)}}})
+		state := intent.ProcessDead
+		if env == productionID {
+			state = intent.ProcessWaiting
+		}
+		found, err := r.Store.Processes(ctx, env, intent.ListQuery{
+			Filters: map[string][]string{"state": {string(state)}},
+		})
 		if err != nil {
 			return err
 		}

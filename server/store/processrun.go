@@ -93,7 +93,8 @@ func (s *Store) endIllegal(
 	state, err := resourceState(ctx, tx, l.resource())
 	switch {
 	case isNoRows(err):
-		return true, s.end(ctx, tx, l, intent.ProcessEnd{State: intent.ProcessCancelled, Reason: "its resource is gone"})
+		gone := intent.ProcessEnd{State: intent.ProcessCancelled, Reason: "its resource is gone"}
+		return true, s.end(ctx, tx, l, gone)
 	case err != nil || state == l.DuringState:
 		return false, err
 	case state == l.DoneState:
@@ -208,7 +209,8 @@ func (s *Store) end(ctx context.Context, tx pgx.Tx, l lockedProcess, end intent.
 	if end.State == intent.ProcessWaiting {
 		return s.again(ctx, tx, l, end, data)
 	}
-	if _, err := tx.Exec(ctx, statements.ProcessEnd, l.ID, string(end.State), end.Reason, end.Problem, data); err != nil {
+	state := string(end.State)
+	if _, err := tx.Exec(ctx, statements.ProcessEnd, l.ID, state, end.Reason, end.Problem, data); err != nil {
 		return err
 	}
 	if err := s.leaveState(ctx, tx, l, end.State); err != nil {
@@ -273,8 +275,8 @@ func (s *Store) again(
 	} else if end.Free {
 		counting = 2
 	}
-	if _, err := tx.Exec(ctx, statements.ProcessAgain, l.ID, end.Problem, data, end.After.Seconds(), end.Fresh, counting,
-		end.Fresh); err != nil {
+	if _, err := tx.Exec(ctx, statements.ProcessAgain, l.ID, end.Problem, data, end.After.Seconds(), end.Fresh,
+		counting, end.Fresh); err != nil {
 		return err
 	}
 	return s.wakeNext(ctx, tx, l.resource())
@@ -299,7 +301,8 @@ func (s *Store) waitsToo(ctx context.Context, tx pgx.Tx, l lockedProcess) (int64
 
 // RetryProcess makes a dead process wait for a worker again: it goes on after the last handler that finished, and its
 // attempts and its time begin anew. One that waits for its next attempt is tried at once. Conflict when it has ended
-// otherwise, or its resource has moved on; NotFound when it belongs to another environment than env, unless that is zero.
+// otherwise, or its resource has moved on; NotFound when it belongs to another environment than env, unless that is
+// zero.
 func (s *Store) RetryProcess(ctx context.Context, env intent.EnvironmentID, id int64) error {
 	const op = "store.RetryProcess"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
@@ -317,7 +320,8 @@ func (s *Store) RetryProcess(ctx context.Context, env intent.EnvironmentID, id i
 				return err
 			}
 		default:
-			return fault.New(op, fault.Conflict, "the process is "+l.State+"; only a dead or waiting one can be retried")
+			return fault.New(op, fault.Conflict,
+				"the process is "+l.State+"; only a dead or waiting one can be retried")
 		}
 		if l.Single {
 			if other, err := s.waitsToo(ctx, tx, l); err != nil || other != 0 {

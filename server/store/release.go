@@ -177,8 +177,8 @@ func (s *Store) activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope
 			return err
 		}
 	}
-	if err := s.queueDeployStatus(ctx, tx, env, deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending),
-		"Deploying"}, at); err != nil {
+	begun := deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Deploying"}
+	if err := s.queueDeployStatus(ctx, tx, env, begun, at); err != nil {
 		return err
 	}
 	return releaseStates(ctx, tx, env, v.Number, scope, blocked, at)

@@ -35,8 +35,8 @@ func newProcess() *cobra.Command {
 		return r.show(c, rows, "id", "state", "name", "resource_type", "resource_id", "environment_name", "attempts",
 			"waits", "next", "reason", "problem")
 	})
-	list.Long = "Lists recorded work: what runs, what waits and for what, and what ended and why. Dead processes wait\n" +
-		"for a person: retry runs one again from the step at which it failed, cancel gives it up."
+	list.Long = "Lists recorded work: what runs, what waits and for what, and what ended and why. Dead processes\n" +
+		"wait for a person: retry runs one again from the step at which it failed, cancel gives it up."
 	list.Flags().StringVar(&state, "state", "", "waiting, running, done, cancelled or dead")
 	list.Flags().StringVar(&name, "name", "", "only processes with this in their name, such as forge.send")
 	list.Flags().IntVar(&limit, "limit", 100, "how many")
@@ -50,7 +50,8 @@ func newProcess() *cobra.Command {
 		}
 		for _, field := range []string{
 			"id", "name", "resource_type", "resource_id", "environment_name", "state", "waits", "waits_for", "attempts",
-			"max_attempts", "phase", "reason", "problem", "made_by", "made", "begun", "next", "deadline", "ended", "worker",
+			"max_attempts", "phase", "reason", "problem", "made_by", "made", "begun", "next", "deadline", "ended",
+			"worker",
 		} {
 			if text := cell(one, field); text != "" {
 				fmt.Fprintf(c.OutOrStdout(), "%-16s  %s\n", field, text)

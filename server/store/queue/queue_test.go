@@ -50,7 +50,8 @@ func TestTheSchemaIsThatOfRiver(t *testing.T) {
 func schema(t *testing.T, pool *pgxpool.Pool, name string) map[string]bool {
 	t.Helper()
 	const describe = `
-SELECT table_name || '.' || column_name || ' ' || udt_name || ' ' || is_nullable || ' ' || replace(coalesce(column_default, ''), $1 || '.', '')
+SELECT table_name || '.' || column_name || ' ' || udt_name || ' ' || is_nullable || ' ' ||
+    replace(coalesce(column_default, ''), $1 || '.', '')
 FROM information_schema.columns WHERE table_schema = $1 AND table_name LIKE 'river%'
 UNION ALL
 SELECT c.conrelid::regclass::text || ' ' || pg_get_constraintdef(c.oid) FROM pg_constraint c
@@ -58,7 +59,8 @@ JOIN pg_class r ON r.oid = c.conrelid WHERE r.relnamespace = $1::regnamespace AN
 UNION ALL
 SELECT indexdef FROM pg_indexes WHERE schemaname = $1 AND tablename LIKE 'river%'
 UNION ALL
-SELECT 'enum ' || e.enumlabel FROM pg_enum e JOIN pg_type y ON y.oid = e.enumtypid WHERE y.typnamespace = $1::regnamespace`
+SELECT 'enum ' || e.enumlabel FROM pg_enum e JOIN pg_type y ON y.oid = e.enumtypid
+WHERE y.typnamespace = $1::regnamespace`
 	rows, err := pool.Query(t.Context(), describe, name)
 	if err != nil {
 		t.Fatal(err)
