@@ -56,7 +56,9 @@ type Process struct {
 	Begun    *time.Time // the first attempt
 	Next     time.Time  // the next attempt
 	Deadline *time.Time
-	Ended    *time.Time
+	// Left is the time until the deadline when the attempt began, which does not depend on anybody's clock; 0: endless.
+	Left  time.Duration
+	Ended *time.Time
 
 	Worker string     // the process of the operating system that runs it, or ran it last
 	Lease  *time.Time // until then, unless the worker renews it

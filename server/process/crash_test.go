@@ -327,3 +327,55 @@ func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
 		t.Errorf("%d attempts", ran)
 	}
 }
+
+// A process that its worker never ends, because it kills the worker, dies like one that fails; one that was to be
+// cancelled is cancelled; and what the workers say later is refused.
+func TestWorkersThatVanish(t *testing.T) {
+	t.Parallel()
+	s, ctx := open(t, storetest.URL(t)), t.Context()
+	e := quick(t, s, create(step("make", nil)))
+	for _, story := range []struct {
+		resource string
+		cancel   bool
+		attempts int
+		want     intent.ProcessState
+		state    string
+	}{
+		{"killer", false, 3, intent.ProcessDead, "error"},
+		{"cancelled", true, 1, intent.ProcessCancelled, ""},
+		{"unlucky", false, 2, intent.ProcessWaiting, "registering"},
+	} {
+		id := begin(t, e, "thing.create", story.resource)
+		for range story.attempts {
+			p := get(s.TakeProcess(ctx, id, "w", time.Hour, nil))(t)
+			if p == nil {
+				t.Fatalf("%s cannot be taken", story.resource)
+			}
+			if again := get(s.TakeProcess(ctx, id, "v", time.Hour, nil))(t); again != nil {
+				t.Fatalf("%s is taken twice", story.resource)
+			}
+			if story.cancel {
+				must(t, s.CancelProcess(ctx, server, id, "ida"))
+			}
+			exec(t, s, "UPDATE process SET lease = now() - interval '1 second' WHERE lease IS NOT NULL")
+			get(s.SweepProcesses(ctx))(t)
+			end := intent.ProcessEnd{State: intent.ProcessDone}
+			if err := s.EndProcess(ctx, p.Claim(), end); !errors.Is(err, store.ErrProcessTaken) {
+				t.Errorf("the end of %s: %v", story.resource, err)
+			}
+			if _, err := s.ProcessPhase(ctx, p.Claim(), "make", nil); !errors.Is(err, store.ErrProcessTaken) {
+				t.Errorf("the phase of %s: %v", story.resource, err)
+			}
+			if kept := get(s.BeatProcesses(ctx, []intent.ProcessClaim{p.Claim()}, time.Hour))(t); len(kept) > 0 {
+				t.Errorf("the lease of %s was renewed", story.resource)
+			}
+		}
+		p := get(s.Process(ctx, server, id))(t)
+		if p.State != story.want || stateOf(t, s, story.resource) != story.state {
+			t.Errorf("%s: %+v, %q", story.resource, p, stateOf(t, s, story.resource))
+		}
+		if story.want != intent.ProcessCancelled && !strings.Contains(p.Problem, "the worker w vanished") {
+			t.Errorf("%s: %q", story.resource, p.Problem)
+		}
+	}
+}

@@ -77,6 +77,8 @@ const (
 	cleanEvery = 10 * time.Minute
 	// calm is the pause before the database is asked again when it did not answer.
 	calm = 500 * time.Millisecond
+	// stopPatience is how long a server that stops waits for the database to record the end of an attempt.
+	stopPatience = 2 * time.Second
 )
 
 // Backoff returns the pause after a number of failed attempts: 2 s, 4 s, 8 s … 2 min, each a little shorter or longer,

@@ -27,6 +27,7 @@ type try struct {
 	run     *Run
 	def     Definition
 	end     context.CancelCauseFunc
+	begun   time.Time
 	renewed time.Time    // only for the loop that renews leases
 	over    atomic.Int64 // when its context ended, in nanoseconds; 0: it has not
 }
@@ -56,7 +57,8 @@ func (e *Engine) work(stopping context.Context, name string, id int64) {
 	}
 	e.publish(p.Environment)
 	log := e.cfg.Logger.With("process", p.ID, "name", p.Name, "resource", p.Resource.String(), "attempt", p.Attempts)
-	t := &try{run: &Run{process: *p}, def: d, renewed: time.Now()}
+	now := time.Now()
+	t := &try{run: &Run{process: *p}, def: d, begun: now, renewed: now}
 	bounded, cancelBound := context.WithTimeoutCause(ctx, e.bound(d, *p), errAttempt)
 	defer cancelBound()
 	attempt, end := context.WithCancelCause(bounded)
@@ -104,10 +106,10 @@ func (e *Engine) delegate(d Definition) *intent.NewProcess {
 
 // bound returns how long an attempt may take.
 func (e *Engine) bound(d Definition, p intent.Process) time.Duration {
-	if p.Deadline == nil {
+	if p.Left == 0 {
 		return d.Attempt
 	}
-	return min(d.Attempt, time.Until(*p.Deadline))
+	return min(d.Attempt, p.Left)
 }
 
 // handle runs the handlers that have not finished yet.
@@ -203,7 +205,7 @@ func (e *Engine) judge(ctx context.Context, t *try, err error) intent.ProcessEnd
 		end.Fresh, end.After = true, max(time.Until(again.at), 0)
 	case errors.As(err, &never):
 		end.State, end.Reason, end.Problem = intent.ProcessDead, "it can never succeed", err.Error()
-	case p.Deadline != nil && !time.Now().Before(*p.Deadline):
+	case p.Left != 0 && time.Since(t.begun) >= p.Left:
 		end.State, end.Reason, end.Problem = intent.ProcessDead, "its time ran out", err.Error()
 	case p.Attempts >= p.Most && d.Schedule == "":
 		end.State, end.Reason, end.Problem = intent.ProcessDead, "its attempts ran out", err.Error()
@@ -240,8 +242,7 @@ func (e *Engine) follow(t *try) (*intent.NewProcess, string) {
 // record records the end of an attempt. While the database does not answer, it keeps trying as long as the server runs:
 // nobody else can take the process then either.
 func (e *Engine) record(ctx, stopping context.Context, p intent.Process, end intent.ProcessEnd) error {
-	last := time.Now().Add(e.cfg.Lease)
-	for {
+	for left := stopPatience; ; left -= calm {
 		bounded, cancel := context.WithTimeout(ctx, e.cfg.Lease)
 		err := e.cfg.Record.EndProcess(bounded, p.Claim(), end)
 		cancel()
@@ -254,8 +255,10 @@ func (e *Engine) record(ctx, stopping context.Context, p intent.Process, end int
 			// What was to follow may not begin in this state: the process is done nevertheless.
 			end.Then, end.Reason = nil, "done; "+end.Then.Name+" could not follow: "+err.Error()
 			continue
-		case !fault.Is(err, fault.Unavailable), stopping.Err() != nil && time.Now().After(last):
+		case !fault.Is(err, fault.Unavailable), stopping.Err() != nil && left <= 0:
 			return err
+		case stopping.Err() == nil:
+			left = stopPatience + calm
 		}
 		pause(ctx, calm)
 	}

@@ -72,9 +72,12 @@ func (s *Store) TakeProcess(
 			return err
 		}
 		p.State, p.Worker, p.Attempts = intent.ProcessRunning, worker, p.Attempts+1
-		if err := tx.QueryRow(ctx, statements.ProcessTake, id, worker, lease.Seconds()).Scan(&p.Fence); err != nil {
+		var left float64
+		row := tx.QueryRow(ctx, statements.ProcessTake, id, worker, lease.Seconds())
+		if err := row.Scan(&p.Fence, &left); err != nil {
 			return err
 		}
+		p.Left = time.Duration(left * float64(time.Second))
 		taken = &p
 		return nil
 	})

@@ -33,7 +33,7 @@ const (
 	// rescueAfter is when River runs a job again whose worker vanished. By then the process has long been continued.
 	rescueAfter = time.Hour
 	// stopTime bounds how long Work waits for what runs once its context has ended.
-	stopTime = 30 * time.Second
+	stopTime = 15 * time.Second
 )
 
 // Wake is a job: worker, read this process.

@@ -45,7 +45,7 @@ WHERE resource_type = $1 AND resource_id = $2 AND id <> $3 AND state IN ('waitin
 -- name: ProcessTake :one
 UPDATE process SET state = 'running', fence = fence + 1, attempts = attempts + 1, worker = $2, begun = coalesce(begun, now()),
     lease = now() + make_interval(secs => $3), cancel = ''
-WHERE id = $1 RETURNING fence;
+WHERE id = $1 RETURNING fence, coalesce(extract(epoch FROM deadline - now()), 0)::float8;
 
 -- name: ProcessBeat :many
 -- Renews the leases of what a worker runs, and returns those that are still its own.
