@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
 // cloned returns the files that the git program checks out.
@@ -301,6 +302,9 @@ func TestOnePatternAsGitDoes(t *testing.T) {
 
 // A .gitattributes that would keep the server busy for hours is refused.
 func TestTooManyPatterns(t *testing.T) {
+	if racedetector.On {
+		t.Skip("it is about the time that one goroutine takes, and takes minutes with the race detector")
+	}
 	o, s := newOrigin(t), newSyncer(t)
 	files := map[string]string{".gitattributes": strings.Repeat("*a*a*a*a*b eol=crlf\n", 50_000)}
 	for n := range 500 {

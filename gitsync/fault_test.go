@@ -196,7 +196,7 @@ func TestRepositoryFaults(t *testing.T) {
 		defer cut.Close()
 		_, _, err := s.Fetch(t.Context(), Source{URL: cut.URL + "/origin.git"})
 		wantFault(t, err, fault.Unavailable, cut.URL, "broke off")
-		if s.Mirrored(Source{URL: cut.URL + "/origin.git"}) {
+		if s.Has(Source{URL: cut.URL + "/origin.git"}, "") {
 			t.Error("half a mirror is left")
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.MirrorPath("")), "*.new-*")); len(left) > 0 {
@@ -351,7 +351,7 @@ func TestDamagedMirrorOfAVanishedRepository(t *testing.T) {
 	_, err := s.Checkout(t.Context(), src, next, dir)
 	wantFault(t, err, fault.NotFound, "no Git repository at "+o.bare)
 	unchanged()
-	if !s.Mirrored(Source{URL: o.bare}) {
+	if !s.Has(Source{URL: o.bare}, "") {
 		t.Error("the mirror is gone")
 	}
 	if err := os.Rename(o.bare+".away", o.bare); err != nil {

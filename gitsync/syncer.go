@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"ordain.dev/ordain/internal/fault"
 )
 
@@ -80,13 +82,19 @@ func New(cfg Config) (*Syncer, error) {
 	return &Syncer{cfg: cfg, flights: map[flightKey]*flight{}, clients: map[clientKey]*http.Client{}}, nil
 }
 
-// Mirrored reports whether there is a mirror of the source.
-func (s *Syncer) Mirrored(src Source) bool {
+// Has reports whether the mirror of a source has a commit; an empty one asks for the mirror alone. It may lack what
+// another server process fetched.
+func (s *Syncer) Has(src Source, commit string) bool {
 	p, err := src.locate()
 	if err != nil {
 		return false
 	}
-	return s.mirrored(p)
+	return s.mirrored(p) && (commit == "" || s.has(p, plumbing.NewHash(commit)))
+}
+
+func (s *Syncer) has(p place, commit plumbing.Hash) bool {
+	has, err := withMirror(s.mirrorDir(p), func(m *mirror) (bool, error) { return m.has(commit), nil })
+	return err == nil && has
 }
 
 func (s *Syncer) mirrored(p place) bool {

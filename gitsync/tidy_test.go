@@ -48,7 +48,7 @@ func TestMirrorsThatNobodyUsesAreRemoved(t *testing.T) {
 	}
 	unlock()
 	for name := range src {
-		if got := s.Mirrored(src[name]); got == (name == "unused") {
+		if got := s.Has(src[name], ""); got == (name == "unused") {
 			t.Errorf("%s: there is a mirror: %v", name, got)
 		}
 	}

@@ -42,6 +42,17 @@ func (s *Syncer) Verify(
 	if err != nil {
 		return intent.Signer{}, fault.Wrap(opVerify, fault.Invalid, err).Say("the setting git_allowed_signers")
 	}
+	if base := plumbing.NewHash(policy.Base); policy.Base != "" && p.depth > 0 && !s.has(p, base) {
+		// The mirror does not reach back to what is deployed: it was made by another process than the one that
+		// fetched that, or anew. Only the whole history can tell.
+		src.Depth = 0
+		if _, _, err := s.Fetch(ctx, src); err != nil {
+			return intent.Signer{}, err
+		}
+		if p, err = src.locate(); err != nil {
+			return intent.Signer{}, err
+		}
+	}
 	who, err := withMirror(s.mirrorDir(p), func(m *mirror) (intent.Signer, error) {
 		v := verification{
 			ctx: ctx, m: m, p: p, rev: rev, policy: policy, signers: allowed, commit: plumbing.NewHash(rev.Commit),
@@ -71,6 +82,9 @@ func (v *verification) refuse(kind intent.GitKind, message, advice string) error
 
 // check checks the commit, and returns who signed it if the policy asks for a signature.
 func (v *verification) check() (who intent.Signer, err error) {
+	if !v.m.has(v.commit) {
+		return who, fmt.Errorf("the mirror does not have the commit %s", v.rev.Short())
+	}
 	if err := v.ref(); err != nil {
 		return who, err
 	}

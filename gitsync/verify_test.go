@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/testing/tool"
 )
@@ -238,5 +239,35 @@ func TestSinceAgreesWithGit(t *testing.T) {
 		if ancestor := o.git("merge-base", a, b) == b; ancestor != descends {
 			t.Errorf("c%d descends from c%d: %v, git says %v", tip, base, descends, ancestor)
 		}
+	}
+}
+
+// What is deployed was fetched by another process. The mirror of this one was made later,
+// with a depth that does not reach back to it: that is not a rewritten history. A commit
+// that the mirror lacks says so, too.
+func TestAMirrorThatBeginsLater(t *testing.T) {
+	t.Parallel()
+	o, s := newOrigin(t), newSyncer(t)
+	deployed := o.push("one", map[string]string{"a": "1"})
+	o.push("two", map[string]string{"a": "2"})
+	o.push("three", map[string]string{"a": "3"})
+	src := Source{URL: o.serve("").URL + "/origin.git", Branch: "main", Depth: 1}
+	policy := intent.GitPolicy{Base: deployed}
+	if _, err := judge(t, s, src, policy); err != nil {
+		t.Errorf("a commit that descends from the deployed one: %v", err)
+	}
+	o.git("checkout", "-q", "--orphan", "other")
+	o.commit("another beginning")
+	o.git("push", "-q", "--force", "origin", "other:main")
+	_, err := judge(t, s, src, policy)
+	wantRefusal(t, err, intent.GitRewritten)
+	src.Depth = 0
+	tip, _ := fetch(t, s, src)
+	policy.Base = tip.Commit
+	unseen := intent.Revision{Commit: o.push("four", map[string]string{"a": "4"}), Branch: "main"}
+	_, err = s.Verify(t.Context(), src, unseen, policy)
+	if !fault.Is(err, fault.Unavailable) ||
+		!strings.Contains(fmt.Sprint(errors.Unwrap(err)), "does not have the commit") {
+		t.Errorf("a commit that was not fetched: %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
@@ -16,17 +18,17 @@ import (
 )
 
 // openKey opens the key that seals credentials, which all processes of an installation share.
-func (s *Server) openKey(ctx context.Context, records *store.Store) (*secret.Key, error) {
+func (s *Server) openKey(ctx context.Context, records *store.Store) (*secret.Key, uuid.UUID, error) {
 	key, err := secret.OpenKey(cmp.Or(s.cfg.Options.SecretKeyFile, filepath.Join(s.layout.Server(), ".secret.key")))
 	if err != nil {
-		return nil, err
+		return nil, uuid.UUID{}, err
 	}
-	_, replaced, err := records.Installation(ctx, key.Fingerprint(), replica.Stale)
+	installation, replaced, err := records.Installation(ctx, key.Fingerprint(), replica.Stale)
 	if replaced {
 		s.log.Warn("the secret key is not the one from before: what was sealed with that one cannot be opened; " +
 			"restore the key file, or set all credentials again")
 	}
-	return key, err
+	return key, installation, err
 }
 
 // notHere answers requests in a process that has not the role api. The guard before it answers questions about health.
@@ -50,8 +52,8 @@ func (s *Server) sayWhatIsMissing() {
 // fetching is a Syncer for processes that may have no mirror of a repository yet: they fetch it first.
 type fetching struct{ *gitsync.Syncer }
 
-func (f fetching) mirror(ctx context.Context, src gitsync.Source) error {
-	if f.Mirrored(src) {
+func (f fetching) mirror(ctx context.Context, src gitsync.Source, commit string) error {
+	if f.Has(src, commit) {
 		return nil
 	}
 	_, _, err := f.Fetch(ctx, src)
@@ -59,7 +61,7 @@ func (f fetching) mirror(ctx context.Context, src gitsync.Source) error {
 }
 
 func (f fetching) Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error) {
-	if err := f.mirror(ctx, src); err != nil {
+	if err := f.mirror(ctx, src, commit); err != nil {
 		return nil, err
 	}
 	return f.Syncer.Blame(ctx, src, commit, path)
@@ -68,14 +70,14 @@ func (f fetching) Blame(ctx context.Context, src gitsync.Source, commit, path st
 func (f fetching) Verify(
 	ctx context.Context, src gitsync.Source, rev intent.Revision, policy intent.GitPolicy,
 ) (intent.Signer, error) {
-	if err := f.mirror(ctx, src); err != nil {
+	if err := f.mirror(ctx, src, rev.Commit); err != nil {
 		return intent.Signer{}, err
 	}
 	return f.Syncer.Verify(ctx, src, rev, policy)
 }
 
 func (f fetching) Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.Change, error) {
-	if err := f.mirror(ctx, src); err != nil {
+	if err := f.mirror(ctx, src, commit); err != nil {
 		return "", nil, err
 	}
 	return f.Syncer.Revert(ctx, src, commit)

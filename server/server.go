@@ -41,6 +41,7 @@ import (
 	"ordain.dev/ordain/server/console"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
+	"ordain.dev/ordain/server/eventbus"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
@@ -62,25 +63,28 @@ type Config struct {
 
 // Server is one server process.
 type Server struct {
-	cfg       Config
-	log       *slog.Logger
-	layout    *layout.Layout
-	keepers   *keeper.Registry
-	forge     *forge.Service
-	processes *process.Engine // runs recorded work
+	cfg     Config
+	log     *slog.Logger
+	layout  *layout.Layout
+	keepers *keeper.Registry
+	forge   *forge.Service
+	// processes runs recorded work.
+	processes *process.Engine
 	control   *control.Control
 	store     *store.Store
 	bus       *bus.Bus
 	peers     *replica.Service
-	people    *people.Service
-	tokens    *tokens.Service
-	first     string       // the link that makes the first administrator
-	rest      http.Handler // the REST API, also for handlers
-	guard     *edge.Guard  // before all doors
-	url       string
-	names     []string                        // of hosts, in the server's certificate
-	known     atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
-	hidden    []string                        // these secrets, apart from the key
+	// connection connects the bus to those of other processes; nil: there are none.
+	connection *eventbus.Service
+	people     *people.Service
+	tokens     *tokens.Service
+	first      string       // the link that makes the first administrator
+	rest       http.Handler // the REST API, also for handlers
+	guard      *edge.Guard  // before all doors
+	url        string
+	names      []string                        // of hosts, in the server's certificate
+	known      atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
+	hidden     []string                        // these secrets, apart from the key
 
 	running service.Runner
 	served  chan error
@@ -173,6 +177,9 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		return nil, err
 	}
 	parts := []service.Service{s.peers}
+	if s.connection != nil {
+		parts = append(parts, s.connection)
+	}
 	if o.Has(config.RoleProcess) {
 		parts = append(parts, s.keepers, s.forge, s.processes)
 	}

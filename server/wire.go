@@ -24,7 +24,7 @@ import (
 // wire makes the parts above the store, and the doors. It does not start them.
 func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, error) {
 	o := s.cfg.Options
-	key, err := s.openKey(ctx, records)
+	key, installation, err := s.openKey(ctx, records)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +64,9 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.undo = append(s.undo, builder.Close)
 	events := &bus.Bus{}
 	s.bus = events
+	if s.connection, err = s.connect(events, records, installation, key); err != nil {
+		return nil, err
+	}
 	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
 	deployments := &deployments{
 		server: s, store: records, maker: maker, bus: events, sources: sources,

@@ -13,7 +13,7 @@
 // handler may have written the same value twice, and nothing may be left under way.
 //
 // With -takeover it measures instead: it kills the process that owns most environments,
-// pushes to all of them, and counts until the first handler of each runs elsewhere.
+// asks for a repair of each, and counts until the first handler of each runs elsewhere.
 package main
 
 import (

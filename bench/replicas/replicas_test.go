@@ -113,7 +113,13 @@ func newTestInstallation(t *testing.T, environments int) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("the files are kept in", dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	})
 	t.Cleanup(func() { racedetector.Check(t) })
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -122,7 +128,7 @@ func newTestInstallation(t *testing.T, environments int) *installation {
 	in, err := newInstallation(t.Context(), config{
 		dir: dir, binary: os.Args[0], env: []string{"ORDAIN_CONFIG_CACHE_DIR=" + filepath.Join(cache, "ordain-tests")},
 		rounds: 3, seed: 20261125, environments: environments, items: 9, pause: 13 * time.Second,
-		patience: 4 * time.Minute, out: io.Discard,
+		patience: 2 * time.Minute, out: io.Discard,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -127,8 +127,8 @@ func (in *installation) settle(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if time.Now().After(limit) {
-			return fmt.Errorf("not deployed after %s: %s (%v)", in.patience, strings.Join(left[:min(len(left), 5)], "; "),
-				err)
+			some := strings.Join(left[:min(len(left), 5)], "; ")
+			return fmt.Errorf("not deployed after %s: %s (%v)", in.patience, some, err)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -140,7 +140,8 @@ func (in *installation) missing(ctx context.Context) (left []string, err error) 
 		for i := range in.items {
 			content, err := os.ReadFile(filepath.Join(in.siteOf(n), fmt.Sprint("item", i)))
 			if err != nil || string(content) != e.repo.Value(i) {
-				left = append(left, fmt.Sprintf("item%d of environment %d is %q, not %s", i, n, content, e.repo.Value(i)))
+				left = append(left,
+					fmt.Sprintf("item%d of environment %d is %q, not %s", i, n, content, e.repo.Value(i)))
 			}
 		}
 	}
@@ -149,7 +150,7 @@ func (in *installation) missing(ctx context.Context) (left []string, err error) 
 	}
 	err = in.query(ctx, func(conn *pgx.Conn) error {
 		for what, sql := range map[string]string{
-			"resources that are not deployed": `SELECT count(*) FROM resource_state s JOIN environment e ON e.id = s.environment
+			"resources that are not deployed": `SELECT count(*) FROM resource_state s
 				WHERE s.compliance <> 'compliant' OR s.is_deploying OR s.last_run <> 'successful'`,
 			"open compiles": "SELECT count(*) FROM compile WHERE completed IS NULL",
 			"requests":      "SELECT count(*) FROM request",

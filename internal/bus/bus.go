@@ -1,7 +1,17 @@
-// Package bus tells live pages and waiting commands that something changed. Events
-// carry no data: a subscriber reads the database again. So events may be lost,
-// merged or arrive twice without harm, and publishing never waits: a subscriber that
-// does not keep up gets one Lagged event instead.
+// Package bus tells live pages, waiting commands and other processes that something
+// changed. Events carry no data: a subscriber reads the database again. So events may be
+// lost, merged or arrive twice without harm, and publishing never waits: a subscriber
+// that does not keep up gets one Lagged event instead.
+//
+//	Publish ──▶ subscribers of this process
+//	       └──▶ Link ═══ other processes ═══ Receive ──▶ their subscribers
+//
+// A Bus without a Link serves one process. With one (package natsbus) it also carries
+// events between processes. Whenever the link may have lost events, each subscriber gets
+// one Lagged event.
+//
+// A process may also ask a live question, such as which executors run, and gets the
+// answer of whichever process owns the environment. No decision may depend on an answer.
 package bus
 
 import (
@@ -27,6 +37,7 @@ const (
 	Process      Topic = "process"      // recorded work was scheduled, began or ended
 	Request      Topic = "request"      // the owner of the environment is asked for something
 	People       Topic = "people"       // somebody may do less than before, or more, or has logged out
+	Agent        Topic = "agent"        // ID: the name of an agent; a command waits for it, or its answer came
 	Lagged       Topic = "lagged"       // the subscriber missed events and must read everything again
 )
 
@@ -37,12 +48,14 @@ type Event struct {
 	ID          string
 }
 
-// Bus carries events inside one process. It is safe for concurrent use; the
-// zero value is ready.
+// Bus carries events inside one process, and through its link to others. It is safe for
+// concurrent use; the zero value is ready.
 type Bus struct {
-	mu   sync.Mutex
-	next int
-	subs map[int]*Subscription
+	mu      sync.Mutex
+	next    int
+	subs    map[int]*Subscription
+	answers map[string]map[int]Answerer // by question
+	link    Link                        // nil: there are no other processes
 }
 
 // queueLength is how many events can wait for a subscriber.
@@ -69,8 +82,15 @@ func (b *Bus) Subscribe(wanted func(Event) bool) *Subscription {
 	return s
 }
 
-// Publish sends an event to all subscribers that want it. It never blocks.
+// Publish sends an event to all subscribers that want it, here and in other processes. It never blocks.
 func (b *Bus) Publish(e Event) {
+	if link := b.deliver(e); link != nil {
+		link.Publish(e)
+	}
+}
+
+// deliver sends an event to the subscribers of this process, and returns the link.
+func (b *Bus) deliver(e Event) Link {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.subs {
@@ -80,20 +100,23 @@ func (b *Bus) Publish(e Event) {
 		select {
 		case s.events <- e:
 		default:
-			s.drain()
-			s.events <- Event{Environment: e.Environment, Topic: Lagged}
+			s.lag(e.Environment)
 		}
 	}
+	return b.link
 }
 
-// drain empties the queue. The bus is locked, so that nothing is added meanwhile.
-func (s *Subscription) drain() {
+// lag replaces what waits for the subscriber by one Lagged event. The bus is locked, so that nothing is added
+// meanwhile.
+func (s *Subscription) lag(env intent.EnvironmentID) {
 	for {
 		select {
 		case <-s.events:
+			continue
 		default:
-			return
 		}
+		s.events <- Event{Environment: env, Topic: Lagged}
+		return
 	}
 }
 

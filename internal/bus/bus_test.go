@@ -1,17 +1,31 @@
-package bus
+package bus_test
 
-import "testing"
+import (
+	"testing"
+
+	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/bus/bustest"
+)
+
+// One bus in memory does all that is promised of several.
+func TestBusInMemory(t *testing.T) {
+	t.Parallel()
+	bustest.Test(t, func(*testing.T) (here, there *bus.Bus) {
+		b := &bus.Bus{}
+		return b, b
+	})
+}
 
 // A slow subscriber gets one Lagged event, and the publisher never waits for it.
 func TestSlowSubscriberLags(t *testing.T) {
-	var b Bus
+	var b bus.Bus
 	slow := b.Subscribe(nil)
 	defer slow.Close()
-	for range queueLength + 1 {
-		b.Publish(Event{Topic: Compile})
+	for range 257 {
+		b.Publish(bus.Event{Topic: bus.Compile})
 	}
-	if e := <-slow.Events(); e.Topic != Lagged {
-		t.Fatalf("first event after an overflow is %q, want %q", e.Topic, Lagged)
+	if e := <-slow.Events(); e.Topic != bus.Lagged {
+		t.Fatalf("first event after an overflow is %q, want %q", e.Topic, bus.Lagged)
 	}
 	select {
 	case e := <-slow.Events():
@@ -22,11 +36,11 @@ func TestSlowSubscriberLags(t *testing.T) {
 
 // Each subscriber gets the events that it wants, in order, until it closes.
 func TestSubscribersGetTheEventsTheyWant(t *testing.T) {
-	var b Bus
-	versions := b.Subscribe(func(e Event) bool { return e.Topic == Version })
+	var b bus.Bus
+	versions := b.Subscribe(func(e bus.Event) bool { return e.Topic == bus.Version })
 	all := b.Subscribe(nil)
-	b.Publish(Event{Topic: Compile, ID: "c"})
-	b.Publish(Event{Topic: Version, ID: "1"})
+	b.Publish(bus.Event{Topic: bus.Compile, ID: "c"})
+	b.Publish(bus.Event{Topic: bus.Version, ID: "1"})
 	if e := <-versions.Events(); e.ID != "1" {
 		t.Errorf("filtered subscriber heard %v", e)
 	}
@@ -38,8 +52,8 @@ func TestSubscribersGetTheEventsTheyWant(t *testing.T) {
 	if _, open := <-versions.Events(); open {
 		t.Error("a closed subscription still delivers")
 	}
-	b.Publish(Event{Topic: Version})
-	if e := <-all.Events(); e.Topic != Version {
+	b.Publish(bus.Event{Topic: bus.Version})
+	if e := <-all.Events(); e.Topic != bus.Version {
 		t.Errorf("the other subscriber heard %v", e)
 	}
 	all.Close()

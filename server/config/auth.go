@@ -53,6 +53,9 @@ func (c Config) Secrets() (out []string) {
 	if c.OIDCSecret != "" {
 		out = append(out, c.OIDCSecret)
 	}
+	if c.BusPassword != "" {
+		out = append(out, c.BusPassword)
+	}
 	for _, options := range c.JWT {
 		if key := options["key"]; key != "" {
 			out = append(out, key)

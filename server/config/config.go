@@ -65,6 +65,14 @@ type Config struct {
 	DatabaseURL string // empty: the embedded PostgreSQL
 	PostgresBin string // folder with initdb and postgres; empty: found or fetched
 
+	Bus                   string   // BusOff, BusEmbedded, or empty: as the roles need it, or BusServers
+	BusServers            []string // of a cluster of NATS; empty: there is none
+	BusListen             string   // host and port of the embedded server; empty: loopback
+	BusTLSCA              string   // authorities of the cluster's certificates; empty: those of the machine
+	BusTLSCert, BusTLSKey string   // certificate for the cluster; empty: none
+	BusUser, BusPassword  string   // for the cluster
+	BusCredentials        string   // file with a user's JWT and seed
+
 	Python string // interpreter of compilers and executors
 
 	ExecutorRetention     time.Duration // of an idle process
@@ -165,6 +173,9 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 		return Config{}, err
 	}
 	if err := c.checkOIDC(); err != nil {
+		return Config{}, err
+	}
+	if err := c.checkBus(); err != nil {
 		return Config{}, err
 	}
 	if c.FactRenew == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,5 +177,45 @@ func TestOtherAddresses(t *testing.T) {
 	c, err := Load("", nil, map[string]string{"server.trusted-proxies": "10.0.0.5, 10.1.2.3/16"})
 	if err != nil || len(c.TrustedProxies) != 2 || c.TrustedProxies[1].String() != "10.1.0.0/16" {
 		t.Errorf("%v, %v", c.TrustedProxies, err)
+	}
+}
+
+// The event bus is off, embedded or a cluster, and the options of each do not mix. No secret is in an error.
+func TestOptionsOfTheBus(t *testing.T) {
+	password := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(password, []byte("hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load("", nil, map[string]string{
+		"bus.url": "tls://a.example.org:4222,nats://127.0.0.1", "bus.user": "ordain", "bus.password-file": password,
+	})
+	if err != nil || len(c.BusServers) != 2 || c.Bus != "" || c.BusPassword != "hunter2" ||
+		!slices.Contains(c.Secrets(), "hunter2") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, mode := range []string{"", BusOff, BusEmbedded} {
+		if c, err := Load("", nil, map[string]string{"bus.url": mode}); err != nil || c.Bus != mode ||
+			c.BusServers != nil {
+			t.Errorf("%q: %q, %v", mode, c.Bus, err)
+		}
+	}
+	for name, given := range map[string]map[string]string{
+		"bus.url":        {"bus.url": "http://a.example.org"},
+		"bus.url ":       {"bus.url": "a.example.org:4222"},
+		"password-file":  {"bus.url": "nats://ordain:hunter2@a.example.org"},
+		"not off":        {"bus.url": "nats://ordain:hunter2@a.example.org/%%"},
+		"but no cluster": {"bus.user": "ordain", "bus.password-file": password},
+		"bus.listen":     {"bus.url": "nats://127.0.0.1", "bus.listen": "10.0.0.5:4222"},
+		"bus.user":       {"bus.url": "nats://127.0.0.1", "bus.user": "ordain"},
+		"credentials-file": {
+			"bus.url": "nats://a", "bus.user": "o", "bus.password-file": password, "bus.credentials-file": "x",
+		},
+		"bus.tls-cert": {"bus.url": "nats://127.0.0.1", "bus.tls-key": "key.pem"},
+	} {
+		_, err := Load("", nil, given)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), strings.TrimSpace(name)) ||
+			strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v: %v", given, err)
+		}
 	}
 }

@@ -63,7 +63,7 @@ type parts struct {
 	descends map[string]string // what commits descend from in spite of their names
 }
 
-func (p *parts) Mirrored(gitsync.Source) bool {
+func (p *parts) Has(gitsync.Source, string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fetched > 0

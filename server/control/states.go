@@ -38,8 +38,5 @@ func (c *Control) Executors(ctx context.Context, env intent.EnvironmentID) (inte
 	if _, err := c.cfg.Store.Environment(ctx, env); err != nil {
 		return intent.Executors{}, err
 	}
-	if d := c.cfg.Keepers.Deployer(env); d != nil {
-		return d.Executors(), nil
-	}
-	return intent.Executors{}, nil
+	return c.cfg.Keepers.Executors(ctx, env), nil
 }

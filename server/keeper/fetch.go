@@ -35,7 +35,7 @@ func (c *compilation) prepare(ctx context.Context) error {
 }
 
 // fetch fetches the source and chooses the commit. A compile that starts over after the
-// server was killed keeps the commit that it chose before.
+// server was killed keeps the commit that it chose before, if this process has it.
 func (c *compilation) fetch(ctx context.Context) error {
 	c.fetching = true
 	if err := c.findSource(ctx); err != nil {
@@ -44,10 +44,10 @@ func (c *compilation) fetch(ctx context.Context) error {
 			return "", err
 		})
 	}
-	if !c.cfg.Git.Mirrored(c.source) {
+	if !c.cfg.Git.Has(c.source, "") {
 		return c.stage(ctx, intent.StageClone, c.fetchSource(ctx))
 	}
-	if c.compile.Revision != nil {
+	if c.compile.Revision != nil && c.cfg.Git.Has(c.source, c.compile.Revision.Commit) {
 		return nil
 	}
 	if !c.compile.Update {
@@ -55,7 +55,8 @@ func (c *compilation) fetch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if last != nil && last.Revision != nil && c.follows(*last.Revision) {
+		if last != nil && last.Revision != nil && c.follows(*last.Revision) &&
+			c.cfg.Git.Has(c.source, last.Revision.Commit) {
 			return c.choose(ctx, *last.Revision)
 		}
 	}

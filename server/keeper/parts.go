@@ -13,7 +13,8 @@ import (
 
 // Git mirrors repositories and checks out commits; *gitsync.Syncer implements it.
 type Git interface {
-	Mirrored(src gitsync.Source) bool
+	// Has reports whether the mirror has a commit; an empty one asks for the mirror alone.
+	Has(src gitsync.Source, commit string) bool
 	Fetch(ctx context.Context, src gitsync.Source) (intent.Revision, gitsync.Report, error)
 	Tip(ctx context.Context, src gitsync.Source) (string, error)
 	Changed(ctx context.Context, src gitsync.Source, from, to string, visit func(path string) bool) error

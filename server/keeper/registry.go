@@ -132,6 +132,7 @@ func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
 
 // run runs the loops that environments share until ctx ends; then it waits for the keepers.
 func (r *Registry) run(ctx context.Context) {
+	defer r.cfg.Bus.Answer(questionExecutors, r.answerExecutors)()
 	var shared sync.WaitGroup
 	shared.Go(func() { r.tidyHourly(ctx) })
 	shared.Go(func() { r.lookForDeliveries(ctx) })

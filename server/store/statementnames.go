@@ -10,6 +10,8 @@ type statementTexts struct {
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker string
+	// bus.sql
+	BusGet, BusSet string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

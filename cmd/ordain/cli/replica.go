@@ -6,11 +6,12 @@ import "github.com/spf13/cobra"
 func newReplica() *cobra.Command {
 	r := &remote{}
 	return r.group("replica", "Show the server processes that share the work",
-		command("list", "List the server processes that run, with their roles", func(c *cobra.Command, _ []string) error {
-			var rows []row
-			if err := r.call(c, get, "/api/v2/replica", nil, &rows); err != nil {
-				return err
-			}
-			return r.show(c, rows, "name", "roles", "version", "address", "started", "environments", "share")
-		}))
+		command("list", "List the server processes that run, with their roles",
+			func(c *cobra.Command, _ []string) error {
+				var rows []row
+				if err := r.call(c, get, "/api/v2/replica", nil, &rows); err != nil {
+					return err
+				}
+				return r.show(c, rows, "name", "roles", "version", "address", "started", "environments", "share")
+			}))
 }

@@ -135,8 +135,9 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newServe(), newReplica(), newDemo(), newCompile(), newCheck(), newExplain(), newFormat(),
-		newModel(), newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
+	root.AddCommand(newUp(), newServe(), newReplica(), newDemo())
+	root.AddCommand(newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
+		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),
 		newDrift(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(),
 		newPromote(), newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())

@@ -30,7 +30,10 @@ var lattice = []struct {
 	{"internal/diag", ""},
 	{"internal/inifile", ""},
 	{"internal/provenance", "internal/diag"},
-	{"internal/bus", "internal/intent"},
+	{"internal/bus", "internal/intent internal/fault"},
+	{"internal/bus/bustest", "internal/bus internal/intent internal/fault"},
+	{"internal/bus/natsbus", "internal/bus internal/intent internal/fault"},
+	{"internal/bus/natsbus/natstest", ""},
 	{"internal/service", ""},
 	{"internal/service/servicetest", "internal/service"},
 	{"internal/secret", "internal/fault"},
@@ -125,6 +128,11 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial " +
 			"server/store/locks server/store/queue",
 	},
+	{
+		"server/eventbus",
+		"internal/bus internal/bus/natsbus internal/intent internal/fault internal/secret internal/service " +
+			"server/store server/store/locks",
+	},
 	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
 	{"server/access/provider", "internal/fault internal/secret"},
 	{"server/access/provider/providertest", ""},
@@ -210,7 +218,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica",
+			"server/process server/replica server/eventbus",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
@@ -312,7 +320,7 @@ func TestImportsFollowTheLattice(t *testing.T) {
 }
 
 // Only the store speaks to PostgreSQL, only gitsync to Git, and only the API
-// imports the web framework.
+// imports the web framework. NATS has one client and one server.
 func TestOneImporterPerDriver(t *testing.T) {
 	drivers := map[string][]string{
 		"github.com/jackc/pgx/": {
@@ -321,10 +329,13 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"server/store/queue",
 			"server/store/storetest",
 			"bench/soak",
-		}, // the last holds the record against what happened
-		"github.com/riverqueue/river": {"server/store/queue"},
-		"github.com/go-git/go-git/":   {"gitsync", "gitsync/objects"},
-		"github.com/gin-gonic/":       {"api"},
+			"bench/replicas",
+		}, // the last two hold the record against what happened
+		"github.com/riverqueue/river":     {"server/store/queue"},
+		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
+		"github.com/gin-gonic/":           {"api"},
+		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
+		"github.com/nats-io/nats-server/": {"server/eventbus", "internal/bus/natsbus/natstest"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
