@@ -242,12 +242,19 @@ func TestSomeProcessesDieAtOnce(t *testing.T) {
 func TestPeopleCancel(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	begun := make(chan bool)
+	begun, fail := make(chan bool), make(chan bool)
 	e := quick(t, s, create(step("wait", func(ctx context.Context, _ *process.Run) error {
 		begun <- true
 		<-ctx.Done()
 		return ctx.Err()
-	})))
+	})), process.Definition{
+		Name: "thing.fail", Resource: "thing",
+		Main: []process.Handler{step("fail", func(context.Context, *process.Run) error {
+			begun <- true
+			<-fail
+			return errors.New("not yet")
+		})},
+	})
 	waiting := begin(t, e, "thing.create", "a")
 	must(t, s.CancelProcess(t.Context(), server, waiting, "ida"))
 	p := get(s.Process(t.Context(), server, waiting))(t)
@@ -264,6 +271,13 @@ func TestPeopleCancel(t *testing.T) {
 	}
 	if err := s.CancelProcess(t.Context(), server, running, "ida"); !fault.Is(err, fault.Conflict) {
 		t.Error(err)
+	}
+	failing := begin(t, e, "thing.fail", "a")
+	<-begun
+	must(t, s.CancelProcess(t.Context(), server, failing, "ida"))
+	fail <- true // before anybody told the handler
+	if p := awaitState(t, s, failing, intent.ProcessCancelled); p.Attempts != 1 || p.Reason != "cancelled by ida" {
+		t.Errorf("%+v", p)
 	}
 }
 

@@ -194,6 +194,9 @@ func (s *Store) EndProcess(ctx context.Context, c intent.ProcessClaim, end inten
 				return err
 			}
 		}
+		if l.Cancel != "" && (end.State == intent.ProcessWaiting || end.State == intent.ProcessDead) {
+			end.State, end.Reason = intent.ProcessCancelled, l.Cancel
+		}
 		return s.end(ctx, tx, l, end)
 	})
 }
