@@ -379,3 +379,20 @@ func TestWorkersThatVanish(t *testing.T) {
 		}
 	}
 }
+
+// During an upgrade, a server that does not know a process yet leaves it to those that do.
+func TestUnknownProcessesAreLeftToOthers(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := open(t, url)
+	greet := process.Definition{Name: "thing.greet", Resource: "thing", Main: []process.Handler{step("greet", nil)}}
+	old, young := quick(t, s, greet), quick(t, open(t, url), greet, create(step("make", nil)))
+	must(t, old.Start(t.Context()))
+	unknown := begin(t, young, "thing.create", "a")
+	awaitState(t, s, begin(t, old, "thing.greet", "b"), intent.ProcessDone)
+	if p := get(s.Process(t.Context(), server, unknown))(t); p.State != intent.ProcessWaiting || p.Attempts != 0 {
+		t.Errorf("%+v", p)
+	}
+	must(t, young.Start(t.Context()))
+	awaitState(t, s, unknown, intent.ProcessDone)
+}
