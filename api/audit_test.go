@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -92,5 +93,47 @@ func TestTheTrailSaysWhoDidWhat(t *testing.T) {
 	}
 	if left, err := rich.Store.AuditAfter(t.Context(), uuid.Nil, env, 0, 100); err != nil || len(left) != len(trail) {
 		t.Errorf("%d of %d entries are left before their time (%v)", len(left), len(trail), err)
+	}
+}
+
+// Changing a password has its own verb in the trail, and changing that of somebody else is managing users.
+func TestPasswordsInTheTrail(t *testing.T) {
+	s := servertest.New(t, time.Now())
+	s.RequireLogin()
+	who := &caller{}
+	rest, err := New(Config{
+		Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Now: s.Now,
+		Auth: who, People: s.People, Tokens: s.Tokens,
+		Audit: &audit.Recorder{Store: s.Store, Logger: s.Log, Now: s.Now},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := access.With(t.Context(), person("root", access.Binding{Role: access.Administrator}))
+	ada, err := s.People.AddUser(root, "ada", "a long password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := person("ada")
+	self.User = ada.ID
+	for _, c := range []struct {
+		as   access.Principal
+		body string
+	}{
+		{self, `{"password": "another long one", "current_password": "a long password"}`},
+		{person("root", access.Binding{Role: access.Administrator}), `{"password": "the third password"}`},
+	} {
+		who.Principal = c.as
+		r := httptest.NewRequest("PATCH", "/api/v2/user/ada/password", strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if rest.ServeHTTP(w, r); w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	trail, err := s.Store.AuditAfter(t.Context(), uuid.Nil, uuid.Nil, 0, 100)
+	if err != nil || len(trail) != 2 || trail[0].Verb != "user.password" || trail[1].Verb != "user.manage" ||
+		strings.Contains(string(trail[1].After), "third") {
+		t.Errorf("%+v, %v", trail, err)
 	}
 }

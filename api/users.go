@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
 )
 
@@ -42,7 +43,7 @@ func (s *server) userCalls(c *calls) {
 	// It looks itself whether the sender may manage users, when it is about somebody else.
 	done[noBody](c, http.MethodPatch, "/api/v2/user/{username}/password", "Change a password: one's own, with the "+
 		"present one, or as an administrator that of somebody else. Other logins of the user end.",
-		access.ManageSelf, s.setPassword)
+		access.ChangePassword, s.setPassword)
 	done[noBody](c, http.MethodPatch, "/api/v2/is_admin", "Make a user an administrator of the whole server, or not.",
 		access.ManageUsers, s.setAdministrator)
 }
@@ -215,6 +216,7 @@ func (s *server) setPassword(ctx context.Context, a newPassword) error {
 	if !me.Decide(access.ManageUsers, access.Target{}).Allowed { // they may not know which users there are
 		return noUser(a.Username)
 	}
+	audit.Verb(ctx, access.ManageUsers)
 	return s.people.SetPassword(ctx, a.Username, a.Password)
 }
 

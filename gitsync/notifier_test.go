@@ -38,7 +38,7 @@ func TestLocalPushesAreToldAtOnce(t *testing.T) {
 	w, l := newWatcher(t, newSyncer(t))
 	start(t, w)
 	env := uuid.New()
-	w.Watch(env, Source{URL: "file://" + o.bare, Branch: "main"}, time.Hour, "")
+	w.Watch(env, Source{URL: "file://" + o.bare, Branch: "main"}, time.Hour)
 	next(t, l, one)
 	two := o.push("two", map[string]string{"a": "2"})
 	if m := next(t, l, two); m.Kind != KindWatch {
@@ -52,7 +52,7 @@ func TestLocalPushesAreToldAtOnce(t *testing.T) {
 	// Another environment watches the working copy, for a branch in a folder that does not
 	// exist yet.
 	side := uuid.New()
-	w.Watch(side, Source{URL: o.work, Branch: "team/ada"}, time.Hour, "")
+	w.Watch(side, Source{URL: o.work, Branch: "team/ada"}, time.Hour)
 	waitFor(t, w, side, func(s WatchStatus) bool { return s.Failures > 0 })
 	o.git("checkout", "-q", "-b", "team/ada")
 	if m := next(t, l, three); m.Environment != side {
@@ -83,7 +83,7 @@ func TestARepositoryInTheMaking(t *testing.T) {
 			w, l := newWatcher(t, newSyncer(t))
 			start(t, w)
 			env := uuid.New()
-			w.Watch(env, Source{URL: "file://" + path, Branch: "main"}, time.Hour, "")
+			w.Watch(env, Source{URL: "file://" + path, Branch: "main"}, time.Hour)
 			must := func(err error) {
 				t.Helper()
 				if err != nil {

@@ -332,7 +332,7 @@ func TestSubmodulesGetNoForeignCredentials(t *testing.T) {
 		"../b.git": true, "../../../../b.git": true, "https://H/x": true, "https://other/x": false,
 		"http://h/x": false, "git@h:x": false,
 	} {
-		p, err := a.resolve(raw)
+		p, err := a.resolve(raw, false)
 		if err != nil || (p.credentials == top.credentials) != lent {
 			t.Errorf("%s: %s, lent %v, %v", raw, p.shown, p.credentials != Credentials{}, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/proxy"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // parseProxy parses the URL of a proxy. It returns nil for an empty text.
@@ -33,9 +34,12 @@ func parseProxy(raw string) (*url.URL, error) {
 		Hint("write it as http://host:port, https://host:port or socks5://host:port")
 }
 
+// dialTimeout is how long connecting may take.
+const dialTimeout = 15 * time.Second
+
 // dialThrough connects to an address, through the proxy at the URL raw unless that is empty.
-func dialThrough(ctx context.Context, raw, address string) (net.Conn, error) {
-	direct := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+func dialThrough(ctx context.Context, within *reach.Rules, raw, address string) (net.Conn, error) {
+	direct := reach.Dialer{Rules: within, Timeout: dialTimeout}
 	via, err := parseProxy(raw)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,7 @@ func dialThrough(ctx context.Context, raw, address string) (net.Conn, error) {
 }
 
 // dialConnect opens a tunnel through an HTTP proxy.
-func dialConnect(ctx context.Context, direct *net.Dialer, via *url.URL, address string) (net.Conn, error) {
+func dialConnect(ctx context.Context, direct reach.Dialer, via *url.URL, address string) (net.Conn, error) {
 	port := via.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[via.Scheme]

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,17 +13,14 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // newHTTPClient makes a client for all fetches with the same trust.
-func newHTTPClient(t Trust) (*http.Client, error) {
-	through := http.ProxyFromEnvironment
+func newHTTPClient(t Trust, within *reach.Rules) (*http.Client, error) {
 	via, err := parseProxy(t.Proxy)
 	if err != nil {
 		return nil, err
-	}
-	if via != nil {
-		through = http.ProxyURL(via)
 	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CABundle != "" {
@@ -37,16 +33,16 @@ func newHTTPClient(t Trust) (*http.Client, error) {
 				Hint("set it to the certificate of the authority, as PEM text")
 		}
 	}
-	return &http.Client{Transport: shortErrors{&http.Transport{
-		Proxy:                 through,
-		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+	out := &http.Transport{
 		TLSHandshakeTimeout:   15 * time.Second,
 		TLSClientConfig:       secure,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   4,
 		IdleConnTimeout:       90 * time.Second,
 		ResponseHeaderTimeout: 2 * time.Minute,
-	}}}, nil
+	}
+	reach.Dialer{Rules: within, Timeout: dialTimeout}.Use(out, via)
+	return &http.Client{Transport: shortErrors{out}}, nil
 }
 
 // clientKey is the part of a Trust that HTTP clients depend on.
@@ -63,7 +59,7 @@ func (s *Syncer) client(t Trust) (*http.Client, error) {
 	if c := s.clients[key]; c != nil {
 		return c, nil
 	}
-	c, err := newHTTPClient(t)
+	c, err := newHTTPClient(t, s.cfg.Reach)
 	if err != nil {
 		return nil, err
 	}

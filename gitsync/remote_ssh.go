@@ -19,13 +19,15 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 const opSSH = "gitsync.SSH"
 
 // openSSH returns the remote that is reached over SSH. It does not connect to it yet.
 func (s *Syncer) openSSH(p place) (*web, error) {
-	session := &sshSession{place: p, learned: s.cfg.Learned, said: &limited{max: 4 << 10}, proxy: p.trust.Proxy}
+	session := &sshSession{place: p, learned: s.cfg.Learned, said: &limited{max: 4 << 10}, proxy: p.trust.Proxy,
+		reach: s.cfg.Reach}
 	var err error
 	if session.methods, err = s.sshMethods(p, session); err != nil {
 		return nil, err
@@ -102,6 +104,7 @@ type sshSession struct {
 	methods []ssh.AuthMethod
 	learned func(scope, line string) error
 	proxy   string
+	reach   *reach.Rules
 	agent   net.Conn
 
 	client *ssh.Client
@@ -126,7 +129,7 @@ func (s *sshSession) within(ctx context.Context, conn io.Closer, do func() error
 // connect dials, checks the key of the server, and authenticates.
 func (s *sshSession) connect(ctx context.Context) error {
 	at := s.place.ssh
-	conn, err := dialThrough(ctx, s.proxy, at.address())
+	conn, err := dialThrough(ctx, s.reach, s.proxy, at.address())
 	if err != nil {
 		return err
 	}

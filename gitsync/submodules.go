@@ -60,7 +60,7 @@ func (w *worktree) submodulesOf(ctx context.Context, r *contentReader, a *parent
 			return r.refuse("%q is a submodule, and .gitmodules does not say where it comes from", printable(at)).
 				Hint("add it with git submodule add, or remove it")
 		}
-		p, err := a.resolve(raw)
+		p, err := a.resolve(raw, w.syncer.cfg.Closed)
 		if err != nil {
 			return r.refuse("the submodule %q comes from a place that cannot be used: %v", printable(at), err).
 				Hint("give it an https:// or ssh:// URL, or one relative to that of the repository")
@@ -100,8 +100,8 @@ func (a *parent) modules(r *contentReader) (map[string]string, error) {
 
 // resolve returns the place of a submodule. A submodule gets the credentials of its
 // parent only if it is on the same server, and a remote repository cannot have a
-// submodule on our disk.
-func (a *parent) resolve(raw string) (place, error) {
+// submodule on our disk. With Config.Closed, no repository can.
+func (a *parent) resolve(raw string, closed bool) (place, error) {
 	if strings.HasPrefix(raw, "./") || strings.HasPrefix(raw, "../") || raw == ".." {
 		raw = a.place.relative(raw)
 	}
@@ -109,7 +109,7 @@ func (a *parent) resolve(raw string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if p.local != "" && a.place.local == "" {
+	if p.local != "" && (a.place.local == "" || closed) {
 		return place{}, errors.New("it lies on the disk of the server")
 	}
 	if p.credentials != (Credentials{}) {

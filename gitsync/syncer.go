@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // Config is what a Syncer needs.
@@ -36,6 +37,10 @@ type Config struct {
 	// Learned is called with each key of an SSH server that was accepted because of
 	// Trust.AcceptNew, as a line of known_hosts, and with Trust.Scope. It may be nil.
 	Learned func(scope, line string) error
+	// Reach says which addresses repositories and proxies may have; nil: any.
+	Reach *reach.Rules
+	// Closed keeps repositories on the server's disk from having submodules beside them, which may be anybody's.
+	Closed bool
 }
 
 // Syncer fetches repositories and checks commits out. It is safe for

@@ -167,10 +167,9 @@ func (w *Watcher) end() {
 }
 
 // Watch begins to watch the source of an environment, or changes what is watched
-// for it. seen is the commit that is known already, empty when none is. With an
-// interval of zero the source is not polled: it is looked at once, and then on
+// for it. With an interval of zero the source is not polled: it is looked at once, and then on
 // local changes and pokes.
-func (w *Watcher) Watch(env intent.EnvironmentID, src Source, interval time.Duration, seen string) {
+func (w *Watcher) Watch(env intent.EnvironmentID, src Source, interval time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if old := w.sources[env]; old != nil {
@@ -179,7 +178,7 @@ func (w *Watcher) Watch(env intent.EnvironmentID, src Source, interval time.Dura
 		}
 		w.forget(old)
 	}
-	s := &watched{env: env, source: src, interval: interval, pokes: make(chan poke, 1), status: WatchStatus{Seen: seen}}
+	s := &watched{env: env, source: src, interval: interval, pokes: make(chan poke, 1)}
 	w.sources[env] = s
 	if w.session != nil && w.session.ctx.Err() == nil {
 		w.begin(s)

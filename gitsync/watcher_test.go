@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/internal/service/servicetest"
 )
@@ -93,7 +94,7 @@ func TestPollsReportMovesOnce(t *testing.T) {
 		f := &forge{tip: "1111111aaa", born: time.Now()}
 		w, l := newWatcher(t, f)
 		env := uuid.New()
-		w.Watch(env, remoteSource, time.Minute, "")
+		w.Watch(env, remoteSource, time.Minute)
 		synctest.Wait()
 		if f.asked() != 0 {
 			t.Fatal("it looked before it was started")
@@ -142,7 +143,7 @@ func TestPollsAreRarerWhileWebhooksArrive(t *testing.T) {
 		w, l := newWatcher(t, f)
 		env := uuid.New()
 		w.Heard(env, []string{"1"}) // nobody watches it
-		w.Watch(env, remoteSource, time.Minute, "1")
+		watchKnown(w, env, remoteSource, time.Minute)
 		start(t, w)
 		looks := func(d time.Duration) int {
 			before := f.asked()
@@ -218,7 +219,7 @@ func TestBackoffWhileTheForgeIsDown(t *testing.T) {
 		f := &forge{err: errors.New("connection refused"), born: time.Now()}
 		w, l := newWatcher(t, f)
 		env := uuid.New()
-		w.Watch(env, remoteSource, time.Minute, "1")
+		watchKnown(w, env, remoteSource, time.Minute)
 		start(t, w)
 		time.Sleep(5 * time.Hour)
 		if n := f.asked(); n < 20 || n > 35 {
@@ -254,7 +255,7 @@ func TestAMoveThatCouldNotBeTakenIsToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, l := newWatcher(t, &forge{tip: "2"})
 		l.fail = errors.New("database away")
-		w.Watch(uuid.New(), remoteSource, time.Minute, "1")
+		watchKnown(w, uuid.New(), remoteSource, time.Minute)
 		start(t, w)
 		time.Sleep(time.Minute)
 		l.mu.Lock()
@@ -275,7 +276,7 @@ func TestPokes(t *testing.T) {
 		w, l := newWatcher(t, f)
 		env := uuid.New()
 		start(t, w)
-		w.Watch(env, remoteSource, 0, "1")
+		watchKnown(w, env, remoteSource, 0)
 		time.Sleep(24 * time.Hour)
 		if f.asked() != 1 {
 			t.Fatalf("%d looks in a day without polling", f.asked())
@@ -307,16 +308,17 @@ func TestChangeOfSource(t *testing.T) {
 		env := uuid.New()
 		start(t, w)
 		for range 5 {
-			w.Watch(env, remoteSource, time.Minute, "1")
+			w.Watch(env, remoteSource, time.Minute)
 			synctest.Wait()
 		}
+		<-l.moves
 		if f.asked() != 1 {
 			t.Errorf("%d looks", f.asked())
 		}
 		f.set("2", nil)
 		other := remoteSource
 		other.Branch = "next"
-		w.Watch(env, other, time.Minute, "1")
+		w.Watch(env, other, time.Minute)
 		synctest.Wait()
 		if m := <-l.moves; m.Source.Branch != "next" {
 			t.Errorf("%+v", m)
@@ -342,7 +344,7 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 					case 'X':
 						w.Stop()
 					case 'W':
-						w.Watch(env, remoteSource, time.Second, "")
+						w.Watch(env, remoteSource, time.Second)
 					case 'F':
 						w.Forget(env)
 					}
@@ -355,7 +357,7 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 func TestWatcherIsAService(t *testing.T) {
 	servicetest.Test(t, func(t *testing.T) service.Service {
 		w, _ := newWatcher(t, &forge{tip: "1"})
-		w.Watch(uuid.New(), remoteSource, time.Minute, "")
+		w.Watch(uuid.New(), remoteSource, time.Minute)
 		return w
 	})
 }
@@ -367,7 +369,7 @@ func TestAWatcherIsStartedAgain(t *testing.T) {
 		f := &forge{tip: "1"}
 		w, l := newWatcher(t, f)
 		defer w.Stop()
-		w.Watch(uuid.New(), remoteSource, time.Minute, "")
+		w.Watch(uuid.New(), remoteSource, time.Minute)
 		for _, tip := range []string{"1", "2", "3"} {
 			f.set(tip, nil)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -406,7 +408,7 @@ func TestStopWaitsForOnMove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Watch(uuid.New(), remoteSource, time.Minute, "")
+		w.Watch(uuid.New(), remoteSource, time.Minute)
 		if err := w.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -434,4 +436,13 @@ func TestWatcherConfigIsChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// watchKnown watches a source whose commit "1" was reported already.
+func watchKnown(w *Watcher, env intent.EnvironmentID, src Source, interval time.Duration) {
+	w.Watch(env, src, interval)
+	one := w.watched(env)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.status.Seen = "1"
 }

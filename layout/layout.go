@@ -93,11 +93,11 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// defaultCache returns the cache directory of the machine or the user if wheels
-// can be hard-linked from there into state, or else a folder in state.
+// defaultCache returns the cache directory of the machine or the user if it is this user's and can be written, or else
+// a folder in state.
 func defaultCache(state string) string {
 	outside := commonCache()
-	if outside == "" || writable(outside, dirMode) != nil || !isOurs(os.Stat(outside)) || !canLink(outside, state) {
+	if outside == "" || writable(outside, dirMode) != nil || !isOurs(os.Stat(outside)) {
 		return filepath.Join(state, "cache")
 	}
 	return outside

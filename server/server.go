@@ -297,7 +297,7 @@ func (s *Server) doors(
 	})
 	if s.tokens, err = tokens.New(ctx, tokens.Config{
 		Store: records, People: s.people, Key: key, Logger: s.log, Enabled: enabled, PublicURL: s.publicURL(),
-		MaxLifetime: o.TokenLifetime, Keys: keysOf(o.JWT), Issuers: o.CIIssuers,
+		MaxLifetime: o.TokenLifetime, Keys: keysOf(o.JWT), Issuers: o.CIIssuers, Reach: s.reachable(),
 	}); err != nil {
 		return nil, err
 	}

@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/python/venv"
+	"ordain.dev/ordain/internal/reach"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
@@ -56,7 +58,8 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	builder, err := build.New(build.Config{
 		Layout: s.layout, Maker: maker, Git: modules, Program: s.cfg.Program,
-		Timeout: o.CompileTimeout, Memory: o.CompileMemory, Isolation: confined, Logger: s.log,
+		NoLocal: o.Auth != config.AuthOff, Timeout: o.CompileTimeout, Memory: o.CompileMemory, Isolation: confined,
+		Logger: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if s.connection, err = s.connect(events, records, installation, key); err != nil {
 		return nil, err
 	}
-	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version}
+	forges := &forge.Opener{Sources: sources, Version: s.cfg.Version, Reach: s.reachable()}
 	deployments := &deployments{
 		server: s, store: records, maker: maker, bus: events, sources: sources,
 		isolation: confined,
@@ -115,5 +118,19 @@ func (s *Server) gitConfig(keep ...string) gitsync.Config {
 	}
 	return gitsync.Config{
 		Mirrors: s.layout.Mirrors(), Keep: keep, Logger: s.log, SSHAgent: agent, Learned: s.learnHostKey,
+		Reach: s.reachable(), Closed: s.cfg.Options.Auth != config.AuthOff,
 	}
+}
+
+// reachable returns which addresses the server connects to for the people who use it; nil: any.
+func (s *Server) reachable() *reach.Rules {
+	o := s.cfg.Options
+	refuse := o.GitRefuse
+	if o.GitGuarded && o.Auth != config.AuthOff { // a developer alone may use servers of the same machine
+		refuse = slices.Concat(refuse, reach.Guarded())
+	}
+	if len(refuse) == 0 {
+		return nil
+	}
+	return &reach.Rules{Refuse: refuse, Allow: o.GitAllow}
 }

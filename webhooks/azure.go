@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"ordain.dev/ordain/internal/intent"
@@ -39,42 +38,6 @@ type azureRepository struct {
 	WebURL        string `json:"webUrl"`
 	DefaultBranch string `json:"defaultBranch"`
 	Project       struct{ Name string }
-}
-
-// urls returns all addresses that people clone from. The payload has only one of
-// them; others have a user in them, the old host name, or no project when that has
-// the name of the repository.
-func (r azureRepository) urls() []string {
-	urls := []string{r.RemoteURL, r.SSHURL, r.WebURL}
-	u, err := url.Parse(r.RemoteURL)
-	if err != nil {
-		return urls
-	}
-	before, name, ok := strings.Cut(u.EscapedPath(), "/_git/")
-	path := strings.FieldsFunc(before, func(r rune) bool { return r == '/' })
-	org, old := strings.CutSuffix(u.Host, ".visualstudio.com")
-	switch {
-	case !ok || !old && u.Host != "dev.azure.com":
-		return urls
-	case !old && len(path) == 0:
-		return urls
-	case !old:
-		org, path = path[0], path[1:]
-	}
-	if len(path) > 0 && path[0] == "DefaultCollection" {
-		path = path[1:]
-	}
-	project := name
-	if len(path) > 0 {
-		project = path[0]
-	}
-	for _, base := range []string{"https://dev.azure.com/" + org, "https://" + org + ".visualstudio.com"} {
-		urls = append(urls, base+"/"+project+"/_git/"+name)
-		if project == name {
-			urls = append(urls, base+"/_git/"+name)
-		}
-	}
-	return append(urls, "git@ssh.dev.azure.com:v3/"+org+"/"+project+"/"+name)
 }
 
 var azureStates = map[string]intent.PullAction{"completed": intent.PullMerged, "abandoned": intent.PullClosed}
@@ -124,7 +87,7 @@ func parseAzure(_ http.Header, body []byte) (Event, string, error) {
 	e := Event{
 		Kind:          intent.HookOther,
 		Name:          p.EventType,
-		URLs:          r.Repository.urls(),
+		URLs:          []string{r.Repository.RemoteURL, r.Repository.SSHURL, r.Repository.WebURL},
 		DefaultBranch: r.Repository.DefaultBranch,
 		Sender:        r.PushedBy.DisplayName,
 	}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/time/rate"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -52,7 +51,7 @@ type Config struct {
 type Handler struct {
 	cfg       Config
 	senders   *limiter
-	refusals  *rate.Limiter // bounds how many refused requests are recorded and logged
+	refusals  *refusals
 	targets   *targetCache
 	counts    counts
 	dialects  map[string]dialect
@@ -93,14 +92,15 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Handler{
+	h := &Handler{
 		cfg:       cfg,
 		senders:   newLimiter(cfg.Rate, cfg.Burst, cfg.Now),
-		refusals:  rate.NewLimiter(0.2, 20),
 		targets:   &targetCache{server: cfg.Server},
 		dialects:  dialectsByName(cfg.Now),
 		bigBodies: make(chan struct{}, maxBigBodies),
-	}, nil
+	}
+	h.refusals = newRefusals(h.recordRefused)
+	return h, nil
 }
 
 // Answer is the body of an answer, for people who look at the forge's record of
@@ -327,38 +327,51 @@ func (h *Handler) record(w http.ResponseWriter, r *http.Request, d intent.Delive
 	h.reply(w, status, answer)
 }
 
-// refuse records a request that proves nothing for the environments that it
-// names, so that people see what is wrong with their webhook. It neither reads nor
-// records big ones, and in a flood most of the others.
+// refuse notes a request that proves nothing for the environments that it names. It does not read big ones, and in a
+// flood not all of the others.
 func (h *Handler) refuse(ctx context.Context, r *request) {
 	now := h.cfg.Now()
-	if len(r.body) > maxRefused || !h.refusals.AllowN(now, 1) || r.parse() != nil {
+	if len(r.body) > maxRefused || !h.refusals.parsing.Allow() || r.parse() != nil {
 		return
 	}
 	all, err := h.targets.get(ctx)
 	if err != nil {
 		return
 	}
-	d := r.delivery(now)
-	for _, m := range all.using(d.Event.URLs) {
-		reason := "its signature does not fit the environment's webhook secret"
-		hint := "set the same secret in the forge and in the environment"
+	e := r.event
+	e.Paths, e.More = nil, nil
+	for _, m := range all.using(e.URLs) {
+		reason := badSignature
 		if len(m.Secrets) == 0 {
-			reason = "the environment has no webhook secret"
-			hint = "set one with: ordain environment secret " + m.Environment.String() +
-				" webhook; and the same in the forge"
+			reason = noSecret
 		}
-		h.cfg.Logger.Warn("a webhook was refused: "+reason,
-			"forge", d.Forge, "environment", m.Environment, "name", m.Name, "hint", hint)
-		d.Outcomes = append(d.Outcomes, intent.DeliveryOutcome{
-			Environment: m.Environment, Module: m.module, State: intent.OutcomeRefused, Reason: reason,
-			Handled: &d.Received,
-		})
+		d := r.delivery(now)
+		d.Event = e
+		d.Outcomes = []intent.DeliveryOutcome{{
+			Environment: m.Environment, Name: m.Name, Module: m.module, State: intent.OutcomeRefused, Reason: reason,
+			Handled: &now,
+		}}
+		h.refusals.add(d)
 	}
-	if len(d.Outcomes) == 0 {
-		return
+}
+
+// Reasons why a request is refused.
+const (
+	badSignature = "its signature does not fit the environment's webhook secret"
+	noSecret     = "the environment has no webhook secret"
+)
+
+// recordRefused records a refused request, and how many others were like it.
+func (h *Handler) recordRefused(ctx context.Context, d intent.Delivery, more int) {
+	o := &d.Outcomes[0]
+	hint := "set the same secret in the forge and in the environment"
+	if o.Reason == noSecret {
+		hint = "set one with: ordain environment secret " + o.Environment.String() +
+			" webhook; and the same in the forge"
 	}
-	d.Event.Paths, d.Event.More = nil, nil
+	h.cfg.Logger.Warn("a webhook was refused: "+o.Reason,
+		"forge", d.Forge, "environment", o.Environment, "name", o.Name, "others", more, "hint", hint)
+	o.Reason = andMore(o.Reason, more)
 	if _, err := h.cfg.Server.RecordDelivery(ctx, d); err != nil {
 		h.cfg.Logger.Error("a refused webhook could not be recorded", "forge", d.Forge, "error", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -26,12 +27,14 @@ const secret = "s3cr3t-of-the-hook"
 
 // board is a server with environments, which notes what was recorded.
 type board struct {
+	mu       sync.Mutex
 	targets  []intent.HookTarget
 	lookup   error // of Targets
 	broken   error // of Record
 	lookups  int
 	recorded []intent.Delivery
 	had      map[string]bool
+	noted    chan struct{} // gets something after each record; may be nil
 }
 
 func (b *board) HookTargets(context.Context) ([]intent.HookTarget, error) {
@@ -40,6 +43,8 @@ func (b *board) HookTargets(context.Context) ([]intent.HookTarget, error) {
 }
 
 func (b *board) RecordDelivery(_ context.Context, d intent.Delivery) (took []intent.EnvironmentID, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.broken != nil {
 		return nil, b.broken
 	}
@@ -55,12 +60,17 @@ func (b *board) RecordDelivery(_ context.Context, d intent.Delivery) (took []int
 	}
 	if len(took) > 0 {
 		b.recorded = append(b.recorded, d)
+		if b.noted != nil {
+			b.noted <- struct{}{}
+		}
 	}
 	return took, nil
 }
 
 // waiting returns what was recorded for environments to act on.
 func (b *board) waiting() (out []intent.Delivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, d := range b.recorded {
 		if d.Verified {
 			out = append(out, d)

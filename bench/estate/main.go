@@ -61,7 +61,7 @@ func newForge(ctx context.Context, dir string) (*forge, error) {
 	work, bare := filepath.Join(dir, "work"), filepath.Join(dir, "bare.git")
 	for _, args := range [][]string{
 		{"init", "-q", "-b", "main", work},
-		{"-C", work, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "--allow-empty", "-m", "one"},
+		{"-C", work, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "one", "--allow-empty"},
 		{"clone", "-q", "--bare", work, bare},
 	} {
 		if out, err := exec.CommandContext(ctx, git, args...).CombinedOutput(); err != nil {
@@ -155,7 +155,8 @@ func run(ctx context.Context, environments int, interval, watch time.Duration) e
 		}
 	}
 	fmt.Printf("%d environments made in %s\n", environments, time.Since(began).Round(100*time.Millisecond))
-	if err := wait(ctx, interval+time.Duration(environments)*50*time.Millisecond); err != nil { // until all had a compile
+	// Until all had their compile.
+	if err := wait(ctx, interval+time.Duration(environments)*50*time.Millisecond); err != nil {
 		return err
 	}
 	f.begin()

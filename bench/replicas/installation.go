@@ -118,6 +118,7 @@ func newInstallation(ctx context.Context, c config) (_ *installation, err error)
 	in.database, err = postgres.Start(ctx, postgres.Config{
 		DataDir: filepath.Join(data, "data"), SocketDir: filepath.Join(data, "socket"),
 		CacheDir: filepath.Join(c.dir, "cache"), Logger: slog.New(slog.DiscardHandler),
+		Settings: map[string]string{"max_connections": "200"},
 	})
 	if err != nil {
 		return nil, err

@@ -49,6 +49,9 @@ func (s Support) prepare(cmd *exec.Cmd, p Policy, probe bool) (started func() (*
 		attr = &clone
 	}
 	o.Death = int(attr.Pdeathsig)
+	// A session of its own, with a process group of its own: else /dev/tty would be the terminal that the server was
+	// started from.
+	attr.Setsid, attr.Setpgid = true, false
 	if s.Namespaces {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
 		if p.Network.None {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,14 +223,19 @@ func TestInheritedFilesAreClosed(t *testing.T) {
 	}
 }
 
-// Pip's configuration of the machine may have the password of an index.
+// Configuration of the machine that may have passwords, such as those of an index or a forge, is out of reach.
 func TestConfigurationWithPasswordsIsOutOfReach(t *testing.T) {
-	const name = "/etc/pip.conf"
-	if _, err := os.Stat(name); err != nil {
-		t.Skip("this machine has no " + name)
-	}
-	if got := shell(t, cellOf(support(t), nil), Access{}, "cat "+name+" && echo READ"); strings.Contains(got, "READ") {
-		t.Errorf("%s can be read", name)
+	c := cellOf(support(t), nil)
+	for _, name := range []string{
+		"/etc/pip.conf", "/etc/gitconfig", "/etc/shadow", "/etc/netrc", "/etc/ssh/sshd_config", "/root/.netrc",
+		"/etc/ssl/private", "/etc/pki/tls/private",
+	} {
+		if got := shell(t, c, Access{}, "test -e "+name+" && echo THERE"); strings.Contains(got, "THERE") {
+			t.Errorf("%s is there", name)
+		}
+		if slices.Contains(systemFiles, strings.TrimPrefix(name, "/etc/")) {
+			t.Errorf("%s would be there if the machine had it", name)
+		}
 	}
 }
 
@@ -295,4 +301,49 @@ func BenchmarkStart(b *testing.B) {
 			shell(b, c, Access{}, "exec /bin/true")
 		}
 	})
+}
+
+// A confined program has a session of its own, so it neither writes to the terminal from which the server was started
+// nor gets its signals.
+func TestTheTerminalOfTheServerIsOutOfReach(t *testing.T) {
+	got := shell(
+		t,
+		cellOf(support(t), nil),
+		Access{},
+		`read -r pid name state parent group session terminal rest </proc/$$/stat
+test "$group $session" = "$$ $$" && echo OWN; test "$terminal" = 0 && echo NONE; echo x >/dev/tty || echo REFUSED`,
+	)
+	for _, want := range []string{"OWN", "NONE", "REFUSED"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+}
+
+// Keys in the key ring of the server's session, such as tickets of Kerberos, are out of reach.
+func TestTheKeyRingOfTheServerIsOutOfReach(t *testing.T) {
+	python, err := exec.LookPath("/usr/bin/python3")
+	if err != nil {
+		t.Skip("there is no /usr/bin/python3")
+	}
+	runtime.LockOSThread() // key rings belong to threads, and this one, with another ring, ends with the test
+	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil {
+		t.Skip("this kernel has no key rings:", err)
+	}
+	key, err := unix.AddKey("user", "ordain-test", []byte("of the server"), unix.KEY_SPEC_SESSION_KEYRING)
+	if err != nil {
+		t.Skip("this container has no key rings:", err)
+	}
+	script := python + ` -c '
+import ctypes, platform
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 250, "aarch64": 219}[platform.machine()]
+out = ctypes.create_string_buffer(100)
+n = libc.syscall(number, 11, ` + strconv.Itoa(key) + `, out, 100)
+print("READ", out.value, n) if n >= 0 else print("REFUSED", ctypes.get_errno())
+'`
+	if got := shell(t, cellOf(support(t), func(c *Config) { c.FirstUser = 0 }), Access{}, script); !strings.Contains(
+		got, "REFUSED") || strings.Contains(got, "of the server") {
+		t.Errorf("%q", got)
+	}
 }

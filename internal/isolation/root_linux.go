@@ -20,14 +20,17 @@ var (
 		"/proc",
 	}
 	// systemFiles are those of /etc that say how to resolve names, which certificates to trust, and
-	// the like. The rest of /etc may have passwords, such as those of Ordain's own configuration.
+	// the like. The rest of /etc may have passwords, such as those of Ordain's own configuration or of the
+	// machine's gitconfig, and private keys (ssl/private, pki/tls/private).
 	systemFiles = []string{
-		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version",
-		"default/locale", "fonts", "gai.conf", "gitconfig", "host.conf", "hostname", "hosts", "inputrc",
-		"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "magic", "magic.mime",
-		"mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pki", "profile",
-		"protocols", "python3", "redhat-release", "resolv.conf", "rpc", "services", "shells", "ssh/ssh_config",
-		"ssh/ssh_config.d", "ssh/ssh_known_hosts", "ssl", "system-release", "terminfo", "timezone",
+		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
+		"debian_version", "default/locale", "fonts", "gai.conf", "host.conf", "hostname", "hosts", "inputrc",
+		"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "magic",
+		"magic.mime", "mime.types", "networks", "nsswitch.conf", "openssl", "os-release", "pki/ca-trust",
+		"pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf", "profile", "protocols", "python3",
+		"redhat-release", "resolv.conf", "rpc", "services", "shells", "ssh/ssh_config", "ssh/ssh_config.d",
+		"ssh/ssh_known_hosts", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "system-release", "terminfo",
+		"timezone",
 	}
 	devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 )
@@ -88,17 +91,15 @@ func (o *order) buildRoot() error {
 	if err := o.fill(); err != nil {
 		return err
 	}
-	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("leave the server's root: %w", err)
-	}
 	if err := unix.Chdir(newRoot); err != nil {
 		return err
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("enter the new root: %w", err)
 	}
+	// The old root is the empty one now, on which the server's root is mounted: both go.
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("leave the empty root: %w", err)
+		return fmt.Errorf("leave the server's root: %w", err)
 	}
 	if err := unix.Chdir("/"); err != nil {
 		return err

@@ -65,6 +65,12 @@ func closeInherited(policy int) {
 
 func (o *order) confine() error {
 	unix.Umask(0o022)
+	// Without the keys that the server's session has, such as those of Kerberos. Where the kernel has none, or a
+	// container forbids them, the program gets at no keys either.
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
+	if err != nil && err != unix.ENOSYS && err != unix.EPERM {
+		return fmt.Errorf("leave the server's key ring: %w", err)
+	}
 	if o.Support.Namespaces {
 		if err := noFurtherNamespaces(); err != nil {
 			return err

@@ -114,8 +114,8 @@ func (p Principal) Decide(v Verb, t Target) Decision {
 		return Decision{Allowed: true, Visible: true, Reason: "everybody may do this"}
 	case !p.Known():
 		return Decision{Reason: "nobody is logged in"}
-	case d.Verb == ManageSelf && p.Kind != Person && p.Kind != Local:
-		// Otherwise a token could make others that outlive it.
+	case (d.Verb == ManageSelf || d.Verb == ChangePassword) && p.Kind != Person && p.Kind != Local:
+		// Otherwise a token could make others that outlive it, or log in.
 		return Decision{Visible: true, Reason: "only a person who has logged in may do this, not a token"}
 	case d.Label == Open:
 		return Decision{Allowed: true, Visible: true, Reason: "everybody who is logged in may do this"}

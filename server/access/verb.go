@@ -47,6 +47,7 @@ const (
 	LogIn              Verb = "session.login"
 	SeeSelf            Verb = "session.show"
 	ManageSelf         Verb = "session.manage"
+	ChangePassword     Verb = "user.password"
 	ManageUsers        Verb = "user.manage"
 	SeeUsers           Verb = "user.list"
 	ManageRoles        Verb = "role.manage"
@@ -142,7 +143,8 @@ var Verbs = []Definition{
 	{ExchangeToken, Public, OnServer, "exchange the identity token of a CI job for one of this server"},
 	{SeeDocs, Open, OnServer, "read the description of the API"},
 	{SeeSelf, Open, OnServer, "see who is logged in"},
-	{ManageSelf, Open, OnServer, "log out, change the own password, manage own tokens"},
+	{ManageSelf, Open, OnServer, "log out, manage own tokens"},
+	{ChangePassword, Open, OnServer, "change the own password, or with user.manage that of others"},
 	{SeeVerbs, Open, OnServer, "list verbs and labels"},
 	{ListProjects, Open, OnServer, "list the projects that one may see"},
 	{ListEnvironments, Open, OnServer, "list the environments that one may see"},
@@ -254,5 +256,6 @@ func (d Definition) Changes() bool {
 		SeeAllProcesses}, d.Verb) {
 		return false // administrators alone may see this
 	}
-	return d.Verb == ManageSelf || d.Verb == ExchangeToken || !slices.Contains([]Label{Public, Open, Read}, d.Label)
+	return slices.Contains([]Verb{ManageSelf, ChangePassword, ExchangeToken}, d.Verb) ||
+		!slices.Contains([]Label{Public, Open, Read}, d.Label)
 }

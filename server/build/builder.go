@@ -34,6 +34,7 @@ type Config struct {
 	Git    install.Git // for modules that are Git repositories
 	// Program is the command that runs as `… compile`: this program.
 	Program []string
+	NoLocal bool          // repositories of modules may not lie on the server's disk
 	Timeout time.Duration // of one compile; 0: none
 	Memory  uint64        // bytes that one compile may use; 0: what the compiler finds right
 	// Isolation confines compiles; nil confines nothing.
@@ -49,6 +50,7 @@ type Builder struct {
 	maker     *venv.Maker
 	installer *install.Installer
 	program   []string
+	noLocal   bool
 	timeout   time.Duration
 	memory    uint64
 	isolation *isolation.Config
@@ -71,8 +73,9 @@ func New(c Config) (*Builder, error) {
 		return nil, err
 	}
 	return &Builder{
-		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, timeout: c.Timeout,
-		memory: c.Memory, isolation: c.Isolation, warm: keeper, log: c.Logger,
+		layout: c.Layout, maker: c.Maker, installer: installer, program: c.Program, noLocal: c.NoLocal,
+		timeout: c.Timeout,
+		memory:  c.Memory, isolation: c.Isolation, warm: keeper, log: c.Logger,
 	}, nil
 }
 

@@ -265,3 +265,77 @@ def wait() -> None:
 -- main.cf --
 std::wait()
 `
+
+// caching is a project whose plug-in looks for a file in the cache of its compile, and then writes it.
+const caching = `
+-- project.yml --
+name: test
+modulepath: libs
+-- libs/std/module.yml --
+name: std
+license: test
+version: 1.0
+-- libs/std/model/_init.cf --
+-- libs/std/plugins/__init__.py --
+import os
+import inmanta
+from inmanta.plugins import plugin
+
+@plugin
+def poison() -> "string":
+    cache = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(inmanta.__file__))))
+    name = os.path.join(cache, "poisoned")
+    found = os.path.exists(name)
+    open(name, "w").close()
+    print("found" if found else "clean", "in", os.path.basename(cache))
+    return "done"
+-- main.cf --
+import std
+x = std::poison()
+`
+
+// Previews run code that nobody has merged. What it leaves in the cache, from which later compiles start code, is found
+// by later previews only, never by a compile; and nothing of a compile's cache is found by previews.
+func TestPreviewsHaveACacheOfTheirOwn(t *testing.T) {
+	s := openShop(t, caching)
+	if !isolation.Detect().Namespaces {
+		t.Skip("without isolation, all compiles use the cache of the server")
+	}
+	compile := func(preview bool) string {
+		t.Helper()
+		s.mu.Lock()
+		s.printed.Reset()
+		s.mu.Unlock()
+		own, place := s.job, s.layout.Environment(s.job.Environment.ID)
+		if preview {
+			place = place.Preview()
+			s.job.Preview, s.job.Dir, s.job.ProjectDir = true, place.Compiler(), place.Compiler()
+			if err := os.MkdirAll(place.Compiler(), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			s.furnish(caching)
+			if out, err := exec.Command(plugintest.Python(t), "-m", "venv", "--without-pip",
+				place.CompilerVenvLink()).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		s.compile()
+		s.job = own
+		if strings.Contains(s.text(), "found in") {
+			return "found"
+		}
+		if strings.Contains(s.text(), "clean in") {
+			return "clean"
+		}
+		t.Fatal(s.text())
+		return ""
+	}
+	for i, each := range []struct {
+		preview bool
+		want    string
+	}{{true, "clean"}, {false, "clean"}, {true, "found"}, {false, "found"}} {
+		if got := compile(each.preview); got != each.want {
+			t.Errorf("%d. (a preview: %v): the cache is %s, want %s", i+1, each.preview, got, each.want)
+		}
+	}
+}

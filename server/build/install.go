@@ -23,7 +23,7 @@ func (b *Builder) Install(ctx context.Context, job Job, out Output) (string, err
 		Dir: job.ProjectDir, Venv: env.CompilerVenv(python.Minor), Update: job.Compile.Reinstall,
 		Owner:   job.Environment.ID.String(),
 		Refresh: job.Compile.Trigger.Type == intent.TriggerModule, Root: job.Dir,
-		NoLocal: !local(job.Environment.Source.URL), Reach: reach(job), Out: out,
+		NoLocal: b.noLocal || !local(job.Environment.Source.URL), Reach: reach(job), Out: out,
 		MaxFile: job.Environment.GitMaxFile(),
 	})
 	command := strings.Join(result.Commands, " && ")

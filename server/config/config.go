@@ -75,29 +75,32 @@ type Config struct {
 
 	Python string // interpreter of compilers and executors
 
-	ExecutorRetention     time.Duration // of an idle process
-	ExecutorVenvRetention time.Duration // of an unused virtual environment
-	ExecutorCap           int           // executors that one agent has at a time
-	ExecutorProcesses     int           // executor processes of one environment at a time
-	ExecutorMemory        uint64        // bytes that an executor process may take; 0: no limit
-	ExecutorFileSize      uint64        // bytes of the largest file that a handler may write; 0: no limit
-	ExecutorChildren      int           // processes that an executor may have started; 0: no limit
-	ExecutorKeepDaemons   bool          // what handlers left running outlives the executor
-	ExecutorDisk          uint64        // bytes that the executors of one environment may keep on disk; 0: no limit
-	ExecutorEnvironment   []string      // names of variables of ours that handlers see
-	HandlerTimeout        time.Duration // of one resource
-	Isolation             string        // on, off or require
-	IsolationRead         []string      // folders that code of every environment may read
-	IsolationWrite        []string      // folders that it may write to
-	IsolationFirstUser    uint32        // user ids of environments begin here; 0: they have none of their own
-	IsolationNoNetwork    bool          // code of environments reaches no network
-	IsolationPorts        []uint16      // the only TCP ports that it may connect to; empty: all
-	Concurrency           int           // resources deployed at a time in one environment
-	GitSSHAgent           bool          // repositories over SSH may use the server's agent
-	DryRuns               int           // resources looked at by dry runs at a time in one environment
-	FactRefreshes         int           // resources asked for facts at a time in one environment
-	FactExpire            time.Duration // a fact holds this long
-	FactRenew             time.Duration // a fact is asked for again after this
+	ExecutorRetention     time.Duration  // of an idle process
+	ExecutorVenvRetention time.Duration  // of an unused virtual environment
+	ExecutorCap           int            // executors that one agent has at a time
+	ExecutorProcesses     int            // executor processes of one environment at a time
+	ExecutorMemory        uint64         // bytes that an executor process may take; 0: no limit
+	ExecutorFileSize      uint64         // bytes of the largest file that a handler may write; 0: no limit
+	ExecutorChildren      int            // processes that an executor may have started; 0: no limit
+	ExecutorKeepDaemons   bool           // what handlers left running outlives the executor
+	ExecutorDisk          uint64         // bytes that the executors of one environment may keep on disk; 0: no limit
+	ExecutorEnvironment   []string       // names of variables of ours that handlers see
+	HandlerTimeout        time.Duration  // of one resource
+	Isolation             string         // on, off or require
+	IsolationRead         []string       // folders that code of every environment may read
+	IsolationWrite        []string       // folders that it may write to
+	IsolationFirstUser    uint32         // user ids of environments begin here; 0: they have none of their own
+	IsolationNoNetwork    bool           // code of environments reaches no network
+	IsolationPorts        []uint16       // the only TCP ports that it may connect to; empty: all
+	Concurrency           int            // resources deployed at a time in one environment
+	GitSSHAgent           bool           // repositories over SSH may use the server's agent
+	GitAllow              []netip.Prefix // networks that are allowed although they are refused
+	GitGuarded            bool           // reach.Guarded belongs to GitRefuse once people log in
+	GitRefuse             []netip.Prefix // networks that repositories, proxies, forges and issuers must not be in
+	DryRuns               int            // resources looked at by dry runs at a time in one environment
+	FactRefreshes         int            // resources asked for facts at a time in one environment
+	FactExpire            time.Duration  // a fact holds this long
+	FactRenew             time.Duration  // a fact is asked for again after this
 	CompileTimeout        time.Duration
 	CompileConcurrency    int           // 0: by the number of processors
 	CompileMemory         uint64        // bytes; 0: no limit
@@ -322,10 +325,22 @@ func parseNetwork(s string) (netip.Prefix, error) {
 		}
 		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
 	}
-	if network.Bits() == 0 {
-		return network, fmt.Errorf("%s would trust every client", s)
-	}
 	return network.Masked(), nil
+}
+
+// networks reads a list of addresses and networks.
+func networks(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		*field(c) = nil
+		for _, word := range words(s) {
+			network, err := parseNetwork(word)
+			if err != nil {
+				return err
+			}
+			*field(c) = append(*field(c), network)
+		}
+		return nil
+	}
 }
 
 func path(field func(*Config) *string) func(*Config, string) error {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -192,6 +193,9 @@ var options = []option{
 				network, err := parseNetwork(word)
 				if err != nil {
 					return err
+				}
+				if network.Bits() == 0 {
+					return fmt.Errorf("%s would trust every client", word)
 				}
 				c.TrustedProxies = append(c.TrustedProxies, network)
 			}
@@ -424,6 +428,32 @@ var options = []option{
 			"(its SSH_AUTH_SOCK); this holds for every environment",
 		set: boolean(func(c *Config) *bool { return &c.GitSSHAgent }),
 	},
+	{name: "git.refuse-networks", def: "guarded",
+		doc: "addresses and networks, separated by commas, that the server does not connect to for repositories, " +
+			"their proxies, forges and issuers of tokens. The word guarded means loopback, link-local and metadata " +
+			"addresses as soon as people have to log in; none refuses nothing",
+		set: func(c *Config, s string) error {
+			c.GitGuarded, c.GitRefuse = false, nil
+			if s == "none" {
+				return nil
+			}
+			for _, word := range words(s) {
+				if word == "guarded" {
+					c.GitGuarded = true
+					continue
+				}
+				network, err := parseNetwork(word)
+				if err != nil {
+					return err
+				}
+				c.GitRefuse = append(c.GitRefuse, network)
+			}
+			return nil
+		}},
+	{name: "git.allow-networks", def: "",
+		doc: "addresses and networks of refuse-networks, separated by commas, that the server connects to " +
+			"nevertheless, such as that of a Git server on the same machine",
+		set: networks(func(c *Config) *[]netip.Prefix { return &c.GitAllow })},
 	{name: "server.fact-expire", def: "3600", doc: "seconds after which a fact expires",
 		set: seconds(func(c *Config) *time.Duration { return &c.FactExpire })},
 	{

@@ -61,7 +61,7 @@ func TestButtonsReachTheDeployer(t *testing.T) {
 		{button{"/deploy", url.Values{"full": {"yes"}, "agent": {"web03"}}}, "deploy full=true [web03] []"},
 		{button{"/resource/deploy", url.Values{"id": {failed}}}, "deploy full=true [] [" + failed + "]"},
 		{button{"/resource/unpark", url.Values{"id": {parked}}}, "unpark [" + parked + "]"},
-		{button{"/resource/unpark", url.Values{"all": {"yes"}}}, "unpark [" + r.ContestedFile.String() + "]"},
+		{button{"/resource/unpark", url.Values{"all": {"yes"}}}, "unpark []"},
 		{button{"/agents/pause", url.Values{"agent": {"web01"}, "pause": {"yes"}}}, "pause web01=true"},
 		{button{"/agents/pause", url.Values{"agent": {"web01"}}}, "pause web01=false"},
 		{button{"/resource/facts", url.Values{"id": {failed}}}, "refresh facts [" + failed + "]"},

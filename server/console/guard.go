@@ -22,6 +22,9 @@ func (c *console) guarded(v access.Verb, next http.HandlerFunc) http.HandlerFunc
 		if e, err := c.environment(r); err == nil {
 			audit.On(ctx, e)
 		}
+		if p, err := c.projectOf(r); err == nil {
+			audit.OnProject(ctx, p)
+		}
 		defer func() { c.audit.End(ctx, trail, err) }()
 		if err != nil {
 			c.fail(w, r, err)
@@ -48,6 +51,9 @@ func (c *console) admit(r *http.Request, v access.Verb) (*http.Request, error) {
 	r, err := access.Enter(c.auth, r)
 	if err != nil {
 		return r, err
+	}
+	if name := r.PathValue("project"); name != "" {
+		return c.admitProject(r, v, name)
 	}
 	name := r.PathValue("env")
 	if name == "" {

@@ -24,10 +24,13 @@ type homePage struct {
 	frame
 	List     environmentList
 	Projects []string
-	Names    []string // of the environments
+	Pages    []projectLink // of the projects that the reader may look at
+	Names    []string      // of the environments
 	Form     newEnvironment
 	Problem  string // why the form was refused
 }
+
+type projectLink struct{ Name, URL string }
 
 type environmentList struct{ Rows []template.HTML }
 
@@ -92,6 +95,9 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem string)
 	}
 	for _, project := range access.VisibleProjects(r.Context(), shown.projects, shown.environments) {
 		p.Projects = append(p.Projects, project.Name)
+		if access.Of(r.Context()).Decide(access.SeeProject, access.Target{Project: project.ID}).Allowed {
+			p.Pages = append(p.Pages, projectLink{project.Name, projectURL(project.ID)})
+		}
 	}
 	return view{template: "home", data: p, fragments: []fragment{{"environments", "environments", p.List}}}, nil
 }

@@ -35,6 +35,11 @@ func TestEveryPageAsEveryRole(t *testing.T) {
 		who.Principal = p
 		method, path, _ := strings.Cut(pattern, " ")
 		path = strings.ReplaceAll(strings.TrimSuffix(path, "{$}"), "{env}", env.String())
+		project := env // for an environment that does not exist, a project that does not
+		if env == rich.Sandbox.ID {
+			project = rich.Project.ID
+		}
+		path = strings.ReplaceAll(path, "{project}", project.String())
 		path = parameter.ReplaceAllStringFunc(path, func(name string) string {
 			if name == "{version}" || name == "{number}" {
 				return "4711"
@@ -98,3 +103,38 @@ func TestEveryPageAsEveryRole(t *testing.T) {
 var parameter, anyUUID = regexp.MustCompile(`\{\w+\}`), regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
 func anyID(text string) string { return anyUUID.ReplaceAllString(text, "ID") }
+
+// Who has a role in one environment does not learn from its settings what the project has: which secrets, and which SSH
+// servers. Members of the project see both.
+func TestSettingsOfTheProjectAreForItsMembers(t *testing.T) {
+	rich := servertest.NewRich(t)
+	who := &caller{}
+	pages, err := New(Config{
+		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
+		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const host = "git.internal.example.org"
+	key := host + " ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+	if err := rich.Control.SetKnownHosts(t.Context(), rich.Project.ID, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := rich.Control.SetProjectSecret(t.Context(), rich.Project.ID, "git-password", "s3cr3t"); err != nil {
+		t.Fatal(err)
+	}
+	for scope, sees := range map[access.Scope]bool{
+		{Environment: rich.Sandbox.ID}: false, {Project: rich.Project.ID}: true,
+	} {
+		who.Principal = access.Principal{Kind: access.Person, Name: "member",
+			Bindings: []access.Binding{{Role: access.Administrator, Scope: scope}}}
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/e/"+rich.Sandbox.ID.String()+"/settings", nil))
+		for _, text := range []string{host, "Set for the project", "the whole project"} {
+			if w.Code != 200 || strings.Contains(w.Body.String(), text) != sees {
+				t.Errorf("in %s: %d, %q is to be seen: %v", scope, w.Code, text, sees)
+			}
+		}
+	}
+}

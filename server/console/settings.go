@@ -49,7 +49,9 @@ type secretForm struct {
 
 // projectForm is what the environments of a project share.
 type projectForm struct {
+	URL              string // of the page of the project; empty: the reader may not see that
 	Name, KnownHosts string
+	Visible          bool // the reader may see which secrets the project has, and its host keys
 }
 
 type settingForm struct {
@@ -122,7 +124,7 @@ func (c *console) settings(r *http.Request) (view, error) {
 			p.Variables = append(p.Variables, variable)
 		}
 	}
-	if p.Quotas, err = c.quotas(r, e); err != nil {
+	if p.Quotas, err = c.quotas(r, e.ProjectID); err != nil {
 		return view{}, err
 	}
 	p.SetQuota = access.Of(r.Context()).Decide(access.SetQuota, access.Target{}).Allowed
@@ -205,12 +207,12 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 	return next, c.control.SetSecret(r.Context(), e.ID, name, value)
 }
 
-// quotas returns what the project of an environment may use, and uses.
-func (c *console) quotas(r *http.Request, e intent.Environment) (rows []quotaRow, err error) {
-	if !access.Of(r.Context()).Decide(access.SeeMembers, access.Target{Project: e.ProjectID}).Allowed {
+// quotas returns what a project may use and uses, for those who may see that.
+func (c *console) quotas(r *http.Request, project intent.ProjectID) (rows []quotaRow, err error) {
+	if !access.Of(r.Context()).Decide(access.SeeMembers, access.Target{Project: project}).Allowed {
 		return nil, nil
 	}
-	limits, use, err := c.control.ProjectQuota(r.Context(), e.ProjectID)
+	limits, use, err := c.control.ProjectQuota(r.Context(), project)
 	for _, kind := range intent.QuotaKinds {
 		row := quotaRow{Name: string(kind), Unit: kind.Meaning(), Use: kind.Text(use[kind])}
 		if most, limited := limits[kind]; limited {
@@ -221,19 +223,24 @@ func (c *console) quotas(r *http.Request, e intent.Environment) (rows []quotaRow
 	return rows, err
 }
 
-// doQuota sets what the project of an environment may use. An empty field is no limit.
+// doQuota sets what the project of an environment may use.
 func (c *console) doQuota(r *http.Request, e intent.Environment) (string, error) {
+	return envURL(e.ID) + "/settings?done=saved#quotas", c.setQuota(r, e.ProjectID)
+}
+
+// setQuota reads a form of quotas and sets them. An empty field is no limit.
+func (c *console) setQuota(r *http.Request, project intent.ProjectID) error {
 	limits := intent.Quota{}
 	for _, kind := range intent.QuotaKinds {
 		most, err := intent.ParseAmount(strings.TrimSpace(r.PostFormValue(string(kind))))
 		if err != nil {
-			return "", fault.Wrap("console.quota", fault.Invalid, err).Say("the quota of " + string(kind) + " is wrong")
+			return fault.Wrap("console.quota", fault.Invalid, err).Say("the quota of " + string(kind) + " is wrong")
 		}
 		if most != nil {
 			limits[kind] = *most
 		}
 	}
-	return envURL(e.ID) + "/settings?done=saved#quotas", c.control.SetQuota(r.Context(), e.ProjectID, limits)
+	return c.control.SetQuota(r.Context(), project, limits)
 }
 
 // doKnownHosts sets the keys of the SSH servers that a project knows.
@@ -243,11 +250,24 @@ func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, e
 }
 
 // shared returns the form of what the environments of a project share, and the forms of secrets, which say where each
-// is set. own are the names of the secrets of the environment itself.
+// is set. own are the names of the secrets of the environment itself. Those who have a role in one environment only do
+// not learn what its project has.
 func (c *console) shared(r *http.Request, e intent.Environment, own []string) (projectForm, []secretForm, error) {
-	names, err := c.control.ProjectSecretNames(r.Context(), e.ProjectID)
-	if err != nil {
-		return projectForm{}, nil, err
+	form := projectForm{Name: e.ProjectName}
+	if access.Of(r.Context()).Decide(access.SeeProject, access.Target{Project: e.ProjectID}).Allowed {
+		form.URL = projectURL(e.ProjectID)
+	}
+	form.Visible = access.Of(r.Context()).
+		Decide(access.SeeProjectSecrets, access.Target{Project: e.ProjectID}).Allowed
+	var names []string
+	if form.Visible {
+		var err error
+		if names, err = c.control.ProjectSecretNames(r.Context(), e.ProjectID); err != nil {
+			return form, nil, err
+		}
+		if form.KnownHosts, err = c.store.KnownHosts(r.Context(), e.ProjectID); err != nil {
+			return form, nil, err
+		}
 	}
 	forms := slices.Clone(secretForms)
 	for i := range forms {
@@ -258,8 +278,7 @@ func (c *console) shared(r *http.Request, e intent.Environment, own []string) (p
 			f.Set = "Set for the project."
 		}
 	}
-	hosts, err := c.store.KnownHosts(r.Context(), e.ProjectID)
-	return projectForm{Name: e.ProjectName, KnownHosts: hosts}, forms, err
+	return form, forms, nil
 }
 
 func (c *console) doClear(r *http.Request, e intent.Environment) (string, error) {

@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/compiler/export"
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
@@ -56,6 +57,7 @@ type parts struct {
 	released []int // versions that the deployer heard of
 	watched  map[intent.EnvironmentID]bool
 	broken   bool              // the model has errors
+	says     string            // the text of the error of a broken model
 	settings map[string]any    // that project.yml asks for
 	exported []export.Resource // instead of one resource
 	unknowns []intent.Unknown
@@ -272,7 +274,11 @@ func (p *parts) Compile(
 	}
 	out("compiling\n", "")
 	if broken {
-		return &export.Document{}, "ordain compile", nil
+		doc := &export.Document{}
+		if p.says != "" {
+			doc.Diagnostics = []diag.Diagnostic{{Message: p.says}}
+		}
+		return doc, "ordain compile", nil
 	}
 	if exported != nil {
 		return &export.Document{
@@ -312,7 +318,7 @@ type watcher struct {
 func (w *watcher) Start(context.Context) error { return nil }
 func (w *watcher) Stop()                       {}
 
-func (w *watcher) Watch(env intent.EnvironmentID, _ gitsync.Source, _ time.Duration, _ string) {
+func (w *watcher) Watch(env intent.EnvironmentID, _ gitsync.Source, _ time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watched[env] = true

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/build"
+	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
 )
 
@@ -55,6 +57,46 @@ func TestReportsHoldNoSecrets(t *testing.T) {
 	for _, secret := range []string{key, token, coded} {
 		if strings.Contains(all.String(), secret) {
 			t.Errorf("%q is in\n%s", secret, all.String())
+		}
+	}
+}
+
+// The exception of a plug-in quotes a password. It is in the diagnostics of no compile: not of a dry run of a commit,
+// whose reader may be anybody who may push, and not if another secret looks like a piece of JSON.
+func TestDiagnosticsHoldNoSecrets(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.done(s.request("api"))
+	const token = "tok3n-of-the-forge"
+	for name, value := range map[string]string{
+		source.SecretForgeToken: token, source.VariablePrefix + "ODD": `"message":`,
+	} {
+		if err := s.SetSecret(t.Context(), s.env, name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.parts.mu.Lock()
+	s.parts.broken, s.parts.says = true, "cannot log in with "+token
+	s.parts.mu.Unlock()
+	id, err := s.StartDryRun(t.Context(), s.env, control.DryRunRequest{Commit: "feature"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	preview := s.looked(id, ended)
+	if preview.Compile == nil {
+		t.Fatalf("%+v", preview)
+	}
+	for name, id := range map[string]intent.CompileID{"a dry run": *preview.Compile, "a compile": s.request("api")} {
+		if name == "a compile" {
+			s.done(id)
+		}
+		c, _, err := s.store.Compile(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(c.Diagnostics); strings.Contains(text, token) ||
+			!strings.Contains(text, "cannot log in with ***") {
+			t.Errorf("%s: %s", name, text)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/reach"
 	"ordain.dev/ordain/server/forge/client"
 	"ordain.dev/ordain/server/source"
 )
@@ -16,7 +17,8 @@ var ErrNoForge = errors.New("the environment has no forge, or no token for it")
 // Opener opens the forges of environments' repositories.
 type Opener struct {
 	Sources *source.Opener
-	Version string // of this program, for the forges' logs
+	Version string       // of this program, for the forges' logs
+	Reach   *reach.Rules // which addresses forges may have; nil: any
 	// New replaces client.New in tests; it may be nil.
 	New func(client.Config) (client.Forge, error)
 }
@@ -41,6 +43,6 @@ func (o *Opener) Open(ctx context.Context, e intent.Environment) (client.Forge, 
 	return open(client.Config{
 		Kind: e.Text("forge"), URL: e.Source.URL, API: e.Text("forge_api"),
 		Token: strings.TrimSpace(secrets[source.SecretForgeToken]),
-		Proxy: trust.Proxy, CA: trust.CABundle, UserAgent: "ordain/" + o.Version,
+		Proxy: trust.Proxy, CA: trust.CABundle, UserAgent: "ordain/" + o.Version, Reach: o.Reach,
 	})
 }

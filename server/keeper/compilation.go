@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,10 +141,39 @@ func (c *compilation) finish(ctx context.Context, err error) {
 // maskedDiagnostics returns the diagnostics without secrets, which exceptions of plug-ins
 // may quote.
 func (c *compilation) maskedDiagnostics() json.RawMessage {
-	if masked := json.RawMessage(c.secrets.Text(string(c.diags))); json.Valid(masked) {
-		return masked
+	if len(c.diags) == 0 {
+		return c.diags
 	}
-	return c.diags
+	in := json.NewDecoder(bytes.NewReader(c.diags))
+	in.UseNumber()
+	var all any
+	if err := in.Decode(&all); err != nil {
+		c.log.Error("the diagnostics of a compile cannot be read", "error", err)
+		return nil
+	}
+	masked, err := json.Marshal(maskTexts(all, c.secrets))
+	if err != nil {
+		c.log.Error("the diagnostics of a compile cannot be written", "error", err)
+		return nil
+	}
+	return masked
+}
+
+// maskTexts masks secrets in the texts of a JSON value, and leaves its form as it is, whatever the secrets look like.
+func maskTexts(value any, secrets *secret.Redactor) any {
+	switch v := value.(type) {
+	case string:
+		return secrets.Text(v)
+	case []any:
+		for i := range v {
+			v[i] = maskTexts(v[i], secrets)
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = maskTexts(v[name], secrets)
+		}
+	}
+	return value
 }
 
 // failure returns the notice of a failed compile. People need it because the commit

@@ -176,7 +176,7 @@ func (k *keeper) watch(ctx context.Context, e intent.Environment) {
 		k.unreadable(ctx, 1, err)
 		return
 	}
-	k.watcher.Watch(e.ID, src, time.Duration(e.Int("git_poll_interval"))*time.Second, "")
+	k.watcher.Watch(e.ID, src, time.Duration(e.Int("git_poll_interval"))*time.Second)
 }
 
 // remember stores the environment for the compile loop.

@@ -48,27 +48,48 @@ func (r *Registry) balance(ctx context.Context) error {
 	wanted := (len(all) + peers - 1) / peers
 	owned := r.kept()
 	r.share.Store([2]int{len(owned), wanted})
+	exists := make(map[intent.EnvironmentID]bool, len(all))
+	for _, env := range all {
+		exists[env] = true
+	}
 	for _, env := range owned {
-		if !slices.Contains(all, env) {
+		if !exists[env] {
 			r.forsake(env)
 		}
 	}
 	r.mu.Lock()
-	maps.DeleteFunc(r.away, func(env intent.EnvironmentID, _ bool) bool { return !slices.Contains(all, env) })
+	maps.DeleteFunc(r.away, func(env intent.EnvironmentID, _ bool) bool { return !exists[env] })
 	r.mu.Unlock()
-	have := len(owned)
+	r.takeSome(ctx, free, len(owned), wanted, peers)
+	if len(owned) > wanted && len(free) == 0 {
+		r.giveBack(ctx, owned)
+	}
+	return nil
+}
+
+// takeSome takes environments that nobody owns, up to this process's share. A process that died counts as a peer for
+// some seconds: environments that were free at the last look too are taken beyond the share.
+func (r *Registry) takeSome(ctx context.Context, free []intent.EnvironmentID, have, wanted, peers int) {
+	var left []intent.EnvironmentID
 	for _, env := range free {
-		if have >= wanted || ctx.Err() != nil {
+		if r.leftOver[env] {
+			left = append(left, env)
+		}
+	}
+	others := max(peers-1, 1)
+	most := max(wanted, have+(len(left)+others-1)/others)
+	for i, env := range slices.Concat(left, free) {
+		if have >= most || i >= len(left) && have >= wanted || ctx.Err() != nil {
 			break
 		}
 		if r.take(ctx, env) {
 			have++
 		}
 	}
-	if have > wanted {
-		r.giveBack(ctx, owned)
+	r.leftOver = make(map[intent.EnvironmentID]bool, len(free))
+	for _, env := range free {
+		r.leftOver[env] = true
 	}
-	return nil
 }
 
 // take takes an environment, if nobody has it, and starts its keeper.

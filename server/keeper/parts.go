@@ -39,7 +39,7 @@ type Git interface {
 type Watcher interface {
 	Start(ctx context.Context) error
 	Stop()
-	Watch(env intent.EnvironmentID, src gitsync.Source, interval time.Duration, seen string)
+	Watch(env intent.EnvironmentID, src gitsync.Source, interval time.Duration)
 	Forget(env intent.EnvironmentID)
 	// Heard reports that webhooks arrived which named these commits. While webhooks
 	// arrive, the repository is polled less often.

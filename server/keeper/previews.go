@@ -181,7 +181,7 @@ func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (in
 	}
 	if failed := k.patiently(owned, "record the end of a compile", func() error {
 		return k.cfg.Store.FinishCompile(owned, compile.ID, intent.CompileEnd{
-			Success: err == nil, Version: c.version, Diagnostics: c.diags, At: k.cfg.Now(),
+			Success: err == nil, Version: c.version, Diagnostics: c.maskedDiagnostics(), At: k.cfg.Now(),
 		})
 	}); failed != nil {
 		return 0, failed

@@ -58,8 +58,9 @@ type Registry struct {
 	projects   *projectTurns // the quotas of both
 	disk       diskUse
 	running    service.Runner
-	ownWakes   chan struct{} // there may be environments to take
-	share      atomic.Value  // [2]int: how many environments are owned here, and should be
+	ownWakes   chan struct{}                 // there may be environments to take
+	leftOver   map[intent.EnvironmentID]bool // that nobody owned at the last look; of keepOwning
+	share      atomic.Value                  // [2]int: how many environments are owned here, and should be
 
 	mu      sync.Mutex
 	ctx     context.Context // nil while the registry does not run

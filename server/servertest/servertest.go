@@ -209,7 +209,7 @@ func newWatcher(gitsync.WatcherConfig) (keeper.Watcher, error) { return noWatche
 
 func (noWatcher) Start(context.Context) error                                       { return nil }
 func (noWatcher) Stop()                                                             {}
-func (noWatcher) Watch(intent.EnvironmentID, gitsync.Source, time.Duration, string) {}
+func (noWatcher) Watch(intent.EnvironmentID, gitsync.Source, time.Duration) {}
 func (noWatcher) Forget(intent.EnvironmentID)                                       {}
 func (noWatcher) Heard(intent.EnvironmentID, []string)                              {}
 

@@ -13,11 +13,12 @@ import (
 	"ordain.dev/ordain/internal/fault"
 )
 
-// conflicts describes, in words, the constraints that a client can violate.
+// conflicts describes, in words, the constraints that a client can violate. That an id is taken is not said: it may be
+// that of somebody who must not be known.
 var conflicts = map[string]string{
-	"project_pkey":                            "there is a project with this id already",
+	"project_pkey":                            "this id cannot be used; leave it out to get a new one",
 	"project_name_taken":                      "there is a project with this name already",
-	"environment_pkey":                        "there is an environment with this id already",
+	"environment_pkey":                        "this id cannot be used; leave it out to get a new one",
 	"environment_name_taken":                  "the project has an environment with this name already",
 	"compile_one_runs":                        "a compile of this environment runs already",
 	"compile_starts_before_it_completes":      "the compile was not started",

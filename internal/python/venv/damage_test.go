@@ -7,10 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -425,5 +430,67 @@ func TestWhatABuildMadeIsCopied(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(to, "lib/x/tool")); err != nil || string(text) != "x" {
 		t.Errorf("the copy is %q, %v", text, err)
+	}
+}
+
+// A project names an index for which the server's account has a password: no command uses it, whether it is confined
+// or not. What a person installs, keeps the person's passwords.
+func TestNoIndexGetsPasswordsOfTheServersAccount(t *testing.T) {
+	behind, err := url.Parse(indexOf(t, goods(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	asked, given := map[string]int{}, 0
+	// The trap asks for a password from the second time on, when the versions are known and what is unconfined begins.
+	trap := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked[r.URL.Path]++
+		refuse := asked["/simple/ordaingood/"] > 1
+		if _, password, _ := r.BasicAuth(); password == "of-the-server" {
+			given++
+			refuse = false
+		}
+		mu.Unlock()
+		if refuse {
+			w.Header().Set("WWW-Authenticate", `Basic realm="index"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(&url.URL{Scheme: "http", Host: behind.Host})
+		}}).ServeHTTP(w, r)
+	}))
+	t.Cleanup(trap.Close)
+	home := t.TempDir()
+	secrets := "machine 127.0.0.1 login server password of-the-server\n"
+	for _, name := range []string{".netrc", "elsewhere"} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(secrets), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free := func(cmd *exec.Cmd, _ Sandbox) (func() (func(), error), error) {
+		return func() (func(), error) { return func() {}, nil }, nil
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("NETRC", filepath.Join(home, "elsewhere"))
+	spec := func(owner string) Spec {
+		return Spec{Dir: filepath.Join(t.TempDir(), "venv"), Owner: owner, Requirements: []string{"ordaingood"},
+			Pip: intent.PipConfig{IndexURL: trap.URL + "/simple/"}}
+	}
+	for name, confine := range map[string]func(*exec.Cmd, Sandbox) (func() (func(), error), error){
+		"confined": free, "not confined": nil,
+	} {
+		c := private(t)
+		c.Confine = confine
+		asked, given = map[string]int{}, 0
+		_, err := maker(t, c).Ensure(t.Context(), spec("a"))
+		if err == nil || len(asked) < 2 || given != 0 {
+			t.Errorf("%s: %v; the index was asked for %v, and got the password %d times", name, err, asked, given)
+		}
+	}
+	asked, given = map[string]int{"/simple/ordaingood/": 1}, 0
+	if ensure(t, maker(t, private(t)), spec("")); given == 0 {
+		t.Error("the trap does not work: a person's password is not sent either")
 	}
 }

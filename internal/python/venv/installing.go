@@ -34,16 +34,35 @@ type installing struct {
 	result Result
 }
 
-// trusted runs a command that runs no code of packages.
+// trusted runs a command that runs no code of packages, but asks indexes that the project names.
 func (j *installing) trusted(ctx context.Context, env []string, name string, args ...string) error {
-	return j.run(ctx, nil, env, name, args...)
+	home := filepath.Join(j.c.CacheDir, "home") // always empty: no code of packages can write there
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return fault.Disk("venv.Ensure", home, err)
+	}
+	return j.run(ctx, nil, j.impersonal(env, home), name, args...)
 }
 
 // personal are the variables that lead to files and credentials of the server's account.
-var personal = []string{"HOME", "TMPDIR", "NETRC", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}
+var personal = []string{"HOME", "NETRC", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}
+
+// impersonal returns the environment with another home folder, and without what leads to files and credentials of the
+// server's account: a project could name an index that takes the server's password. What is installed for a person
+// keeps the environment of that person.
+func (j *installing) impersonal(env []string, home string) []string {
+	if j.spec.Owner == "" || j.spec.InPlace {
+		return env
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(personal, name)
+	})
+	return append(env, "HOME="+home)
+}
 
 // confined runs a command that may run code of packages.
 func (j *installing) confined(ctx context.Context, env []string, name string, args ...string) error {
+	env = j.impersonal(env, j.shop.home())
 	if j.c.Confine == nil || j.spec.InPlace {
 		return j.run(ctx, nil, env, name, args...)
 	}
@@ -57,11 +76,8 @@ func (j *installing) confined(ctx context.Context, env []string, name string, ar
 			box.Read = append(box.Read, file)
 		}
 	}
-	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(personal, name)
-	})
-	env = append(env, "HOME="+j.shop.home(), "TMPDIR="+j.shop.tmp())
+	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") })
+	env = append(env, "TMPDIR="+j.shop.tmp())
 	return j.run(ctx, &box, env, name, args...)
 }
 

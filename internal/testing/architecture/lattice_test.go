@@ -37,6 +37,7 @@ var lattice = []struct {
 	{"internal/service", ""},
 	{"internal/service/servicetest", "internal/service"},
 	{"internal/secret", "internal/fault"},
+	{"internal/reach", "internal/fault"},
 	{"internal/python/pytext", ""},
 	{"internal/python/pep440", "internal/python/pytext"},
 	{"internal/python/runtime", ""},
@@ -98,7 +99,11 @@ var lattice = []struct {
 	// Git.
 	{"gitsync/signers", ""},
 	{"gitsync/objects", ""},
-	{"gitsync", "gitsync/signers gitsync/objects internal/intent internal/fault internal/secret internal/provenance"},
+	{
+		"gitsync",
+		"gitsync/signers gitsync/objects internal/intent internal/fault internal/reach internal/secret " +
+			"internal/provenance",
+	},
 
 	// Deciding what to deploy, and deploying it.
 	{"scheduler", "internal/intent"},
@@ -138,7 +143,7 @@ var lattice = []struct {
 	{"server/access/provider/providertest", ""},
 	{
 		"server/access/tokens",
-		"internal/intent internal/fault internal/secret server/access server/access/audit server/store",
+		"internal/intent internal/fault internal/reach internal/secret server/access server/access/audit server/store",
 	},
 	{
 		"server/access/people",
@@ -150,11 +155,11 @@ var lattice = []struct {
 		"server/process",
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
-	{"server/forge/client", "gitsync internal/intent internal/fault"},
+	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
 		"server/forge",
-		"gitsync internal/intent internal/fault internal/bus internal/service server/store " +
+		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
 			"server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},

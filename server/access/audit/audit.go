@@ -121,6 +121,11 @@ func (r *Recorder) End(ctx context.Context, t *Trail, outcome error) {
 	}
 }
 
+// Verb says what a request turned out to do, for routes on which that depends on the request.
+func Verb(ctx context.Context, v access.Verb) {
+	of(ctx).change(func(e *intent.AuditEntry) { e.Verb = string(v) })
+}
+
 // Subject says what else a request is about, such as the name of a setting or an agent.
 func Subject(ctx context.Context, subject string) {
 	of(ctx).change(func(e *intent.AuditEntry) { e.Subject = cut(subject, maxText) })

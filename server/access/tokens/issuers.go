@@ -9,13 +9,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // Bounds of what issuers are asked for.
@@ -42,8 +43,8 @@ type issuer struct {
 	read     time.Time
 }
 
-func newIssuers() *issuers {
-	return &issuers{client: newClient(issuerTimeout, nil), known: map[string]*issuer{}}
+func newIssuers(within *reach.Rules) *issuers {
+	return &issuers{client: newClient(issuerTimeout, within, nil), known: map[string]*issuer{}}
 }
 
 // verifier returns what verifies the tokens of an issuer for an audience.
@@ -98,26 +99,18 @@ func isLoopback(u *url.URL) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// newClient returns a client that reads descriptions and keys. It follows no redirects, reads bounded answers, and
-// connects to no address that only this machine or its cloud can have given a meaning, unless it is asked for by such
-// an address: nobody gets at a metadata service through the address of an issuer.
-func newClient(timeout time.Duration, change func(*http.Transport)) *http.Client {
+// newClient returns a client that reads descriptions and keys. It follows no redirects and reads bounded answers.
+// Only an issuer whose address says so may be on this machine.
+func newClient(timeout time.Duration, within *reach.Rules, change func(*http.Transport)) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	reach.Dialer{Rules: within, Timeout: timeout}.Use(t, nil)
+	elsewhere, here := t.DialContext, *within
+	here.Allow = append(slices.Clip(here.Allow), reach.Loopback()...)
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		host, _, _ := net.SplitHostPort(address)
-		d := net.Dialer{Timeout: timeout, Control: func(_, to string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(to)
-			if err != nil {
-				return err
-			}
-			ip := at.Addr().Unmap()
-			asked := isLoopback(&url.URL{Host: net.JoinHostPort(host, "1")})
-			if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() || ip.IsLoopback() && !asked {
-				return fmt.Errorf("%s leads to %s, which is no address of an issuer", host, ip)
-			}
-			return nil
-		}}
-		return d.DialContext(ctx, network, address)
+		if isLoopback(&url.URL{Host: address}) {
+			return reach.Dialer{Rules: &here, Timeout: timeout}.DialContext(ctx, network, address)
+		}
+		return elsewhere(ctx, network, address)
 	}
 	t.MaxResponseHeaderBytes = 64 << 10
 	if change != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // KeyConfig is a section [auth_jwt_NAME] of the configuration, as Inmanta has them: a key of which JWTs are accepted.
@@ -56,7 +57,7 @@ const sealedFor = "the key that signs tokens"
 // one that signs.
 func (s *Service) openKeys(ctx context.Context) error {
 	for _, section := range s.Keys {
-		k, sign, err := section.open()
+		k, sign, err := section.open(s.Reach)
 		if err != nil {
 			return fault.New("tokens.New", fault.Invalid, "["+section.Section+"] "+err.Error())
 		}
@@ -97,7 +98,7 @@ func (s *Service) openKeys(ctx context.Context) error {
 }
 
 // open checks a section.
-func (c KeyConfig) open() (k *key, sign bool, err error) {
+func (c KeyConfig) open(within *reach.Rules) (k *key, sign bool, err error) {
 	k = &key{issuer: c.Options["issuer"], audience: c.Options["audience"]}
 	if k.issuer == "" {
 		k.issuer = inmantaIssuer
@@ -127,13 +128,13 @@ func (c KeyConfig) open() (k *key, sign bool, err error) {
 	case sign:
 		err = errors.New("sign: the server signs with HS256 only")
 	default:
-		k.remote, err = c.openRemote()
+		k.remote, err = c.openRemote(within)
 	}
 	return k, sign, err
 }
 
 // openRemote returns the keys of RS256. They are fetched when they are needed.
-func (c KeyConfig) openRemote() (oidc.KeySet, error) {
+func (c KeyConfig) openRemote(within *reach.Rules) (oidc.KeySet, error) {
 	address := c.Options["jwks-uri"]
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u)) {
@@ -146,7 +147,7 @@ func (c KeyConfig) openRemote() (oidc.KeySet, error) {
 		}
 	}
 	valid, err := truth("validate_cert", c.Options["validate-cert"], true)
-	client := newClient(timeout, func(t *http.Transport) {
+	client := newClient(timeout, within, func(t *http.Transport) {
 		if !valid {
 			t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the operator has asked for it
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
@@ -29,6 +30,8 @@ type Config struct {
 	MaxLifetime time.Duration
 	// Keys are further keys of which JWTs are accepted; may be empty.
 	Keys []KeyConfig
+	// Reach says which addresses issuers may have; nil: none that reach.Guarded lists.
+	Reach *reach.Rules
 	// Issuers are the addresses of the issuers that administrators of a project may trust. Administrators of the
 	// server may trust any.
 	Issuers []string
@@ -70,7 +73,10 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.MaxLifetime == 0 {
 		cfg.MaxLifetime = 365 * 24 * time.Hour
 	}
-	s := &Service{Config: cfg, issuers: newIssuers(), known: newCache()}
+	if cfg.Reach == nil {
+		cfg.Reach = &reach.Rules{Refuse: reach.Guarded()}
+	}
+	s := &Service{Config: cfg, issuers: newIssuers(cfg.Reach), known: newCache()}
 	if !cfg.Enabled {
 		return s, nil
 	}

@@ -70,3 +70,22 @@ func TestPatternsOfClaims(t *testing.T) {
 		t.Error("nothing is enough")
 	}
 }
+
+// A condition binds a trust to one owner only if nobody else's jobs can meet it. Jobs of anybody may call a reusable
+// workflow, so the workflow's owner says nothing about the job's.
+func TestConditionsThatBindAnOwner(t *testing.T) {
+	for _, c := range []struct {
+		claim, pattern string
+		want           bool
+	}{
+		{"repository", "acme/infra", true}, {"repository", "acme/*", true}, {"repository", "*/infra", false},
+		{"repository", "a*/infra", false}, {"sub", "repo:acme/*", true}, {"sub", "repo:*", false},
+		{"sub", "repo:/x*", false}, {"repository_owner", "acme", true}, {"repository_owner", "ac*", false},
+		{"job_workflow_ref", "acme/ci/.github/workflows/deploy.yml@refs/heads/main", false},
+		{"job_workflow_ref", "acme/*", false}, {"environment", "production", false}, {"ref", "refs/heads/main", false},
+	} {
+		if got := bindsOwner(c.claim, c.pattern); got != c.want {
+			t.Errorf("%s %q: %v", c.claim, c.pattern, got)
+		}
+	}
+}

@@ -30,8 +30,9 @@ var exactClaims = []string{
 	"repository_id", "repository_owner", "repository_owner_id", "project_id", "namespace_id", "namespace_path",
 }
 
-// pathClaims say whose job it is by a path that begins with its owner.
-var pathClaims = []string{"sub", "repository", "job_workflow_ref", "project_path", "ci_config_ref_uri"}
+// pathClaims say whose job it is by a path that begins with its owner. job_workflow_ref is none of them: it names the
+// owner of the workflow, which jobs of anybody may call.
+var pathClaims = []string{"sub", "repository", "project_path", "ci_config_ref_uri"}
 
 // checkTrust checks what somebody enters.
 func (s *Service) checkTrust(ctx context.Context, t *access.Trust) error {

@@ -93,7 +93,7 @@ func (j *job) candidates(name string) (all []candidate, failed []string) {
 			if local && j.req.NoLocal {
 				failed = append(
 					failed,
-					src.URL+": a project that comes from elsewhere may not use repositories on the server's disk",
+					src.URL+": a project may not use repositories on the disk of the server",
 				)
 				continue
 			}

@@ -11,6 +11,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // Forge is one repository on its forge. It is safe for concurrent use. Faults
@@ -98,6 +100,8 @@ type Config struct {
 	// Timeout bounds one call; 20 seconds when zero.
 	Timeout   time.Duration
 	UserAgent string
+	// Reach says which addresses the forge and the proxy may have; nil: any.
+	Reach *reach.Rules
 }
 
 // maxTitle bounds the texts of strangers.
@@ -273,6 +277,9 @@ func explain(op, what string, answer *http.Response, err error) error {
 	}
 	if limited := limitOf(err); limited != nil {
 		return limited
+	}
+	if refused := (*fault.Error)(nil); errors.As(err, &refused) { // of package reach: the forge was not asked at all
+		return fault.Wrap(op, refused.Kind, refused).Say(what)
 	}
 	kind, hint := fault.Unavailable, ""
 	if answer != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/reach"
 	"ordain.dev/ordain/server/forge/client"
 	"ordain.dev/ordain/server/forge/forgetest"
 )
@@ -309,5 +311,30 @@ func TestWhichForge(t *testing.T) {
 			story.says != "" && (err == nil || !strings.Contains(err.Error(), story.says)) {
 			t.Errorf("%+v: %v", story.cfg, err)
 		}
+	}
+}
+
+// The API of a forge, or a proxy to it, that is on the server's own machine gets no request, and no token.
+func TestForgesOnTheServersMachine(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	t.Cleanup(server.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+	within := &reach.Rules{Refuse: reach.Guarded()}
+	for name, cfg := range map[string]client.Config{
+		"its address": {API: server.URL}, "a name": {API: "http://localhost:" + port},
+		"a proxy": {API: "http://git.example.org", Proxy: server.URL},
+	} {
+		cfg.Kind, cfg.URL, cfg.Token, cfg.Reach = "gitea", "https://git.example.org/acme/shop.git", "t0k3n", within
+		f, err := client.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Pulls(t.Context(), "main"); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if asked != 0 {
+		t.Errorf("it was asked %d times", asked)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/reach"
 )
 
 // LimitedError says that a forge wants to be left alone for a while.
@@ -47,8 +47,6 @@ const (
 // newClient makes the HTTP client that all calls go through.
 func newClient(cfg Config) (*http.Client, error) {
 	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2:     true,
@@ -56,13 +54,14 @@ func newClient(cfg Config) (*http.Client, error) {
 		IdleConnTimeout:       time.Minute,
 		DisableKeepAlives:     true, // a client lives for one piece of work
 	}
+	var proxy *url.URL
 	if cfg.Proxy != "" {
-		proxy, err := url.Parse(cfg.Proxy)
-		if err != nil || proxy.Host == "" {
+		var err error
+		if proxy, err = url.Parse(cfg.Proxy); err != nil || proxy.Host == "" {
 			return nil, fault.New("forge.New", fault.Invalid, "the setting git_proxy is not the URL of a proxy")
 		}
-		t.Proxy = http.ProxyURL(proxy)
 	}
+	reach.Dialer{Rules: cfg.Reach, Timeout: 10 * time.Second}.Use(t, proxy)
 	if cfg.CA != "" {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
