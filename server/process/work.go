@@ -251,7 +251,7 @@ func (e *Engine) record(ctx, stopping context.Context, p intent.Process, end int
 			return nil
 		case errors.Is(err, store.ErrProcessTaken):
 			return err
-		case fault.Is(err, fault.Conflict) && end.Then != nil:
+		case end.Then != nil && (fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound)):
 			// What was to follow may not begin in this state: the process is done nevertheless.
 			end.Then, end.Reason = nil, "done; "+end.Then.Name+" could not follow: "+err.Error()
 			continue
