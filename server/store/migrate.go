@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,14 @@ type migration struct {
 	name     string
 	sql      string
 	checksum string
+	// since is the number of the oldest step whose programs work with the schema after this one. Processes of two
+	// releases run at the same time while one is replaced by the other, so a release only adds to the schema; what its
+	// predecessor used goes with the release after it. A file says so with a line "-- since: NUMBER"; without it, only
+	// programs that have the step work with it.
+	since int
 }
+
+var sinceLine = regexp.MustCompile(`(?m)^-- since: ([0-9]+)$`)
 
 // migrationsIn reads the files NNNN_name.sql, whose numbers must have no gaps.
 func migrationsIn(files fs.FS) ([]migration, error) {
@@ -50,8 +58,15 @@ func migrationsIn(files fs.FS) ([]migration, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256(text)
-		steps = append(steps,
-			migration{number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:])})
+		since := number
+		if m := sinceLine.FindSubmatch(text); m != nil {
+			if since, err = strconv.Atoi(string(m[1])); err != nil || since > number {
+				return nil, fmt.Errorf("migration %s: its line %q does not name an earlier one", file, m[0])
+			}
+		}
+		steps = append(steps, migration{
+			number: number, name: name, sql: string(text), checksum: hex.EncodeToString(sum[:]), since: since,
+		})
 	}
 	return steps, nil
 }
@@ -85,6 +100,7 @@ type migrationRow struct {
 	Number   int
 	Name     string
 	Checksum string
+	Since    *int // nil: a step of before that was recorded
 }
 
 func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logger) error {
@@ -95,12 +111,17 @@ func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logge
 	if _, err := tx.Exec(ctx, statements.MigrationTable); err != nil {
 		return err
 	}
+	if _, err := tx.Exec(ctx, statements.MigrationSince); err != nil {
+		return err
+	}
 	done, err := many[migrationRow](ctx, tx, statements.MigrationList)
 	if err != nil {
 		return err
 	}
 	for i, d := range done {
 		switch {
+		case i >= len(steps) && d.Since != nil && *d.Since <= len(steps):
+			logger.Info("a newer Ordain uses the database too", "its schema change", d.Name)
 		case i >= len(steps):
 			return fault.New(op, fault.Conflict,
 				"the database was used by a newer Ordain: it has the schema change "+d.Name).
@@ -111,12 +132,13 @@ func apply(ctx context.Context, tx pgx.Tx, steps []migration, logger *slog.Logge
 				Hint("run the Ordain that made it; schema changes are never edited, only added")
 		}
 	}
-	for _, step := range steps[len(done):] {
+	for _, step := range steps[min(len(done), len(steps)):] {
 		logger.Info("changing the schema of the database", "step", step.name)
 		if _, err := tx.Exec(ctx, step.sql); err != nil {
 			return fmt.Errorf("schema change %s: %w", step.name, err)
 		}
-		if _, err := tx.Exec(ctx, statements.MigrationDone, step.number, step.name, step.checksum); err != nil {
+		if _, err := tx.Exec(ctx, statements.MigrationDone, step.number, step.name, step.checksum,
+			step.since); err != nil {
 			return err
 		}
 	}

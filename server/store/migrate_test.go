@@ -3,6 +3,7 @@ package store
 import (
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -62,19 +63,26 @@ func checkMigrations(t *testing.T, url string) {
 	if err := try(edited); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), steps[0].name) {
 		t.Errorf("an edited step: %v", err)
 	}
-	longer := append(
-		append([]migration(nil), steps...),
-		migration{
-			number:   steps[len(steps)-1].number + 1,
-			name:     "more",
-			sql:      "CREATE TABLE more (x int)",
-			checksum: "c",
-		},
-	)
+	last := steps[len(steps)-1].number
+	added := append(slices.Clone(steps), migration{
+		number: last + 1, name: "added", sql: "CREATE TABLE added (x int)", checksum: "a", since: last,
+	})
 	for range 2 {
-		if err := try(longer); err != nil {
+		if err := try(added); err != nil {
 			t.Fatalf("a new step: %v", err)
 		}
+	}
+	if err := try(steps); err != nil {
+		t.Errorf("the program of before, with a step that only adds: %v", err)
+	}
+	removed := append(added, migration{
+		number: last + 2, name: "removed", sql: "DROP TABLE added", checksum: "r", since: last + 1,
+	})
+	if err := try(removed); err != nil {
+		t.Fatalf("another new step: %v", err)
+	}
+	if err := try(added); err != nil {
+		t.Errorf("the program that used it no longer: %v", err)
 	}
 	if err := try(steps); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("a database of a newer program: %v", err)

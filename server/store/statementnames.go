@@ -48,7 +48,7 @@ type statementTexts struct {
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
-	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationList, MigrationDone string
+	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationSince, MigrationList, MigrationDone string
 	// notification.sql
 	NotificationLock, NotificationCountUp, NotificationAdd, NotificationGet, NotificationMark string
 	NotificationMarkAll, NotificationUnread, NotificationDelete, NotificationRows             string

@@ -1,3 +1,4 @@
+-- since: 30
 -- Several server processes share the work: what they need to find and replace each other.
 
 -- Fencing numbers of the locks with names (package locks).

@@ -1,3 +1,4 @@
+-- since: 30
 -- The event bus: where its server runs now, for the processes that want to connect to it. There is one row.
 CREATE TABLE bus (
     one         boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -15,8 +15,11 @@ CREATE TABLE IF NOT EXISTS migration (
     applied  timestamptz NOT NULL DEFAULT now()
 );
 
+-- name: MigrationSince :exec
+ALTER TABLE migration ADD COLUMN IF NOT EXISTS since integer;
+
 -- name: MigrationList :many
-SELECT number, name, checksum FROM migration ORDER BY number;
+SELECT number, name, checksum, since FROM migration ORDER BY number;
 
 -- name: MigrationDone :exec
-INSERT INTO migration (number, name, checksum) VALUES ($1, $2, $3);
+INSERT INTO migration (number, name, checksum, since) VALUES ($1, $2, $3, $4);
