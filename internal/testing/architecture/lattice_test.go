@@ -135,10 +135,11 @@ var lattice = []struct {
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store/locks", "internal/fault"},
+	{"server/store/queue", "internal/fault"},
 	{
 		"server/store",
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial " +
-			"server/store/locks",
+			"server/store/locks server/store/queue",
 	},
 	{
 		"server/eventbus",
@@ -178,12 +179,16 @@ var lattice = []struct {
 	},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
+	{
+		"server/process",
+		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
+	},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
-			"server/source server/forge/client",
+			"server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
@@ -207,8 +212,8 @@ var lattice = []struct {
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
 			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority " +
-			"server/build " +
-			"server/control server/forge server/forge/client server/keeper server/source server/store " +
+			"server/build server/control server/forge server/forge/client server/keeper server/process server/source " +
+			"server/store " +
 			"server/store/storetest",
 	},
 
@@ -356,10 +361,12 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/jackc/pgx/": {
 			"server/store",
 			"server/store/locks",
+			"server/store/queue",
 			"server/store/storetest",
 			"bench/soak",
 			"bench/replicas",
 		}, // the last two hold the record against what happened
+		"github.com/riverqueue/river":     {"server/store/queue"},
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
