@@ -106,7 +106,8 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
-		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents, maxBody: cfg.MaxBody,
+		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents,
+		maxBody:   cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
@@ -126,8 +127,10 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
-		{"Agents", s.agentCalls}, {"Remote-agents", s.remoteAgentCalls}, {"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
-		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls}, {"Webhooks", s.deliveryCalls},
+		{"Agents", s.agentCalls}, {"Remote-agents", s.remoteAgentCalls},
+		{"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
+		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls},
+		{"Processes", s.processCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
 		{"Roles", s.roleCalls}, {"Tokens", s.tokenCalls}, {"Server", s.statusCalls},

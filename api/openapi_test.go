@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -215,8 +216,8 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
 		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
-		"notification_id": r.Notices[0].ID.String(),
-		"parameter/id":    "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
+		"process": strconv.FormatInt(r.Process, 10), "notification_id": r.Notices[0].ID.String(),
+		"parameter/id": "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
 		"discovered_resource_id": r.HealthyDir.String(), "resource/id": facts.Items[0].ID.String(),
 	}
 	for _, call := range (&server{}).calls(newRouter()) {

@@ -53,10 +53,13 @@ func (s *server) listRemoteAgents(ctx context.Context, a inEnvironment) ([]remot
 	all, err := s.store.RemoteAgents(ctx, a.Env)
 	return listed(all, func(r intent.RemoteAgent) remoteAgent {
 		return remoteAgent{
-			Name: r.Name, State: string(r.State), Connected: r.Connected, Since: maybe(r.Since), Replica: orNull(r.Replica),
+			Name: r.Name, State: string(r.State), Connected: r.Connected, Since: maybe(r.Since),
+			Replica: orNull(r.Replica),
 			Program: r.Program, OS: r.Machine.OS, Arch: r.Machine.Arch, Libc: r.Machine.Libc,
-			Pythons: notNil(r.Machine.Pythons), Joined: stamp(r.Joined), Ended: maybe(r.Ended), EndedBy: orNull(r.EndedBy),
-			Certificate: maybe(r.Expires), Waiting: r.Waiting, Problem: orNull(r.Problem), ProblemAt: maybe(r.ProblemAt),
+			Pythons: notNil(r.Machine.Pythons), Joined: stamp(r.Joined), Ended: maybe(r.Ended),
+			EndedBy:     orNull(r.EndedBy),
+			Certificate: maybe(r.Expires), Waiting: r.Waiting, Problem: orNull(r.Problem),
+			ProblemAt: maybe(r.ProblemAt),
 		}
 	}), err
 }

@@ -137,7 +137,7 @@ func pathFor(d *declaration, env, project uuid.UUID) string {
 				return "autostart_agent_deploy_interval"
 			}
 			return env.String()
-		case "{version}", "{from}", "{to}", "{number}":
+		case "{version}", "{from}", "{to}", "{number}", "{process}":
 			return "4711"
 		case "{rid}":
 			return "std::File[a,path=x]"

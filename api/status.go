@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/access"
@@ -59,9 +62,30 @@ func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error
 	return serverStatus{
 		Product: "Ordain", Edition: "Open Source Edition", Version: s.version, License: "open source",
 		Extensions: []serverExtension{{Name: "core", Version: s.version, Package: "ordain"}},
-		Slices:     []serverSlice{{Name: "core.server", ReportedStatus: "OK"}, database, s.isolation},
-		Features:   []struct{}{}, Status: database.ReportedStatus,
+		Slices: []serverSlice{
+			{Name: "core.server", ReportedStatus: "OK"},
+			database,
+			s.isolation,
+			s.processSlice(ctx),
+		},
+		Features: []struct{}{}, Status: database.ReportedStatus,
 	}, nil
+}
+
+// processSlice says how many processes died. Somebody has to look at them; the server is well nevertheless.
+func (s *server) processSlice(ctx context.Context) serverSlice {
+	out := serverSlice{Name: "ordain.processes", ReportedStatus: "OK"}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	n, err := s.store.CountProcesses(ctx, uuid.Nil)
+	switch {
+	case err != nil:
+		out.ReportedStatus, out.Message = "Error", new("the database does not answer")
+	case n.Dead > 0:
+		out.ReportedStatus = "Warning"
+		out.Message = new(fmt.Sprintf("%d dead, %d waiting, %d running", n.Dead, n.Waiting, n.Running))
+	}
+	return out
 }
 
 // isolationSlice says how well environments are separated. What is missing is no reason to call the

@@ -234,7 +234,8 @@ func BenchmarkAuthentication(b *testing.B) {
 	r := servertest.NewRich(b)
 	serve := func(b *testing.B, token string) {
 		h, err := New(Config{
-			Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People, Tokens: r.Tokens, Agents: r.Agents,
+			Control: r.Control, Store: r.Store, Logger: r.Log, Auth: r.People.API(), People: r.People,
+			Tokens: r.Tokens, Agents: r.Agents,
 		})
 		if err != nil {
 			b.Fatal(err)

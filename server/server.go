@@ -47,6 +47,7 @@ import (
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
+	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/webhooks"
@@ -69,10 +70,12 @@ type Server struct {
 	layout  *layout.Layout
 	keepers *keeper.Registry
 	forge   *forge.Service
-	control *control.Control
-	store   *store.Store
-	bus     *bus.Bus
-	peers   *replica.Service
+	// processes runs recorded work.
+	processes *process.Engine
+	control   *control.Control
+	store     *store.Store
+	bus       *bus.Bus
+	peers     *replica.Service
 	// connection connects the bus to those of other processes; nil: there are none.
 	connection *eventbus.Service
 	people     *people.Service
@@ -182,7 +185,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		parts = append(parts, s.connection)
 	}
 	if o.Has(config.RoleProcess) {
-		parts = append(parts, s.keepers, s.forge)
+		parts = append(parts, s.keepers, s.forge, s.processes)
 	}
 	if o.Has(config.RoleAPI) {
 		if err := s.welcome(ctx, background); err != nil {
@@ -321,7 +324,8 @@ func (s *Server) doors(
 	}
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
-		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents, Provider: s.provider(key), Audit: trail,
+		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents,
+		Provider: s.provider(key), Audit: trail,
 	})
 	if err != nil {
 		return nil, err

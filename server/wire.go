@@ -18,6 +18,7 @@ import (
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
@@ -96,6 +97,12 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Forges: forges,
 		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now,
 	})
+	if s.processes, err = process.New(process.Config{
+		Record: records, Bus: events, Logger: s.log, Worker: records.Replica().String(),
+		Definitions: []process.Definition{s.forge.Process()}, Queues: map[string]int{store.ForgeQueue: forge.Senders},
+	}); err != nil {
+		return nil, err
+	}
 	if s.control, err = control.New(control.Config{
 		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Keepers: s.keepers,
 		Forge: s.forge,

@@ -34,6 +34,7 @@ const (
 	Delivery     Topic = "delivery"     // webhooks arrived or were processed
 	Pull         Topic = "pull"         // pull requests, or what is to be sent to the forge
 	Promotion    Topic = "promotion"    // ID: the promotion, or empty; a gate opened or closed, or it ended
+	Process      Topic = "process"      // recorded work was scheduled, began or ended
 	Request      Topic = "request"      // the owner of the environment is asked for something
 	People       Topic = "people"       // somebody may do less than before, or more, or has logged out
 	Command      Topic = "command"      // ID: the agent; commands wait for it, or what it may do changed

@@ -52,8 +52,9 @@ const MaxID = 1024
 // forms says which IDs the events of a topic may have. An empty one is always allowed: it means any.
 var forms = map[Topic]func(string) bool{
 	Environment: isEmpty, Compile: isUUID, Version: isNumber, Resource: isText, DryRun: isUUID, Notification: isUUID,
-	Delivery: isEmpty, Pull: isEmpty, Promotion: isUUID, People: isEmpty, Request: isEmpty, Command: isText, Answered: isUUID,
-	Lagged: isEmpty,
+	Delivery: isEmpty, Pull: isEmpty, Promotion: isUUID, People: isEmpty, Request: isEmpty, Command: isText,
+	Answered: isUUID,
+	Lagged:   isEmpty,
 }
 
 // ParseEvent reads an event that another process claims to have sent. It refuses what no process sends.

@@ -41,22 +41,24 @@ type Definition struct {
 
 // The verbs.
 const (
-	SeeHealth      Verb = "server.health"
-	SeeStatus      Verb = "server.status"
-	SeeDocs        Verb = "server.docs"
-	LogIn          Verb = "session.login"
-	SeeSelf        Verb = "session.show"
-	ManageSelf     Verb = "session.manage"
-	ChangePassword Verb = "user.password"
-	ManageUsers    Verb = "user.manage"
-	SeeUsers       Verb = "user.list"
-	ManageRoles    Verb = "role.manage"
-	SeeRoles       Verb = "role.list"
-	SeeVerbs       Verb = "access.verbs"
-	ExplainAccess  Verb = "access.explain"
-	SeeServerAudit Verb = "audit.server"
-	SeeReplicas    Verb = "server.replicas"
-	ExchangeToken  Verb = "token.exchange"
+	SeeHealth          Verb = "server.health"
+	SeeStatus          Verb = "server.status"
+	SeeDocs            Verb = "server.docs"
+	LogIn              Verb = "session.login"
+	SeeSelf            Verb = "session.show"
+	ManageSelf         Verb = "session.manage"
+	ChangePassword     Verb = "user.password"
+	ManageUsers        Verb = "user.manage"
+	SeeUsers           Verb = "user.list"
+	ManageRoles        Verb = "role.manage"
+	SeeRoles           Verb = "role.list"
+	SeeVerbs           Verb = "access.verbs"
+	ExplainAccess      Verb = "access.explain"
+	SeeServerAudit     Verb = "audit.server"
+	SeeReplicas        Verb = "server.replicas"
+	ExchangeToken      Verb = "token.exchange"
+	SeeAllProcesses    Verb = "process.list"
+	ManageAllProcesses Verb = "process.manage"
 
 	ListProjects      Verb = "project.list"
 	CreateProject     Verb = "project.create"
@@ -134,6 +136,8 @@ const (
 	Override          Verb = "gate.override"
 	TagEnvironment    Verb = "environment.tag"
 	SeeFiles          Verb = "file.show"
+	SeeProcesses      Verb = "process.show"
+	ManageProcesses   Verb = "process.retry"
 	PutFiles          Verb = "file.put"
 )
 
@@ -157,6 +161,8 @@ var Verbs = []Definition{
 	{ManageRoles, Administer, OnServer, "define roles, bind them server-wide"},
 	{ExplainAccess, Administer, OnServer, "explain what somebody else may do"},
 	{SeeServerAudit, Administer, OnServer, "read the audit trail of the whole server"},
+	{SeeAllProcesses, Administer, OnServer, "see the processes of the whole server"},
+	{ManageAllProcesses, Administer, OnServer, "retry and cancel any process"},
 	{SeeReplicas, Administer, OnServer, "see the processes that the server consists of"},
 	{CreateProject, Administer, OnServer, "create projects"},
 	{SetQuota, Administer, OnServer, "set the quotas of a project"},
@@ -190,6 +196,7 @@ var Verbs = []Definition{
 	{SeeDiscovered, Read, OnEnvironment, "see discovered resources"},
 	{SeeGates, Read, OnEnvironment, "see windows, freezes, overrides and interventions"},
 	{SeeFiles, Read, OnEnvironment, "read files of resources"},
+	{SeeProcesses, Read, OnEnvironment, "see the processes of an environment"},
 
 	{Halt, Operate, OnEnvironment, "halt an environment"},
 	{Resume, Operate, OnEnvironment, "resume an environment"},
@@ -201,6 +208,7 @@ var Verbs = []Definition{
 	{RevokeAgent, Operate, OnEnvironment, "revoke a remote agent"},
 	{StartDryRun, Operate, OnEnvironment, "start and cancel dry runs"},
 	{PreviewPull, Operate, OnEnvironment, "preview a pull request again"},
+	{ManageProcesses, Operate, OnEnvironment, "retry and cancel processes of an environment"},
 	{RetryOutbox, Operate, OnEnvironment, "send to the forge again"},
 	{Redeliver, Operate, OnEnvironment, "handle a webhook again"},
 	{MarkNotifications, Operate, OnEnvironment, "mark notifications as read"},
@@ -254,7 +262,8 @@ func (v Verb) Define() (d Definition, ok bool) {
 
 // Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
 func (d Definition) Changes() bool {
-	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens, SeeJoinTokens}, d.Verb) {
+	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens,
+		SeeAllProcesses, SeeJoinTokens}, d.Verb) {
 		return false // administrators alone may see this
 	}
 	return slices.Contains([]Verb{ManageSelf, ChangePassword, ExchangeToken}, d.Verb) ||

@@ -310,8 +310,8 @@ var options = []option{
 	{name: "agent-server.bind-address", def: "127.0.0.1", doc: "address at which the server of remote agents listens",
 		set: text(func(c *Config) *string { return &c.AgentAddress })},
 	{name: "agent-server.bind-port", def: "off",
-		doc: "TCP port of the server of remote agents; 0 takes any free one. off: a process with all roles has none, and " +
-			"one with the role agent takes 8889",
+		doc: "TCP port of the server of remote agents; 0 takes any free one. off: a process with all roles has none, " +
+			"and one with the role agent takes 8889",
 		set: func(c *Config, s string) error {
 			if strings.EqualFold(s, "off") {
 				c.AgentPort = AgentPortOff
@@ -320,8 +320,9 @@ var options = []option{
 			return number(func(c *Config) *int { return &c.AgentPort }, 0, 65535)(c, s)
 		}},
 	{name: "agent-server.public-url", def: "",
-		doc: "address at which agents reach their server, such as https://agents.example.org:8889; it is in join tokens. " +
-			"Every server process needs it, unless one process has all roles. Empty: where this process listens",
+		doc: "address at which agents reach their server, such as https://agents.example.org:8889; it is in join " +
+			"tokens. Every server process needs it, unless one process has all roles. Empty: where this process " +
+			"listens",
 		set: func(c *Config, s string) error {
 			u, err := url.Parse(s)
 			if s != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
@@ -336,13 +337,14 @@ var options = []option{
 			"public-url; the certificate that the server makes is for all of them",
 		set: func(c *Config, s string) error { c.AgentHosts = words(s); return nil }},
 	{name: "agent-server.ssl-cert-file", def: "",
-		doc: "file with a certificate for the server of remote agents and its chain, in PEM; empty: the server makes one",
+		doc: "file with a certificate for the server of remote agents and its chain, in PEM; empty: the server makes " +
+			"one",
 		set: path(func(c *Config) *string { return &c.AgentCertFile })},
 	{name: "agent-server.ssl-key-file", def: "", doc: "file with the key of that certificate, in PEM",
 		set: path(func(c *Config) *string { return &c.AgentKeyFile })},
 	{name: "agent-server.ssl-ca-cert-file", def: "",
-		doc: "file with the authority that this certificate goes back to, in PEM, which agents then rely on alone; empty: " +
-			"they rely on the authorities that their machines know",
+		doc: "file with the authority that this certificate goes back to, in PEM, which agents then rely on alone; " +
+			"empty: they rely on the authorities that their machines know",
 		set: path(func(c *Config) *string { return &c.AgentCAFile })},
 	{name: "agent-server.connections-max", def: "20000", doc: "agents that may be connected to this process at a time",
 		set: number(func(c *Config) *int { return &c.AgentConnections }, 1, 1_000_000)},

@@ -23,6 +23,8 @@ var doneTexts = map[string]string{
 	"repair":            "Every resource is being verified and repaired.",
 	"resource":          "The resource is being deployed.",
 	"facts":             "The resource was asked for its facts.",
+	"retried":           "The process is tried again.",
+	"processcancelled":  "The process is cancelled. One that runs ends as soon as its handler notices.",
 	"cancelled":         "The dry run was cancelled.",
 	"freed":             "Unparked: what is not as intended is deployed again.",
 	"halted":            "The environment is halted.",

@@ -27,6 +27,7 @@ type frame struct {
 
 	Person   *personFrame // who is logged in; nil: nobody, or nobody has to
 	Stranger bool         // the page is for people who are not logged in
+	Process  string       // the address of the server's processes, for those who may see them
 	Audit    string       // the address of the audit trail, for those who may read it
 }
 
@@ -84,6 +85,9 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		if f.Bell.N, err = c.store.UnreadNotifications(r.Context(), f.Env.ID); err != nil {
 			return f, err
 		}
+	}
+	if f.Env == nil && access.Of(r.Context()).Decide(access.SeeAllProcesses, access.Target{}).Allowed {
+		f.Process = "/processes"
 	}
 	f.Audit = auditURL(r, f.Env, all)
 	f.Crumbs = []crumb{{Text: "Environments", URL: "/"}}

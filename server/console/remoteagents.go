@@ -67,7 +67,8 @@ func (c *console) remoteList(r *http.Request, e intent.Environment) (out remoteL
 	}
 	for _, a := range all {
 		row := remoteRow{
-			Name: a.Name, State: disconnected, Joined: a.State == intent.RemoteJoined, Since: a.Since, Program: a.Program,
+			Name: a.Name, State: disconnected, Joined: a.State == intent.RemoteJoined, Since: a.Since,
+			Program: a.Program,
 			Expires: a.Expires, Waiting: a.Waiting, Problem: a.Problem,
 			Machine: strings.Join(strings.Fields(a.Machine.OS+" "+a.Machine.Arch+" "+a.Machine.Libc), " "),
 		}

@@ -25,6 +25,7 @@ import (
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
@@ -378,6 +379,7 @@ type stage struct {
 	layout  *layout.Layout
 	keepers *keeper.Registry
 	forge   *forge.Service
+	process *process.Engine
 	watcher *watcher
 	env     intent.EnvironmentID
 	log     *journal
@@ -473,6 +475,12 @@ func (s *stage) build() {
 		Store: s.store, Bus: events, Logger: log, Git: s.parts, Sources: sources, Forges: forges,
 		Keepers: s.keepers, Now: now,
 	})
+	s.process, err = process.New(process.Config{
+		Record: s.store, Bus: events, Logger: log, Definitions: []process.Definition{s.forge.Process()},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.Control, err = control.New(control.Config{
 		Store: s.store, Bus: events, Logger: log, Git: s.parts, Sources: sources, Keepers: s.keepers,
 		Forge: s.forge, Now: now,
@@ -486,7 +494,7 @@ func (s *stage) build() {
 func (s *stage) restart() {
 	s.t.Helper()
 	s.build()
-	for _, part := range []service.Service{s.keepers, s.forge} {
+	for _, part := range []service.Service{s.keepers, s.forge, s.process} {
 		if err := part.Start(s.t.Context()); err != nil {
 			s.t.Fatal(err)
 		}
@@ -496,6 +504,7 @@ func (s *stage) restart() {
 
 // Stop stops the server.
 func (s *stage) Stop() {
+	s.process.Stop()
 	s.forge.Stop()
 	s.keepers.Stop()
 }

@@ -4,7 +4,7 @@
 // Whatever a forge is told goes through the record, so that nobody waits for a
 // forge and nothing is lost:
 //
-//	event ──same transaction──▶ forge_outbox ──▶ Service ──▶ client ──▶ the forge
+//	event ──same transaction──▶ forge_outbox ──▶ process forge.send ──▶ client ──▶ the forge
 //	                                 ▲    │ fails: growing pauses, then dead
 //	                                 └────┘
 //

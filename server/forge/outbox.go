@@ -9,23 +9,27 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/forge/client"
+	"ordain.dev/ordain/server/process"
+	"ordain.dev/ordain/server/store"
 )
 
 const (
-	// senderCount bounds how many forges are spoken to at a time. The store hands
-	// out only one piece of work of an environment at a time.
-	senderCount = 4
-	// sendLease is how long one piece of work is left to its sender.
+	// Senders bounds how many forges a server speaks to at a time. An environment's
+	// messages are sent one after the other.
+	Senders = 4
+	// sendLease keeps servers of older versions away from a message that is being sent.
 	sendLease = 3 * time.Minute
+	// sendTime is how long the process of an environment sends before others get
+	// a turn, and attemptTime bounds that with the last message.
+	sendTime    = 2 * time.Minute
+	attemptTime = 5 * time.Minute
 	// sendAttempts is how often one is tried before it is dead: over a day, as pauses grow.
 	sendAttempts = 30
 	// shortestPause and longestPause bound the pauses between two attempts.
 	shortestPause = 2 * time.Second
 	longestPause  = time.Hour
-	// outboxInterval is how often the record is read for work that nobody announced.
+	// outboxInterval is how often the record is read for messages without a process.
 	outboxInterval = 15 * time.Second
-	// outboxCalm is the shortest time between two looks that found nothing.
-	outboxCalm = 100 * time.Millisecond
 )
 
 // OutboxRetention is how long work that was done is kept.
@@ -36,77 +40,69 @@ func (s *Service) Retry(ctx context.Context, env intent.EnvironmentID, id int64)
 	if err := s.cfg.Store.RetryOutbox(ctx, env, id, s.cfg.Now()); err != nil {
 		return err
 	}
-	s.wake()
 	s.publish(env, bus.Pull, "")
 	return nil
 }
 
-// sendOutbox does the work that waits, one piece after the other, until ctx ends.
-func (s *Service) sendOutbox(ctx context.Context) {
-	for ctx.Err() == nil {
+// Process declares the process that sends what waits for the forge of an
+// environment. Each message has its own attempts, in the outbox: one that fails
+// keeps none of the others waiting, and newer work on its topic replaces it. The
+// process begins when a message is added, and waits for the next attempt at one.
+func (s *Service) Process() process.Definition {
+	return process.Definition{
+		Name: store.ForgeSend, Resource: store.ForgeResource, Queue: store.ForgeQueue, Single: true,
+		Attempts: store.ForgeAttempts, Attempt: attemptTime, Deadline: -1,
+		Main: []process.Handler{{Name: "send", Do: s.sendOutbox}},
+	}
+}
+
+// sendOutbox sends what waits for the forge of an environment, one message after the other.
+func (s *Service) sendOutbox(ctx context.Context, run *process.Run) error {
+	env, records := run.Process().Environment, run.Holding(s.cfg.Store)
+	for end := time.Now().Add(sendTime); time.Now().Before(end); {
 		now := s.cfg.Now()
-		work, next, err := s.cfg.Store.TakeOutbox(ctx, now, now.Add(sendLease))
-		if work != nil {
-			s.wake() // another sender may find more
-			s.send(ctx, *work)
-			continue
-		}
-		wait := outboxInterval
-		if err != nil {
-			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
-				s.cfg.Logger.Error("cannot read what forges are to be told", "error", err)
+		work, next, err := records.TakeOutbox(ctx, env, now, now.Add(sendLease))
+		switch {
+		case err != nil:
+			return err
+		case work != nil:
+			if err := s.send(ctx, records, *work); err != nil {
+				return err
 			}
-		} else if !next.IsZero() {
-			wait = min(wait, next.Sub(now))
+		case next.IsZero():
+			return nil
+		default:
+			return process.Again(time.Now().Add(next.Sub(now)))
 		}
-		s.awaitWork(ctx, wait)
 	}
+	return process.Again(time.Now())
 }
 
-// awaitWork waits until there may be work.
-func (s *Service) awaitWork(ctx context.Context, most time.Duration) {
-	calm := time.NewTimer(outboxCalm)
-	defer calm.Stop()
-	select {
-	case <-ctx.Done():
-	case <-calm.C:
-	}
-	due := time.NewTimer(most)
-	defer due.Stop()
-	select {
-	case <-ctx.Done():
-	case <-s.wakes:
-	case <-due.C:
-	}
-}
-
-// send does one piece of work and records how it went.
-func (s *Service) send(ctx context.Context, w intent.Outbox) {
+// send does one piece of work and records how it went. It fails when that cannot be recorded.
+func (s *Service) send(ctx context.Context, records *store.Store, w intent.Outbox) error {
 	err := s.work(ctx, w)
 	if ctx.Err() != nil {
-		return // the next server does it again
+		return ctx.Err() // it is done again
 	}
 	log := s.cfg.Logger.With("environment", w.Environment, "work", w.Topic)
 	now := s.cfg.Now()
 	var limited *client.LimitedError
 	switch {
 	case err == nil, errors.Is(err, ErrNoForge), fault.Is(err, fault.NotFound) && w.Kind == intent.OutboxPull:
-		err = s.cfg.Store.OutboxSent(ctx, w, now)
+		err = records.OutboxSent(ctx, w, now)
 	case errors.As(err, &limited):
 		log.Warn("a forge wants to be left alone", "until", limited.Until)
 		err = errors.Join(
-			s.cfg.Store.OutboxFailed(ctx, w, err.Error(), limited.Until, w.Attempts+1 >= sendAttempts, now),
-			s.cfg.Store.DelayOutbox(ctx, w.Environment, limited.Until),
+			records.OutboxFailed(ctx, w, err.Error(), limited.Until, w.Attempts+1 >= sendAttempts, now),
+			records.DelayOutbox(ctx, w.Environment, limited.Until),
 		)
 	default:
 		dead := w.Attempts+1 >= sendAttempts || !mayPass(err)
 		log.Warn("a forge was not told", "attempt", w.Attempts+1, "dead", dead, "error", err)
-		err = s.cfg.Store.OutboxFailed(ctx, w, err.Error(), now.Add(backoff(w.Attempts)), dead, now)
-	}
-	if err != nil && ctx.Err() == nil {
-		log.Warn("cannot record how a forge was told; it is told again", "error", err)
+		err = records.OutboxFailed(ctx, w, err.Error(), now.Add(backoff(w.Attempts)), dead, now)
 	}
 	s.publish(w.Environment, bus.Pull, "")
+	return err
 }
 
 // mayPass reports whether another attempt may succeed by itself.

@@ -90,7 +90,6 @@ func (s *Service) StartPreview(ctx context.Context, e intent.Environment, p inte
 	s.publish(e.ID, bus.DryRun, run.ID.String())
 	s.publish(e.ID, bus.Pull, "")
 	s.cfg.Keepers.Attend(ctx, e.ID)
-	s.wake()
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"ordain.dev/ordain/gitsync"
@@ -58,52 +57,39 @@ type Config struct {
 	Now       func() time.Time
 }
 
-// Service works through the outbox while it runs. Its methods may be called
-// while it does not: what they record waits.
+// Service notices what forges are to be told while it runs; its process sends it.
+// Its methods may be called while it does not run: what they record waits.
 type Service struct {
 	cfg     Config
-	wakes   chan struct{}
 	running service.Runner
 }
 
 // NewService makes a service, which does nothing before Start.
 func NewService(cfg Config) *Service {
-	return &Service{cfg: cfg, wakes: make(chan struct{}, 1)}
+	return &Service{cfg: cfg}
 }
 
-// Start begins to work through the outbox.
+// Start begins to notice what forges are to be told.
 func (s *Service) Start(ctx context.Context) error {
 	return s.running.Start(ctx, func(context.Context) (func(context.Context), error) { return s.run, nil })
 }
 
-// Stop ends the work and waits for its end. What is being sent is sent again
-// after the next Start.
+// Stop ends that, and waits for its end.
 func (s *Service) Stop() { s.running.Stop() }
-
-func (s *Service) wake() {
-	select {
-	case s.wakes <- struct{}{}:
-	default:
-	}
-}
 
 func (s *Service) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
 	s.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})
 }
 
-// run sends what waits, and acts once a second on what happened since, until ctx ends.
+// run acts once a second on what happened since, until ctx ends.
 func (s *Service) run(ctx context.Context) {
-	var senders sync.WaitGroup
-	defer senders.Wait()
-	for range senderCount {
-		senders.Go(func() { s.sendOutbox(ctx) })
-	}
 	moves := s.cfg.Bus.Subscribe(concernsForges)
 	defer moves.Close()
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	deployed, stale := map[intent.EnvironmentID]bool{}, map[intent.EnvironmentID]bool{}
 	asked := map[intent.EnvironmentID]time.Time{}
+	var swept time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -115,9 +101,6 @@ func (s *Service) run(ctx context.Context) {
 			case bus.DryRun:
 				stale[e.Environment] = true
 			}
-			if e.Topic != bus.Resource {
-				s.wake()
-			}
 		case <-ticker.C:
 			for env := range deployed {
 				s.tellDeployment(ctx, env)
@@ -128,6 +111,10 @@ func (s *Service) run(ctx context.Context) {
 			}
 			s.renewPreviews(ctx, stale)
 			clear(stale)
+			if time.Since(swept) >= outboxInterval {
+				swept = time.Now()
+				s.sweep(ctx)
+			}
 		}
 	}
 }
@@ -147,9 +134,14 @@ func (s *Service) tellDeployment(ctx context.Context, env intent.EnvironmentID) 
 	if err != nil && ctx.Err() == nil && !fault.Is(err, fault.NotFound) {
 		s.cfg.Logger.Warn("cannot read yet what a forge is to be told of a deployment",
 			"environment", env, "error", err)
-		return
 	}
-	s.wake()
+}
+
+// sweep has what servers of older versions queued sent, too.
+func (s *Service) sweep(ctx context.Context) {
+	if err := s.cfg.Store.ScheduleForges(ctx); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+		s.cfg.Logger.Error("cannot read what forges are to be told", "error", err)
+	}
 }
 
 // lookForPulls asks the forges of the environments that are owned here, every
@@ -176,7 +168,6 @@ func (s *Service) lookForPulls(
 		if err := s.cfg.Store.AskForge(ctx, env, 0, now); err != nil && ctx.Err() == nil {
 			s.cfg.Logger.Warn("cannot ask for pull requests yet", "environment", env, "error", err)
 		}
-		s.wake()
 	}
 	return due
 }

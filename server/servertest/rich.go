@@ -47,6 +47,8 @@ type Rich struct {
 	Preview    intent.ActionID       // the dry run of pull request 7
 	Delivery   uuid.UUID             // a webhook that started a compile
 	Notices    []intent.Notification // of production, oldest first
+	Process    int64                 // a process of production that waits
+	Dead       int64                 // a process of staging that died
 	Waiting    intent.Promotion      // of the commit that staging has and production has not
 	Blocked    string                // the commit that was rolled back
 	PullHead   string                // of pull request 7, which a colleague opened and which has a preview
@@ -144,6 +146,21 @@ func (r *Rich) read(ctx context.Context) (err error) {
 		return err
 	}
 	r.Notices = page.Items
+	for env, into := range map[intent.EnvironmentID]*int64{productionID: &r.Process, stagingID: &r.Dead} {
+		state := intent.ProcessDead
+		if env == productionID {
+			state = intent.ProcessWaiting
+		}
+		found, err := r.Store.Processes(ctx, env, intent.ListQuery{
+			Filters: map[string][]string{"state": {string(state)}},
+		})
+		if err != nil {
+			return err
+		}
+		if len(found.Items) > 0 {
+			*into = found.Items[0].ID
+		}
+	}
 	promotions, err := r.Store.Promotions(ctx, productionID, 1)
 	if err == nil && len(promotions) == 1 {
 		r.Waiting = promotions[0]

@@ -55,6 +55,7 @@ func (s *seed) fill() (err error) {
 	s.values()
 	s.dryRun()
 	s.pullRequests()
+	s.deadProcess()
 	s.deliveries()
 	s.gitState()
 	s.nextPromotion()

@@ -313,7 +313,7 @@ func (s *seed) endDryRun(run intent.ActionID, age time.Duration) {
 func (s *seed) pullRequests() {
 	at := s.ago(5 * time.Minute)
 	must(s.Store.AskForge(s.ctx, productionID, 3, at))
-	dead, _, err := s.Store.TakeOutbox(s.ctx, at, at.Add(time.Minute))
+	dead, _, err := s.Store.TakeOutbox(s.ctx, productionID, at, at.Add(time.Minute))
 	must(err)
 	must(s.Store.OutboxFailed(s.ctx, *dead, "the forge answered 401 "+Evil, at, true, at.Add(time.Second)))
 	must(s.Store.SavePull(s.ctx, intent.PullRequest{
@@ -343,10 +343,24 @@ func (s *seed) pullRequests() {
 		Environment: productionID, Number: 12, State: intent.PullIsOpen, Title: "A gift " + Evil, Author: "mallory",
 		URL: "javascript:alert(1)", Fork: true, Base: "main", Head: stranger, Updated: at,
 	}, false, at))
-	waiting, _, err := s.Store.TakeOutbox(s.ctx, Present, Present.Add(time.Minute))
+	waiting, _, err := s.Store.TakeOutbox(s.ctx, productionID, Present, Present.Add(time.Minute))
 	must(err)
 	must(s.Store.OutboxFailed(
 		s.ctx, *waiting, "the forge answered 502", Present.Add(time.Minute), false, Present.Add(-time.Second)))
+}
+
+// deadProcess is one whose attempts ran out, in staging.
+func (s *seed) deadProcess() {
+	id, err := s.Store.Schedule(s.ctx, intent.NewProcess{
+		Name: "pager.call", Resource: intent.ProcessResource{Type: "pager", ID: "night shift " + Evil},
+		Environment: stagingID, Most: 1, Deadline: time.Hour, MadeBy: "ida",
+	})
+	must(err)
+	p, err := s.Store.TakeProcess(s.ctx, id, "worker-1", time.Minute, nil)
+	must(err)
+	must(s.Store.EndProcess(s.ctx, p.Claim(), intent.ProcessEnd{
+		State: intent.ProcessDead, Reason: "its attempts ran out", Problem: "the pager answered 500 " + Evil,
+	}))
 }
 
 // followStaging lets production follow staging, and promotes the commit that staging has: it becomes version 7.

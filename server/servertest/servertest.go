@@ -36,6 +36,7 @@ import (
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/forge/client"
 	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
@@ -50,11 +51,13 @@ type Server struct {
 	Control *control.Control
 	Keepers *keeper.Registry
 	Forge   *forge.Service
-	Bus     *bus.Bus
-	People  *people.Service // nobody has to log in until RequireLogin
-	Tokens  *tokens.Service
-	Agents  *authority.Service
-	Log     *slog.Logger
+	// Processes runs recorded work.
+	Processes *process.Engine
+	Bus       *bus.Bus
+	People    *people.Service // nobody has to log in until RequireLogin
+	Tokens    *tokens.Service
+	Agents    *authority.Service
+	Log       *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
 
@@ -112,6 +115,12 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Forges: forges,
 		Keepers: s.Keepers, Now: s.clock.read,
 	})
+	s.Processes, err = process.New(process.Config{
+		Record: records, Bus: s.Bus, Logger: log, Definitions: []process.Definition{s.Forge.Process()},
+	})
+	if err != nil {
+		return nil, err
+	}
 	s.Control, err = control.New(control.Config{
 		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Keepers: s.Keepers, Forge: s.Forge,
 		Now: s.clock.read,
@@ -122,7 +131,8 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	s.People = people.New(people.Config{Store: records, Bus: s.Bus, Logger: log})
 	s.key = sealing
 	s.Agents, err = authority.New(context.Background(), authority.Config{
-		Store: records, Key: sealing, Bus: s.Bus, Logger: log, URL: func() string { return "https://agents.example.org" },
+		Store: records, Key: sealing, Bus: s.Bus, Logger: log,
+		URL: func() string { return "https://agents.example.org" },
 		Now: s.clock.read,
 	})
 	if err != nil {
@@ -138,7 +148,7 @@ const keyText = "ordain-key-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"
 // wait begin, and fetch from their repository.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
-	for _, part := range []service.Service{s.Keepers, s.Forge} {
+	for _, part := range []service.Service{s.Keepers, s.Forge, s.Processes} {
 		if err := part.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

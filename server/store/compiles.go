@@ -181,8 +181,7 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 		if err := affected(tx.Exec(ctx, statements.CompileRevision, id, toJSON(revisionOf(rev)))); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, statements.OutboxCompile, id, time.Now())
-		return err
+		return s.queueForForge(ctx, tx, statements.OutboxCompile, id, time.Now())
 	})
 }
 
@@ -197,7 +196,7 @@ func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end inte
 		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, statements.OutboxCompile, id, end.At); err != nil || end.Notice == nil {
+		if err := s.queueForForge(ctx, tx, statements.OutboxCompile, id, end.At); err != nil || end.Notice == nil {
 			return err
 		}
 		row, err := one[compileRow](ctx, tx, statements.CompileGet, id)

@@ -142,7 +142,7 @@ func (s *Store) EndDryRun(
 			return err
 		}
 		if ending != intent.DryRunCancelled { // a cancelled one needs no comment, or its caller writes it
-			if _, err := tx.Exec(ctx, statements.OutboxPullOf, id, at); err != nil {
+			if err := s.queueForForge(ctx, tx, statements.OutboxPullOf, id, at); err != nil {
 				return err
 			}
 		}

@@ -137,7 +137,7 @@ func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
 	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
 		"setting", "environment", "agent", "action", "user", "role", "binding", "session", "token",
-		"trust"} {
+		"trust", "process"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {
 				return "dry run"

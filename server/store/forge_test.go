@@ -13,16 +13,15 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// take takes the work that is due.
-func take(t *testing.T, s *store.Store, now time.Time) *intent.Outbox {
+// take takes the work of an environment that is due.
+func take(t *testing.T, s *store.Store, env intent.EnvironmentID, now time.Time) *intent.Outbox {
 	t.Helper()
-	work, _, err := s.TakeOutbox(t.Context(), now, now.Add(time.Minute))
+	work, _, err := s.TakeOutbox(t.Context(), env, now, now.Add(time.Minute))
 	must(t, err)
 	return work
 }
 
-// The status of a commit is sent only with a token, the newest one only, by one worker at a time, again after a
-// failure, and not for ever.
+// The status of a commit is sent only with a token, the newest one only, again after a failure, and not for ever.
 func TestCommitStatuses(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
@@ -60,25 +59,28 @@ func TestCommitStatuses(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	now := time.Now().Add(time.Hour)
-	work := take(t, s, now)
-	if work == nil || take(t, s, now) != nil {
-		t.Fatal("two workers have it")
+	work := take(t, s, env, now)
+	if work == nil {
+		t.Fatal("nothing is due")
+	}
+	if left := take(t, s, env, now); left == nil || left.ID != work.ID {
+		t.Fatalf("the next process does not find what a worker that vanished had taken: %+v", left)
 	}
 	compiled(true) // meanwhile
 	must(t, s.OutboxSent(ctx, *work, now))
-	if again := take(t, s, now); again == nil || again.Payload.State != intent.CommitSuccess {
+	if again := take(t, s, env, now); again == nil || again.Payload.State != intent.CommitSuccess {
 		t.Fatalf("what is newer is lost: %+v", again)
 	} else {
 		must(t, s.OutboxFailed(ctx, *again, "away\x00", now.Add(time.Minute), false, now))
 	}
-	if take(t, s, now) != nil {
+	if take(t, s, env, now) != nil {
 		t.Error("it is tried again at once")
 	}
 	must(t, s.DelayOutbox(ctx, env, now.Add(time.Hour)))
-	if take(t, s, now.Add(30*time.Minute)) != nil {
+	if take(t, s, env, now.Add(30*time.Minute)) != nil {
 		t.Error("the forge was not left alone")
 	}
-	last := take(t, s, now.Add(2*time.Hour))
+	last := take(t, s, env, now.Add(2*time.Hour))
 	must(t, s.OutboxFailed(ctx, *last, "no such token", now, true, now))
 	dead := get(s.Outbox(ctx, env, 10))(t)[0]
 	if dead.State != intent.OutboxDead || dead.Attempts != 2 || get(s.UnreadNotifications(ctx, env))(t) != 1 {
@@ -87,9 +89,9 @@ func TestCommitStatuses(t *testing.T) {
 	must(t, s.RetryOutbox(ctx, env, dead.ID, now))
 	want(t, s.RetryOutbox(ctx, env, dead.ID, now), fault.Conflict)
 	must(t, s.SetSetting(ctx, env, "forge_statuses", false))
-	must(t, s.OutboxSent(ctx, *take(t, s, now.Add(3*time.Hour)), now))
+	must(t, s.OutboxSent(ctx, *take(t, s, env, now.Add(3*time.Hour)), now))
 	compiled(true)
-	if take(t, s, now.Add(9*time.Hour)) != nil {
+	if take(t, s, env, now.Add(9*time.Hour)) != nil {
 		t.Error("it was told though forge_statuses is off")
 	}
 }
@@ -219,7 +221,7 @@ func TestAPullRequest(t *testing.T) {
 		must(t, s.OutboxSent(ctx, w, epoch))
 	}
 	must(t, s.EndDryRun(ctx, env, run.ID, intent.DryRunFailed, "the model has errors", nil, epoch))
-	if w := take(t, s, epoch.Add(time.Hour)); w == nil || w.Topic != "comment/7" {
+	if w := take(t, s, env, epoch.Add(time.Hour)); w == nil || w.Topic != "comment/7" {
 		t.Errorf("the end of a preview is not told: %+v", w)
 	}
 	if got := get(s.PullRequest(ctx, env, 7))(t); got.PreviewState() != intent.PreviewFailed ||

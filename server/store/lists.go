@@ -171,6 +171,20 @@ var (
 		rows: &statements.DeliveryRows, key: column{"id", UUID},
 	}
 
+	// ProcessList is the list of Store.Processes.
+	ProcessList = &List{
+		Fields: []Field{
+			{"id", Number, true, NoFilter, "id"},
+			{"made", Time, true, InRange, "made"},
+			{"state", Text, false, Equals, "state"},
+			{"name", Text, false, Contains, "name"},
+			{"resource_type", Text, false, Equals, "resource_type"},
+			{"resource_id", Text, false, Equals, "resource_id"},
+		},
+		Sort: "made", Desc: true, ID: Number,
+		rows: &statements.ProcessRows, key: column{"id", Number},
+	}
+
 	// DriftList is the list of Store.Drift.
 	DriftList = &List{
 		Fields: []Field{

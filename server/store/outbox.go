@@ -39,8 +39,50 @@ func (r outboxRow) value() (intent.Outbox, error) {
 	}, err
 }
 
+// ForgeSend is the process that sends what waits for the forge of an environment, and ForgeResource the type of its
+// resources: an environment's forge is a resource whose id is that of the environment. The table forge_outbox holds
+// the messages; the process is scheduled in the transaction that adds one.
+const (
+	ForgeSend     = "forge.send"
+	ForgeResource = "forge"
+	ForgeQueue    = "forge"
+	// ForgeAttempts is how often sending may fail before anything was sent, as when the database refuses something.
+	ForgeAttempts = 1000
+)
+
+// scheduleForge schedules the process that sends what waits for the forge of an environment.
+func (s *Store) scheduleForge(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID) error {
+	_, err := s.schedule(ctx, tx, intent.NewProcess{
+		Name: ForgeSend, Resource: intent.ProcessResource{Type: ForgeResource, ID: env.String()}, Environment: env,
+		Single: true, Most: ForgeAttempts, Queue: ForgeQueue, MadeBy: "outbox",
+	})
+	return err
+}
+
+// ScheduleForges schedules the processes for what older servers left in the outbox.
+func (s *Store) ScheduleForges(ctx context.Context) error {
+	return s.write(ctx, "store.ScheduleForges", func(tx pgx.Tx) error {
+		return s.queueForForge(ctx, tx, statements.ProcessForges)
+	})
+}
+
+// queueForForge runs a statement that adds messages and returns their environments.
+func (s *Store) queueForForge(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	environments, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	for _, env := range environments {
+		if err == nil {
+			err = s.scheduleForge(ctx, tx, env)
+		}
+	}
+	return err
+}
+
 // addOutbox queues work for a forge; it replaces waiting work on the same topic.
-func addOutbox(
+func (s *Store) addOutbox(
 	ctx context.Context,
 	tx pgx.Tx,
 	env intent.EnvironmentID,
@@ -49,13 +91,15 @@ func addOutbox(
 	p intent.OutboxPayload,
 	at time.Time,
 ) error {
-	_, err := tx.Exec(ctx, statements.OutboxAdd, env, string(kind), topic, toJSON(p), at)
-	return err
+	if _, err := tx.Exec(ctx, statements.OutboxAdd, env, string(kind), topic, toJSON(p), at); err != nil {
+		return err
+	}
+	return s.scheduleForge(ctx, tx, env)
 }
 
 // addComment queues an update of the comment on a pull request.
-func addComment(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, at time.Time) error {
-	return addOutbox(ctx, tx, env, intent.OutboxComment, fmt.Sprintf("comment/%d", number),
+func (s *Store) addComment(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number int, at time.Time) error {
+	return s.addOutbox(ctx, tx, env, intent.OutboxComment, fmt.Sprintf("comment/%d", number),
 		intent.OutboxPayload{Number: number}, at)
 }
 
@@ -63,22 +107,25 @@ func addComment(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, number
 func (s *Store) AskForge(ctx context.Context, env intent.EnvironmentID, number int, at time.Time) error {
 	return s.write(ctx, "store.AskForge", func(tx pgx.Tx) error {
 		if number == 0 {
-			return addOutbox(ctx, tx, env, intent.OutboxPulls, "pulls", intent.OutboxPayload{}, at)
+			return s.addOutbox(ctx, tx, env, intent.OutboxPulls, "pulls", intent.OutboxPayload{}, at)
 		}
-		return addOutbox(ctx, tx, env, intent.OutboxPull, fmt.Sprintf("pull/%d", number),
+		return s.addOutbox(ctx, tx, env, intent.OutboxPull, fmt.Sprintf("pull/%d", number),
 			intent.OutboxPayload{Number: number}, at)
 	})
 }
 
-// TakeOutbox takes the next piece of work that is due; no other caller gets it before until. out is nil when none is
-// due; next is then when the next one will be, zero when none is waiting.
-func (s *Store) TakeOutbox(ctx context.Context, now, until time.Time) (out *intent.Outbox, next time.Time, err error) {
+// TakeOutbox takes the next piece of work for the forge of an environment that is due; only the process of the
+// environment may do that, and servers of older versions do not touch it before until. out is nil when none is due;
+// next is then when the next one will be, zero when none is waiting.
+func (s *Store) TakeOutbox(
+	ctx context.Context, env intent.EnvironmentID, now, until time.Time,
+) (out *intent.Outbox, next time.Time, err error) {
 	err = s.write(ctx, "store.TakeOutbox", func(tx pgx.Tx) error {
 		out, next = nil, time.Time{}
-		row, err := one[outboxRow](ctx, tx, statements.OutboxTake, now, until)
+		row, err := one[outboxRow](ctx, tx, statements.OutboxTake, env, now, until)
 		if isNoRows(err) {
 			var due *time.Time
-			err = tx.QueryRow(ctx, statements.OutboxNext).Scan(&due)
+			err = tx.QueryRow(ctx, statements.OutboxNext, env).Scan(&due)
 			if due != nil {
 				next = due.UTC()
 			}
@@ -147,7 +194,10 @@ func (s *Store) RetryOutbox(ctx context.Context, env intent.EnvironmentID, id in
 			return fault.New(op, fault.Conflict,
 				"this piece of work is not dead, or newer work on the same topic is waiting")
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.scheduleForge(ctx, tx, env)
 	})
 }
 
@@ -168,7 +218,9 @@ type deployStatus struct {
 }
 
 // queueDeployStatus queues the status of a version's deployment for the forge, unless the forge has it already.
-func queueDeployStatus(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now deployStatus, at time.Time) error {
+func (s *Store) queueDeployStatus(
+	ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, now deployStatus, at time.Time,
+) error {
 	var reports bool
 	var name string
 	if err := tx.QueryRow(ctx, statements.ForgeReports, env).Scan(&reports, &name); err != nil || !reports ||
@@ -194,7 +246,7 @@ func queueDeployStatus(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID,
 		old := intent.OutboxPayload{Commit: before.Commit, Context: status.Context, State: intent.CommitCancelled,
 			Description: fmt.Sprintf("Version %d took its place before all was deployed",
 				now.Version), Path: fmt.Sprintf("/e/%s/versions/%d", env, before.Version)}
-		if err := addOutbox(ctx, tx, env, intent.OutboxStatus, topic(before.Commit), old, at); err != nil {
+		if err := s.addOutbox(ctx, tx, env, intent.OutboxStatus, topic(before.Commit), old, at); err != nil {
 			return err
 		}
 	}
@@ -202,7 +254,7 @@ func queueDeployStatus(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID,
 		now.Description); err != nil {
 		return err
 	}
-	return addOutbox(ctx, tx, env, intent.OutboxStatus, topic(now.Commit), status, at)
+	return s.addOutbox(ctx, tx, env, intent.OutboxStatus, topic(now.Commit), status, at)
 }
 
 // TellDeployment looks at the progress of the active version and queues a status for its forge when that changed.
@@ -238,7 +290,7 @@ func (s *Store) TellDeployment(ctx context.Context, env intent.EnvironmentID, at
 			return err
 		}
 		state, words := deployment(rows)
-		return queueDeployStatus(ctx, tx, env, deployStatus{v.Number, v.Provenance.Commit, string(state), words}, at)
+		return s.queueDeployStatus(ctx, tx, env, deployStatus{v.Number, v.Provenance.Commit, string(state), words}, at)
 	})
 }
 

@@ -130,7 +130,7 @@ func (s *Store) SavePull(ctx context.Context, p intent.PullRequest, comment bool
 			cleanText(p.URL), cleanText(p.Author), p.Fork, p.Trusted, cleanText(p.Base), cleanText(p.Head), p.Updated,
 			cleanText(p.Problem))
 		if err == nil && comment {
-			err = addComment(ctx, tx, p.Environment, p.Number, at)
+			err = s.addComment(ctx, tx, p.Environment, p.Number, at)
 		}
 		return err
 	})
@@ -211,7 +211,7 @@ func (s *Store) StartPullPreview(
 		if _, err := tx.Exec(ctx, statements.PullPreview, d.Environment, number, d.ID, d.Commit); err != nil {
 			return err
 		}
-		return addComment(ctx, tx, d.Environment, number, d.Date)
+		return s.addComment(ctx, tx, d.Environment, number, d.Date)
 	})
 	return before, err
 }

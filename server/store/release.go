@@ -39,7 +39,7 @@ func (s *Store) release(
 	var refused error
 	err := s.write(ctx, op, func(tx pgx.Tx) (err error) {
 		if _, err = lockEnvironment(ctx, tx, env); err == nil {
-			refused, err = releaseIn(ctx, tx, op, env, number, at, c)
+			refused, err = s.releaseIn(ctx, tx, op, env, number, at, c)
 		}
 		return err
 	})
@@ -50,7 +50,7 @@ func (s *Store) release(
 }
 
 // releaseIn is release in a transaction that holds the lock of the environment.
-func releaseIn(
+func (s *Store) releaseIn(
 	ctx context.Context,
 	tx pgx.Tx,
 	op string,
@@ -75,13 +75,13 @@ func releaseIn(
 			return refused, err
 		}
 		held := deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Held: it waits for a person"}
-		if err := queueDeployStatus(ctx, tx, env, held, at); err != nil {
+		if err := s.queueDeployStatus(ctx, tx, env, held, at); err != nil {
 			return refused, err
 		}
 		return refused, addNotice(ctx, tx, env, heldNotice(v, *hold), at)
 	}
 	scope.removes = left > 0
-	if err := activate(ctx, tx, v, scope, c, at); err != nil {
+	if err := s.activate(ctx, tx, v, scope, c, at); err != nil {
 		return nil, err
 	}
 	return nil, rolledBack(ctx, tx, env, v)
@@ -154,7 +154,7 @@ func releasable(
 }
 
 // activate makes a version the intent.
-func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseScope, c *intent.Confirmation,
+func (s *Store) activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseScope, c *intent.Confirmation,
 	at time.Time) error {
 	env := v.Environment
 	for _, sql := range []string{statements.VersionRetire, statements.VersionSkip} {
@@ -177,8 +177,8 @@ func activate(ctx context.Context, tx pgx.Tx, v intent.Version, scope releaseSco
 			return err
 		}
 	}
-	if err := queueDeployStatus(ctx, tx, env, deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending),
-		"Deploying"}, at); err != nil {
+	begun := deployStatus{v.Number, v.Provenance.Commit, string(intent.CommitPending), "Deploying"}
+	if err := s.queueDeployStatus(ctx, tx, env, begun, at); err != nil {
 		return err
 	}
 	return releaseStates(ctx, tx, env, v.Number, scope, blocked, at)

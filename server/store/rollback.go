@@ -43,7 +43,7 @@ func (s *Store) RollBack(
 		if err != nil {
 			return err
 		}
-		refused, err = releaseIn(ctx, tx, op, env, number, by.At, nil)
+		refused, err = s.releaseIn(ctx, tx, op, env, number, by.At, nil)
 		return err
 	})
 	if err == nil {

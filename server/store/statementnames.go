@@ -76,6 +76,11 @@ type statementTexts struct {
 	TrustAdd, TrustList, TrustDelete, TrustUsed, TrustBindingsDelete                      string
 	JobTokenAdd, JobTokenGet, TokenForgetPersonal, TokenForgetEnvironment, TokenForgetJob string
 	PersonByIdentity, PersonIdentify, PersonGroups                                        string
+	// process.sql
+	ProcessLockResource, ProcessState, ProcessSetState, ProcessAdd, ProcessQueued         string
+	ProcessResourceOf, ProcessLock, ProcessOpenOf, ProcessTake, ProcessBeat, ProcessHeld  string
+	ProcessPhase, ProcessEnd, ProcessAgain, ProcessAskCancel, ProcessLost, ProcessDue     string
+	ProcessIsLost, ProcessNextOf, ProcessRows, ProcessCounts, ProcessClean, ProcessForges string
 	// project.sql
 	ProjectCreate, ProjectList, ProjectGet, ProjectRename, ProjectDelete, ProjectSecretSet string
 	ProjectSecretDelete, ProjectSecretList, ProjectKnownHosts, ProjectKnownHostsSet        string

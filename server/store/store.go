@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store/locks"
+	"ordain.dev/ordain/server/store/queue"
 )
 
 // Config says which database to use.
@@ -33,10 +34,16 @@ type Store struct {
 	replica uuid.UUID
 	// asks is recorded with the next change; see Asking.
 	asks *intent.Request
+	// queue wakes the workers of processes.
+	queue *queue.Queue
+	// schedules are recorded with the next change; see Scheduling.
+	schedules []intent.NewProcess
+	// holds is the process for which changes are made; see Holding.
+	holds *intent.ProcessClaim
 }
 
 const (
-	maxConnections = 10
+	maxConnections = 11 // one of them waits for jobs
 	connectTime    = 15 * time.Second
 	idleTime       = time.Minute
 	// oldestServer is the first PostgreSQL that supports all statements, as server_version_num.
@@ -75,8 +82,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Replica == (uuid.UUID{}) {
 		cfg.Replica = uuid.New()
 	}
+	wakes, err := queue.New(pool)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
 	return &Store{
-		pool: pool, logger: cfg.Logger, replica: cfg.Replica,
+		queue: wakes,
+		pool:  pool, logger: cfg.Logger, replica: cfg.Replica,
 		locks: locks.New(pc.ConnConfig, "ordain locks "+cfg.Replica.String(), cfg.Logger, translate),
 	}, nil
 }
@@ -116,7 +129,7 @@ func (s *Store) read(ctx context.Context, op string, f func(q querier) error) er
 // state runs one statement that is a transaction of its own, in a single round trip. When the connection turns out to
 // be dead the statement may run twice, so repeating it must do no harm.
 func (s *Store) state(ctx context.Context, op string, f func(q querier) error) error {
-	if s.asks != nil {
+	if s.asks != nil || len(s.schedules) > 0 || s.holds != nil {
 		return s.write(ctx, op, func(tx pgx.Tx) error { return f(tx) })
 	}
 	var err error
@@ -147,8 +160,14 @@ func (s *Store) write(ctx context.Context, op string, f func(tx pgx.Tx) error) e
 			}
 			break
 		}
-		if err = f(tx); err == nil {
+		if err = s.stillHolds(ctx, tx); err == nil {
+			err = f(tx)
+		}
+		if err == nil {
 			err = s.ask(ctx, tx)
+		}
+		if err == nil {
+			err = s.scheduleAll(ctx, tx)
 		}
 		if err == nil {
 			err = tx.Commit(ctx)

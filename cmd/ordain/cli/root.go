@@ -138,9 +138,9 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newUp(), newServe(), newReplica(), newDemo())
 	root.AddCommand(newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
-		newCompileReport(), newDryRun(), newPull(), newForge(), newFact(), newAgent(), newExecutor(), newDrift(),
-		newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(), newPromote(),
-		newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
+		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),
+		newDrift(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(),
+		newPromote(), newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
 	return root
 }
 

@@ -125,7 +125,8 @@ var lattice = []struct {
 	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
 	{
 		"server/agent/target",
-		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor layout " +
+		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor " +
+			"layout " +
 			"server/agent/protocol",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
@@ -134,10 +135,11 @@ var lattice = []struct {
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store/locks", "internal/fault"},
+	{"server/store/queue", "internal/fault"},
 	{
 		"server/store",
 		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial " +
-			"server/store/locks",
+			"server/store/locks server/store/queue",
 	},
 	{
 		"server/eventbus",
@@ -177,12 +179,16 @@ var lattice = []struct {
 	},
 	{"server/deployer", "internal/intent internal/fault internal/jsontext scheduler executor"},
 	{"server/source", "gitsync internal/intent internal/fault internal/secret server/store"},
+	{
+		"server/process",
+		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
+	},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
-			"server/source server/forge/client",
+			"server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
@@ -205,8 +211,9 @@ var lattice = []struct {
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority server/build " +
-			"server/control server/forge server/forge/client server/keeper server/source server/store " +
+			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority " +
+			"server/build server/control server/forge server/forge/client server/keeper server/process server/source " +
+			"server/store " +
 			"server/store/storetest",
 	},
 
@@ -221,7 +228,8 @@ var lattice = []struct {
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/access/provider server/access/tokens server/agent/authority " +
+		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
+			"server/agent/authority " +
 			"server/control server/edge server/promote server/source server/store " +
 			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
 	},
@@ -353,10 +361,12 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/jackc/pgx/": {
 			"server/store",
 			"server/store/locks",
+			"server/store/queue",
 			"server/store/storetest",
 			"bench/soak",
 			"bench/replicas",
 		}, // the last two hold the record against what happened
+		"github.com/riverqueue/river":     {"server/store/queue"},
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},

@@ -157,7 +157,8 @@ func (s *Service) CreateToken(
 		return t, "", err
 	}
 	if usable >= maxTokens {
-		return t, "", fault.New(op, fault.Conflict, fmt.Sprintf("the environment has %d join tokens that wait", usable)).
+		return t, "", fault.New(op, fault.Conflict,
+			fmt.Sprintf("the environment has %d join tokens that wait", usable)).
 			Hint("revoke those that are not needed")
 	}
 	secret := make([]byte, 32)

@@ -22,8 +22,9 @@ import (
 // Config says which agent is checked.
 type Config struct {
 	// Program is the command of the agent. {dir} in an argument stands for the folder in which it may keep files, and
-	// {work} for the one in which the suite's handler writes, for an agent that confines handlers. It gets the folder also as ORDAIN_AGENT_DIR, and the join token as ORDAIN_JOIN_TOKEN; it has to connect with what
-	// it kept when it has joined already.
+	// {work} for the one in which the suite's handler writes, for an agent that confines handlers. It gets the folder
+	// also as ORDAIN_AGENT_DIR, and the join token as ORDAIN_JOIN_TOKEN; when it has joined already, it has to connect
+	// with what it kept.
 	Program []string
 	// Only are the names of the checks to run; empty: all.
 	Only []string

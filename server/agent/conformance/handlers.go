@@ -80,7 +80,8 @@ func (s *suite) run(
 				ID: "conformance::Thing[" + agent + ",name=" + t.name + "]", Version: 1, Attributes: attributes,
 				Requires: []string{},
 			},
-			Reason: "conformance", Requires: map[string]string{}, Lanes: 1, TimeoutMS: (3 * s.cfg.Patience).Milliseconds(),
+			Reason: "conformance", Requires: map[string]string{}, Lanes: 1,
+			TimeoutMS: (3 * s.cfg.Patience).Milliseconds(),
 		}},
 	}
 	if change != nil {

@@ -51,8 +51,8 @@ func (g *Gateway) replaced(l *link, by string) {
 	l.bye(protocol.Replaced, "the agent has connected again, "+by, 0)
 	if time.Since(time.Unix(0, l.heard.Load())) < 2*g.c.Ping {
 		g.problem(l.who.Identity, "another connection "+by+" took over while the one from "+l.address+
-			" was alive. When that happens in turns, two machines have the same certificate: revoke the agent, and let "+
-			"each machine join under a name of its own")
+			" was alive. When that happens in turns, two machines have the same certificate: revoke the agent, "+
+			"and let each machine join under a name of its own")
 	}
 }
 

@@ -301,7 +301,7 @@ func TestResume(t *testing.T) {
 	if m := next[protocol.CommandMessage](s, conn); m.ID != lost.String() {
 		t.Fatalf("%s is sent again", m.ID)
 	}
-	for _, id := range []uuid.UUID{old, answered, running, lost} { // an agent may answer once more before recorded comes
+	for _, id := range []uuid.UUID{old, answered, running, lost} { // perhaps before it has read recorded
 		must(t, conn.Answer(t.Context(), id.String(), agenttest.Done()))
 		if m := next[protocol.RecordedMessage](s, conn); m.IDs[0] != id.String() {
 			t.Fatalf("recorded %v", m.IDs)

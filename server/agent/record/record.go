@@ -79,7 +79,7 @@ func (r *Record) PutAll(ctx context.Context, env intent.EnvironmentID, agent str
 		if len(payload) > maxPayload {
 			return fault.New(op, fault.Invalid, fmt.Sprintf(
 				"the command is too large for an agent: it has %d bytes, and may have %d", len(payload), maxPayload)).
-				Hint("make the attributes of the resource smaller; large files belong into std::File, not into attributes")
+				Hint("make the attributes of the resource smaller; large files belong into std::File")
 		}
 		sealed, err := r.c.Key.Seal(payload, sealedFor(env, m.ID))
 		if err != nil {
@@ -148,8 +148,8 @@ func (r *Record) Answers(
 // own is the line of a command that the server ended without an answer of its agent.
 func own(row store.AgentAnswer) json.RawMessage {
 	why := map[string]string{
-		protocol.Late: "The agent " + row.Agent + " did not answer before the deadline: it is not connected, too busy, " +
-			"or it lost the command. If it has begun, it may still have changed its target",
+		protocol.Late: "The agent " + row.Agent + " did not answer before the deadline: it is not connected, " +
+			"too busy, or it lost the command. If it has begun, it may still have changed its target",
 		protocol.Lost: "The agent " + row.Agent + " was revoked, removed, or joined again before it answered. If it " +
 			"has begun, it may have changed its target",
 		protocol.Cancelled: "The command was cancelled before it was sent to the agent " + row.Agent,
@@ -187,8 +187,8 @@ func (r *Record) Cancel(ctx context.Context, env intent.EnvironmentID, ids ...uu
 	return nil
 }
 
-// EndLate answers, as the owner of the environment, what cannot be answered in time any more: with late. The owner calls
-// it every few seconds.
+// EndLate answers, as the owner of the environment, what cannot be answered in time any more: with late. The owner
+// calls it every few seconds.
 func (r *Record) EndLate(ctx context.Context, env intent.EnvironmentID) error {
 	ended, err := r.c.Store.EndLateAgentCommands(ctx, env)
 	r.answered(env, ended)

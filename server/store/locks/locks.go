@@ -38,6 +38,7 @@ const (
 	Writes       int32 = 0x6f726464 // writes to what Environments locks, shared
 	Named        int32 = 0x6f726465 // something with a name, of which there is one
 	NamedWrites  int32 = 0x6f726466 // writes to that, shared
+	Processes    int32 = 0x6f726467 // the processes of a resource, while one is scheduled, taken or ended
 )
 
 // Lock is something that one process at a time may hold.

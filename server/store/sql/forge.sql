@@ -4,7 +4,7 @@ ON CONFLICT (environment, topic) WHERE state = 'waiting'
 DO UPDATE SET payload = excluded.payload, round = forge_outbox.round + 1, created = excluded.created, attempts = 0,
               next = LEAST(forge_outbox.next, excluded.next);
 
--- name: OutboxCompile :exec
+-- name: OutboxCompile :many
 -- The status of a compile that makes a version. Previews are reported in comments instead.
 INSERT INTO forge_outbox (environment, kind, topic, payload, created, next)
 SELECT c.environment, 'status', 'status/ordain/' || e.name || '/compile/' || (c.revision->>'commit'),
@@ -19,7 +19,8 @@ WHERE c.id = $1 AND c.export AND NOT c.preview AND c.revision IS NOT NULL
     AND EXISTS (SELECT FROM project_secret s WHERE s.project = e.project AND s.name = 'forge-token'))
 ON CONFLICT (environment, topic) WHERE state = 'waiting'
 DO UPDATE SET payload = excluded.payload, round = forge_outbox.round + 1, created = excluded.created, attempts = 0,
-              next = LEAST(forge_outbox.next, excluded.next);
+              next = LEAST(forge_outbox.next, excluded.next)
+RETURNING environment;
 
 -- name: DeployStatusGet :one
 SELECT version, commit, state, description FROM forge_deploy WHERE environment = $1 FOR UPDATE;
@@ -34,25 +35,27 @@ SELECT (forge_told(e.id) OR e.settings->>'forge_statuses' IS DISTINCT FROM 'fals
     AND EXISTS (SELECT FROM project_secret s WHERE s.project = e.project AND s.name = 'forge-token')) AS told, e.name FROM environment e WHERE e.id = $1;
 
 -- name: OutboxTake :one
--- The oldest work that is due, of an environment for which no worker is doing anything now.
-UPDATE forge_outbox SET taken = $2 WHERE id = (
+-- The oldest work of an environment that is due, unless an older server is doing some of it now. What another process
+-- took is left over from a worker that vanished: an environment has one process at a time.
+UPDATE forge_outbox SET taken = $3, by_process = true WHERE id = (
     SELECT o.id FROM forge_outbox o
-    WHERE o.state = 'waiting' AND o.next <= $1 AND (o.taken IS NULL OR o.taken <= $1)
-      AND NOT EXISTS (SELECT FROM forge_outbox b WHERE b.environment = o.environment AND b.state = 'waiting' AND b.taken > $1)
-    ORDER BY o.next, o.id LIMIT 1 FOR UPDATE SKIP LOCKED)
+    WHERE o.environment = $1 AND o.state = 'waiting' AND o.next <= $2
+      AND NOT EXISTS (SELECT FROM forge_outbox b WHERE b.environment = $1 AND b.state = 'waiting' AND b.taken > $2 AND NOT b.by_process)
+    ORDER BY o.next, o.id LIMIT 1 FOR UPDATE)
 RETURNING id, environment, kind, topic, round, payload, created, attempts, next, state, problem, done;
 
 -- name: OutboxNext :one
-SELECT min(GREATEST(next, coalesce(taken, next))) AS next FROM forge_outbox WHERE state = 'waiting';
+SELECT min(GREATEST(next, CASE WHEN by_process THEN next ELSE coalesce(taken, next) END)) AS next
+FROM forge_outbox WHERE environment = $1 AND state = 'waiting';
 
 -- name: OutboxSent :exec
 -- Changes nothing when newer work has replaced it in the meantime.
 UPDATE forge_outbox SET state = CASE WHEN round = $2 THEN 'sent' ELSE state END, done = CASE WHEN round = $2 THEN $3::timestamptz END,
-    problem = CASE WHEN round = $2 THEN '' ELSE problem END, attempts = CASE WHEN round = $2 THEN attempts + 1 ELSE attempts END, taken = NULL
+    problem = CASE WHEN round = $2 THEN '' ELSE problem END, attempts = CASE WHEN round = $2 THEN attempts + 1 ELSE attempts END, taken = NULL, by_process = false
 WHERE id = $1 AND state = 'waiting';
 
 -- name: OutboxFailed :exec
-UPDATE forge_outbox SET attempts = CASE WHEN round = $2 THEN attempts + 1 ELSE attempts END, taken = NULL, problem = $3,
+UPDATE forge_outbox SET attempts = CASE WHEN round = $2 THEN attempts + 1 ELSE attempts END, taken = NULL, by_process = false, problem = $3,
     next = CASE WHEN round = $2 THEN $4 ELSE next END,
     state = CASE WHEN $5 AND round = $2 THEN 'dead' ELSE state END, done = CASE WHEN $5 AND round = $2 THEN $6::timestamptz END
 WHERE id = $1 AND state = 'waiting';
@@ -126,12 +129,13 @@ ORDER BY d.date NULLS FIRST, p.number LIMIT 1;
 -- name: PullComment :exec
 UPDATE pull SET comment = $3 WHERE environment = $1 AND number = $2;
 
--- name: OutboxPullOf :exec
+-- name: OutboxPullOf :many
 -- Queues the comment of the pull request whose preview this dry run is.
 INSERT INTO forge_outbox (environment, kind, topic, payload, created, next)
 SELECT p.environment, 'comment', 'comment/' || p.number, jsonb_build_object('number', p.number), $2, $2 FROM pull p WHERE p.dryrun = $1
 ON CONFLICT (environment, topic) WHERE state = 'waiting'
-DO UPDATE SET round = forge_outbox.round + 1, created = excluded.created, attempts = 0, next = LEAST(forge_outbox.next, excluded.next);
+DO UPDATE SET round = forge_outbox.round + 1, created = excluded.created, attempts = 0, next = LEAST(forge_outbox.next, excluded.next)
+RETURNING environment;
 
 -- name: ClearPulls :exec
 DELETE FROM pull WHERE environment = $1;
