@@ -1,7 +1,6 @@
 package venv
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -43,7 +42,8 @@ func TestWheelsForAnotherMachine(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v %v", err, steps)
 	}
-	r, err := m.Ensure(context.Background(), Spec{Dir: filepath.Join(t.TempDir(), "venv"), Owner: "owner", Wheels: wheels})
+	made := Spec{Dir: filepath.Join(t.TempDir(), "venv"), Owner: "owner", Wheels: wheels}
+	r, err := m.Ensure(t.Context(), made)
 	if err != nil {
 		t.Fatalf("%v %v", err, r.Steps)
 	}
@@ -53,7 +53,8 @@ func TestWheelsForAnotherMachine(t *testing.T) {
 	if err := os.WriteFile(wheels[0].Path, []byte("something else"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.Ensure(t.Context(), Spec{Dir: filepath.Join(t.TempDir(), "venv"), Owner: "owner", Wheels: wheels})
+	made.Dir = filepath.Join(t.TempDir(), "venv")
+	_, err = m.Ensure(t.Context(), made)
 	if err == nil || !strings.Contains(err.Error(), "does not have the hash") {
 		t.Errorf("an environment of a wheel that was changed: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +188,11 @@ func (s *site) agent(name string) (stop func()) {
 	})
 	stop = func() { cancel(); done.Wait() }
 	t.Cleanup(stop)
+	eventually(t, "the agent is connected", func() bool {
+		all, err := s.record.Agents(t.Context(), s.env.ID)
+		must(t, err)
+		return slices.ContainsFunc(all, func(a intent.RemoteAgent) bool { return a.Name == name && a.Connected })
+	})
 	return stop
 }
 
