@@ -207,11 +207,11 @@ type noWatcher struct{}
 
 func newWatcher(gitsync.WatcherConfig) (keeper.Watcher, error) { return noWatcher{}, nil }
 
-func (noWatcher) Start(context.Context) error                                       { return nil }
-func (noWatcher) Stop()                                                             {}
+func (noWatcher) Start(context.Context) error                               { return nil }
+func (noWatcher) Stop()                                                     {}
 func (noWatcher) Watch(intent.EnvironmentID, gitsync.Source, time.Duration) {}
-func (noWatcher) Forget(intent.EnvironmentID)                                       {}
-func (noWatcher) Heard(intent.EnvironmentID, []string)                              {}
+func (noWatcher) Forget(intent.EnvironmentID)                               {}
+func (noWatcher) Heard(intent.EnvironmentID, []string)                      {}
 
 // builder stands in for the compiler and its virtual environment: the model exports nothing.
 type builder struct{}
