@@ -317,6 +317,7 @@ func (s *Server) doors(
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
 		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Provider: s.provider(key), Audit: trail,
+		Idle: func() bool { return s.peers.With(config.RoleProcess) == 0 },
 	})
 	if err != nil {
 		return nil, err
