@@ -291,7 +291,8 @@ func TestPagesSayThatNothingIsCarriedOut(t *testing.T) {
 	idle := false
 	r, h := rich(t, func(c *Config) { c.Idle = func() bool { return idle } })
 	const says = "No server process carries out work"
-	for _, path := range []string{"/", "/e/" + r.Production.ID.String(), "/e/" + r.Production.ID.String() + "/resources"} {
+	env := "/e/" + r.Production.ID.String()
+	for _, path := range []string{"/", env, env + "/resources"} {
 		for _, idle = range []bool{false, true} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
