@@ -16,8 +16,8 @@ import (
 	"ordain.dev/ordain/server/config"
 )
 
-// The server deploys what a push says. Then the agent `desk` joins and is remote from then on: the next push is deployed
-// there, and the server only sends it.
+// The server deploys what a push says. Then the agent `desk` joins and is remote from then on: the next push is
+// deployed there, and the server only sends it.
 // When the agent is stopped, its resources are unavailable and not deployed by the server in its place; when it is
 // back, they are.
 func TestARemoteAgentDeploysAPush(t *testing.T) {
