@@ -326,6 +326,7 @@ func (s *Server) doors(
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
 		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents,
 		Provider: s.provider(key), Audit: trail,
+		Idle: func() bool { return s.peers.With(config.RoleProcess) == 0 },
 	})
 	if err != nil {
 		return nil, err

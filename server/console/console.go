@@ -43,6 +43,8 @@ type Config struct {
 	// Provider is where people can log in, too; nil: nowhere.
 	Provider *provider.Provider
 	Audit    *audit.Recorder // keeps what they change; nil: nothing does
+	// Idle reports that no process of the server carries out work, so that what pages show stands still; may be nil.
+	Idle func() bool
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
@@ -66,6 +68,7 @@ type console struct {
 	program   string // its version
 	log       *slog.Logger
 	now       func() time.Time
+	idle      func() bool
 	heartbeat time.Duration
 	pace      time.Duration
 	streams   chan struct{} // holds an item for each open stream
@@ -98,7 +101,7 @@ func New(cfg Config) (http.Handler, error) {
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
 		tokens: cfg.Tokens, provider: cfg.Provider, remotes: cfg.Agents,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
-		heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
+		idle: cfg.Idle, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	c.environments.load = c.store.Environments
 	c.homes.load = c.loadHome

@@ -28,6 +28,7 @@ type frame struct {
 	Person   *personFrame // who is logged in; nil: nobody, or nobody has to
 	Stranger bool         // the page is for people who are not logged in
 	Process  string       // the address of the server's processes, for those who may see them
+	Idle     bool         // no process carries out work
 	Audit    string       // the address of the audit trail, for those who may read it
 }
 
@@ -62,6 +63,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		Live: true, Done: doneTexts[r.URL.Query().Get("done")], Search: r.URL.Query().Get("q"),
 	}
 	f.Person = c.personOf(r, page)
+	f.Idle = c.idle != nil && c.idle()
 	query := r.URL.Query()
 	query.Del("done")
 	query.Del("live")

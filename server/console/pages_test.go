@@ -285,3 +285,19 @@ func compileIn(
 	s.SetClock(end.At)
 	return number
 }
+
+// While no process carries out work, every page says so: what it shows stands still.
+func TestPagesSayThatNothingIsCarriedOut(t *testing.T) {
+	idle := false
+	r, h := rich(t, func(c *Config) { c.Idle = func() bool { return idle } })
+	const says = "No server process carries out work"
+	for _, path := range []string{"/", "/e/" + r.Production.ID.String(), "/e/" + r.Production.ID.String() + "/resources"} {
+		for _, idle = range []bool{false, true} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			if w.Code != http.StatusOK || strings.Contains(w.Body.String(), says) != idle {
+				t.Errorf("%s while idle is %v: %d, it says so: %v", path, idle, w.Code, !idle)
+			}
+		}
+	}
+}

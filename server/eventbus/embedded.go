@@ -184,10 +184,12 @@ type serverLog struct {
 	last string // of what kept it from starting
 }
 
-func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.log.Debug("bus: " + fmt.Sprintf(format, v...)) }
-func (l *serverLog) Debugf(string, ...any)           {}
-func (l *serverLog) Tracef(string, ...any)           {}
+func (l *serverLog) Noticef(format string, v ...any) {
+	l.log.Debug("bus: " + fmt.Sprintf(format, v...))
+}
+func (l *serverLog) Warnf(format string, v ...any) { l.log.Debug("bus: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Debugf(string, ...any)         {}
+func (l *serverLog) Tracef(string, ...any)         {}
 
 // Errorf logs the first error and then fewer and fewer of them.
 func (l *serverLog) Errorf(format string, v ...any) {

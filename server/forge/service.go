@@ -96,14 +96,20 @@ func (s *Service) run(ctx context.Context) {
 			return
 		case e := <-moves.Events():
 			switch e.Topic {
-			case bus.Resource, bus.Version, bus.Lagged:
+			case bus.Lagged: // anything may have happened
+				for _, env := range s.cfg.Keepers.Owned() {
+					deployed[env], stale[env] = true, true
+				}
+			case bus.Resource, bus.Version:
 				deployed[e.Environment], stale[e.Environment] = true, true
 			case bus.DryRun:
 				stale[e.Environment] = true
 			}
 		case <-ticker.C:
-			for env := range deployed {
-				s.tellDeployment(ctx, env)
+			for _, env := range s.cfg.Keepers.Owned() { // the owners of the others do the same for those
+				if deployed[env] {
+					s.tellDeployment(ctx, env)
+				}
 			}
 			clear(deployed)
 			for _, env := range s.lookForPulls(ctx, asked) {

@@ -62,7 +62,7 @@ func (c *cancellation) superseded() *intent.Compile {
 // watchNewer ends a compilation when a newer commit waits, until ctx ends.
 func (k *keeper) watchNewer(ctx context.Context, run intent.CompileID, ending *cancellation) {
 	moves := k.cfg.Bus.Subscribe(func(e bus.Event) bool {
-		return e.Environment == k.env && (e.Topic == bus.Compile || e.Topic == bus.Lagged)
+		return e.Topic == bus.Lagged || e.Environment == k.env && e.Topic == bus.Compile
 	})
 	defer moves.Close()
 	for {

@@ -278,8 +278,8 @@ func TestAModuleWithAHugeFile(t *testing.T) {
 func TestAProjectOfAStranger(t *testing.T) {
 	stranger := func(r *install.Request) { r.Root, r.NoLocal = r.Dir, true }
 	for name, c := range map[string]struct{ yml, says string }{
-		"reads the disk": {"modulepath: libs\nrepo: [\"file://$REMOTES/{}\"]\n", "on the server's disk"},
-		"reads a path":   {"modulepath: libs\nrepo: [\"$REMOTES/\"]\n", "on the server's disk"},
+		"reads the disk": {"modulepath: libs\nrepo: [\"file://$REMOTES/{}\"]\n", "on the disk of the server"},
+		"reads a path":   {"modulepath: libs\nrepo: [\"$REMOTES/\"]\n", "on the disk of the server"},
 		"writes outside": {"modulepath: ../out\ndownloadpath: ../out\nrepo: [\"$GIT/{}.git\"]\n", "leads out " +
 			"of the project"},
 		"writes by link": {"modulepath: link/libs\ndownloadpath: link/libs\nrepo: [\"$GIT/{}.git\"]\n", "leads " +
