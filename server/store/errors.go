@@ -136,7 +136,7 @@ func translateServer(op string, pg *pgconn.PgError) error {
 func nounOf(op string) string {
 	name := strings.ToLower(op[strings.LastIndexByte(op, '.')+1:])
 	for _, noun := range []string{"project", "dryrun", "parameter", "version", "stage", "compile", "resource", "file",
-		"setting", "environment", "agent", "action", "user", "role", "binding", "session", "token",
+		"setting", "environment", "action", "user", "role", "binding", "session", "token",
 		"trust", "process"} {
 		if strings.Contains(name, noun) {
 			if noun == "dryrun" {

@@ -19,10 +19,11 @@ func newAgentConformance() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conformance -- PROGRAM [ARGUMENT]...",
 		Short: "Check that a program is an agent as docs/agent-protocol.md says",
-		Long: "Plays the agent server for a program, and checks what the program does. It is started with the join\n" +
-			"token in ORDAIN_JOIN_TOKEN, and with the folder in which it may keep files in ORDAIN_AGENT_DIR. {dir} in\n" +
-			"an argument stands for that folder too, and {work} for the one in which the suite's handler writes.\n" +
-			"When the program is started again, it has to connect with what it kept.",
+		Long: "Plays the agent server for a program, and checks what the program does. It is started with the\n" +
+			"join token in ORDAIN_JOIN_TOKEN, and with the folder in which it may keep files in\n" +
+			"ORDAIN_AGENT_DIR. {dir} in an argument stands for that folder too, and {work} for the one in\n" +
+			"which the suite's handler writes. When the program is started again, it has to connect with what\n" +
+			"it kept.",
 		Example: "  ordain agent conformance -- ordain agent --state-dir {dir} --allow-write {work}\n" +
 			"  ordain agent conformance --only ping,content -- python3 agent.py",
 		RunE: func(c *cobra.Command, args []string) error {
