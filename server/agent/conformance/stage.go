@@ -285,16 +285,3 @@ func last[M any](l *link, accept func(*M) bool) (*M, error) {
 	return nil, errors.New("there is no such message")
 }
 
-// none fails when such a message arrives in a while.
-func none[M any](l *link, while time.Duration, what string, accept func(*M) bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), while)
-	defer cancel()
-	_, err := await(ctx, l, what, accept)
-	if err == nil {
-		return errors.New("the agent sent " + what)
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
