@@ -284,4 +284,3 @@ func last[M any](l *link, accept func(*M) bool) (*M, error) {
 	}
 	return nil, errors.New("there is no such message")
 }
-
