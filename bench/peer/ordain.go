@@ -23,7 +23,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 // dir, so a server that is started there again continues from it; env is added
 // to the environment.
 func StartOrdain(ctx context.Context, binary, dir, python string, env ...string) (*Server, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,22 @@ func StartOrdain(ctx context.Context, binary, dir, python string, env ...string)
 	return s, nil
 }
 
+// StartAgent starts `ordain agent`, which joins with a token when it has not joined yet. It does not wait until it is
+// connected.
+func StartAgent(binary, dir, token string) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &Server{Name: "ordain"}
+	err := s.start(dir, append(os.Environ(), "ORDAIN_JOIN_TOKEN="+token), binary, "agent",
+		"--state-dir", filepath.Join(dir, "state"), "--isolation", "off")
+	return s, err
+}
+
 // StartRoles starts `ordain serve` with some roles. Processes with the same database and key file share the work; each
 // has a dir of its own.
 func StartRoles(ctx context.Context, binary, dir, roles, database, key string, env ...string) (*Server, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -377,8 +377,8 @@ func rss(pid int) int64 {
 	return 0
 }
 
-// freePort returns a free port of the loopback address.
-func freePort() (int, error) {
+// FreePort returns a free port of the loopback address.
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err

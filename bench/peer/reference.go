@@ -54,7 +54,7 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 		s.Stop()
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r Reference) Start(ctx context.Context) (*Server, error) {
 // startDatabase makes a PostgreSQL cluster and starts it on a loopback port, as
 // an unprivileged user when we are root. It returns the port.
 func (r Reference) startDatabase(ctx context.Context, s *Server) (int, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return 0, err
 	}

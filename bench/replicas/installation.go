@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,6 +29,7 @@ type config struct {
 	seed         uint64
 	environments int
 	items        int // resources of each environment
+	agents       int // remote ones
 	pause        time.Duration
 	patience     time.Duration
 	out          io.Writer
@@ -36,17 +38,23 @@ type config struct {
 // installation is a database with all processes that use it, and the environments.
 type installation struct {
 	config
-	database      *postgres.Server
-	places        []*place // of processes
-	environs      []*environ
-	site          string
-	kills, pauses int
+	database *postgres.Server
+	nats     *nats
+	network  *network // between the agents and their server
+	port     int      // of the agent server
+	places   []*place // of processes, agents included
+	environs []*environ
+	site     string
+
+	mu     sync.Mutex
+	faults map[string]int // how often what was done
 }
 
 // place is where one process runs, and is started again.
 type place struct {
 	name  string
-	roles string
+	roles string // of a server process; empty: it is an agent
+	token string // with which an agent joins
 	mu    sync.Mutex
 	now   *peer.Server // nil while it does not run
 }
@@ -105,7 +113,7 @@ class Journal(CRUDHandler[Item]):
 
 // newInstallation starts everything, and deploys all environments once.
 func newInstallation(ctx context.Context, c config) (_ *installation, err error) {
-	in := &installation{config: c, site: filepath.Join(c.dir, "site")}
+	in := &installation{config: c, site: filepath.Join(c.dir, "site"), faults: map[string]int{}}
 	defer func() {
 		if err != nil {
 			in.stop()
@@ -123,6 +131,16 @@ func newInstallation(ctx context.Context, c config) (_ *installation, err error)
 	if err != nil {
 		return nil, err
 	}
+	if in.nats, err = startNATS(); err != nil {
+		return nil, err
+	}
+	if in.port, err = peer.FreePort(); err != nil {
+		return nil, err
+	}
+	if in.network, err = newNetwork(fmt.Sprint("127.0.0.1:", in.port)); err != nil {
+		return nil, err
+	}
+	in.places = append(in.places, &place{name: "agents", roles: "agent"})
 	for n := range 3 {
 		in.places = append(in.places, &place{name: fmt.Sprint("process", n), roles: "process"})
 	}
@@ -141,7 +159,53 @@ func newInstallation(ctx context.Context, c config) (_ *installation, err error)
 		}
 		in.environs = append(in.environs, e)
 	}
-	return in, in.settle(ctx)
+	if err := in.settle(ctx); err != nil {
+		return nil, err
+	}
+	for n := range min(c.agents, 3*c.environments) {
+		if err := in.join(ctx, in.environs[n%c.environments], fmt.Sprint("a", n/c.environments)); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// join starts a remote agent of an environment.
+func (in *installation) join(ctx context.Context, e *environ, name string) error {
+	var made struct {
+		Token string `json:"token"`
+	}
+	err := in.api().Call(ctx, http.MethodPost, "/api/v2/agent_token", e.id, map[string]any{"agent": name}, &made)
+	if err != nil {
+		return err
+	}
+	p := &place{name: "agent-" + name + "-" + e.id[:8], token: made.Token}
+	in.places = append(in.places, p)
+	if err := in.start(ctx, p); err != nil {
+		return err
+	}
+	return in.await(ctx, p.name+" to connect", func() bool {
+		var all []struct {
+			Name      string `json:"name"`
+			Connected bool   `json:"connected"`
+		}
+		err := in.api().Call(ctx, http.MethodGet, "/api/v2/remote_agent", e.id, nil, &all)
+		for _, a := range all {
+			if err == nil && a.Name == name && a.Connected {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (in *installation) await(ctx context.Context, what string, holds func() bool) error {
+	for limit := time.Now().Add(in.patience); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(limit) || ctx.Err() != nil {
+			return fmt.Errorf("waited in vain for %s", what)
+		}
+	}
+	return nil
 }
 
 func (in *installation) newEnviron(ctx context.Context, n int) (*environ, error) {
@@ -170,8 +234,19 @@ func (in *installation) start(ctx context.Context, p *place) error {
 		// All share the cache of wheels: this is about processes, not about downloads.
 		"ORDAIN_CONFIG_CACHE_DIR=" + filepath.Join(in.dir, "cache"),
 	}, in.env...)
-	s, err := peer.StartRoles(ctx, in.binary, filepath.Join(in.dir, p.name), p.roles, in.database.URL(),
-		filepath.Join(in.dir, "key"), env...)
+	env = append(env, "ORDAIN_BUS_URL="+in.nats.url(), "ORDAIN_AGENT_SERVER_PUBLIC_URL="+in.network.url())
+	var s *peer.Server
+	var err error
+	switch p.roles {
+	case "":
+		s, err = peer.StartAgent(in.binary, filepath.Join(in.dir, p.name), p.token)
+	case "agent":
+		env = append(env, fmt.Sprint("ORDAIN_AGENT_SERVER_BIND_PORT=", in.port))
+		fallthrough
+	default:
+		s, err = peer.StartRoles(ctx, in.binary, filepath.Join(in.dir, p.name), p.roles, in.database.URL(),
+			filepath.Join(in.dir, "key"), env...)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
@@ -189,6 +264,12 @@ func (in *installation) stop() {
 			p.now.Stop()
 		}
 		p.mu.Unlock()
+	}
+	if in.network != nil {
+		in.network.close()
+	}
+	if in.nats != nil {
+		in.nats.stop()
 	}
 	if in.database != nil {
 		_ = in.database.Stop(context.Background())

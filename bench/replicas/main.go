@@ -5,12 +5,15 @@
 //	go run ./bench/replicas -rounds 5 -seed 7            # the same faults each time
 //	go run ./bench/replicas -takeover 20                 # how long a take-over takes
 //
-// The installation is real: PostgreSQL, three processes with the role process and two
-// with the role api, one Git repository for each environment. In a round every
-// environment gets a push, and processes are killed (SIGKILL) or paused for 20 seconds
-// (SIGSTOP) at random; what was killed is started again after a while, as an init system
-// would do it. When all is over, every resource has to be deployed as it was pushed, no
-// handler may have written the same value twice, and nothing may be left under way.
+// The installation is real: PostgreSQL, NATS, three processes with the role process, two
+// with the role api, one with the role agent, remote agents that reach it through a
+// network that can be cut, and one Git repository for each environment. In a round every
+// environment gets a push, while some of this happens: processes and agents are killed
+// (SIGKILL) or paused for 20 seconds (SIGSTOP), the bus is shut down and replaced by a new
+// one, the network of the agents stops passing anything on. What was killed is started
+// again after a while, as an init system would do it. When all is over, every resource has
+// to be deployed as it was pushed, no handler may have written the same value twice, and
+// nothing may be left under way.
 //
 // With -takeover it measures instead: it kills the process that owns most environments,
 // asks for a repair of each, and counts until the first handler of each runs elsewhere.
@@ -34,6 +37,7 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the faults")
 	flag.IntVar(&c.environments, "environments", 20, "environments")
 	flag.IntVar(&c.items, "resources", 20, "resources of each environment")
+	flag.IntVar(&c.agents, "agents", 50, "remote agents, at most three of each environment; the rest is deployed by the server")
 	flag.DurationVar(&c.patience, "patience", 5*time.Minute, "how long everything may take to be deployed again")
 	flag.IntVar(&takeovers, "takeover", 0, "measure so many take-overs instead")
 	flag.Parse()
@@ -74,6 +78,6 @@ func run(ctx context.Context, c config, takeovers int) (ok bool, err error) {
 	for _, t := range troubles {
 		fmt.Println(t)
 	}
-	fmt.Printf("%d rounds, %d kills, %d pauses, %d troubles\n", c.rounds, in.kills, in.pauses, len(troubles))
+	fmt.Printf("%d rounds; %s; %d troubles\n", c.rounds, in.struck(), len(troubles))
 	return len(troubles) == 0, err
 }

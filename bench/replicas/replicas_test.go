@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,19 +16,20 @@ import (
 
 // This test binary is also the processes that it kills, and their compilers.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "compile") {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "compile", "agent"}, os.Args[1]) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(racedetector.Main(m))
 }
 
-// Three processes share the environments, two others answer. Some are killed or paused
-// while people push; in the end everything is deployed, once.
+// Three processes share the environments, two others answer, a sixth serves remote agents.
+// Some of all are killed or paused while people push, the bus is replaced, and the network
+// of the agents is cut; in the end everything is deployed, once.
 func TestNothingIsLostWhenProcessesAre(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills servers")
 	}
-	in := newTestInstallation(t, 4)
+	in := newTestInstallation(t, 4, 4)
 	troubles, err := in.rounds(t.Context())
 	if err != nil {
 		t.Error(err)
@@ -35,7 +37,7 @@ func TestNothingIsLostWhenProcessesAre(t *testing.T) {
 	for _, trouble := range troubles {
 		t.Error(trouble)
 	}
-	t.Logf("%d kills, %d pauses", in.kills, in.pauses)
+	t.Log(in.struck())
 }
 
 // While no process has the role process, people are answered all the same; what they
@@ -44,7 +46,7 @@ func TestRequestsWaitForAProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
-	in := newTestInstallation(t, 1)
+	in := newTestInstallation(t, 1, 0)
 	ctx, env := t.Context(), in.environs[0]
 	for _, p := range in.places {
 		if p.roles == "process" {
@@ -107,7 +109,7 @@ func TestRequestsWaitForAProcess(t *testing.T) {
 	}
 }
 
-func newTestInstallation(t *testing.T, environments int) *installation {
+func newTestInstallation(t *testing.T, environments, agents int) *installation {
 	t.Helper()
 	dir, err := peer.Directory()
 	if err != nil {
@@ -127,7 +129,7 @@ func newTestInstallation(t *testing.T, environments int) *installation {
 	}
 	in, err := newInstallation(t.Context(), config{
 		dir: dir, binary: os.Args[0], env: []string{"ORDAIN_CONFIG_CACHE_DIR=" + filepath.Join(cache, "ordain-tests")},
-		rounds: 3, seed: 20261125, environments: environments, items: 9, pause: 13 * time.Second,
+		rounds: 3, seed: 20261125, environments: environments, agents: agents, items: 9, pause: 13 * time.Second,
 		patience: 2 * time.Minute, out: io.Discard,
 	})
 	if err != nil {

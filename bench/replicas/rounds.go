@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -37,30 +38,19 @@ func (in *installation) rounds(ctx context.Context) (troubles []string, err erro
 }
 
 // round pushes to every environment while faults strike, and waits until all is deployed.
-func (in *installation) round(ctx context.Context, random *rand.Rand) (faults []string, err error) {
+func (in *installation) round(ctx context.Context, random *rand.Rand) (struck []string, err error) {
 	var striking sync.WaitGroup
-	failed := make(chan error, len(in.places))
-	victims := slices.Clone(in.places)
-	random.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
-	victims = victims[:1+random.IntN(3)]
-	for _, p := range victims {
-		kill := random.IntN(3) > 0
+	faults := in.plan(random)
+	failed := make(chan error, len(faults))
+	for _, f := range faults {
+		struck = append(struck, f.what)
+		in.mu.Lock()
+		in.faults[f.kind]++
+		in.mu.Unlock()
 		wait := time.Duration(random.IntN(3000)) * time.Millisecond
-		down := time.Duration(random.IntN(4000)) * time.Millisecond
-		if kill {
-			in.kills++
-			faults = append(faults, "killed "+p.name)
-		} else {
-			in.pauses++
-			faults = append(faults, "paused "+p.name)
-		}
 		striking.Go(func() {
 			time.Sleep(wait)
-			if kill {
-				failed <- in.kill(ctx, p, down)
-			} else {
-				failed <- in.halt(p)
-			}
+			failed <- f.strike(ctx)
 		})
 	}
 	for _, e := range in.environs {
@@ -71,20 +61,82 @@ func (in *installation) round(ctx context.Context, random *rand.Rand) (faults []
 			}
 		}
 		if err := e.repo.ChangeSome(ctx, append(items, 0), ""); err != nil {
-			return faults, err
+			return struck, err
 		}
 		if err := e.repo.Push(ctx); err != nil {
-			return faults, err
+			return struck, err
 		}
 	}
 	striking.Wait()
 	close(failed)
 	for err := range failed {
 		if err != nil {
-			return faults, err
+			return struck, err
 		}
 	}
-	return faults, in.settle(ctx)
+	return struck, in.settle(ctx)
+}
+
+// fault is something that goes wrong in a round.
+type fault struct {
+	kind, what string
+	strike     func(ctx context.Context) error
+}
+
+// plan chooses what goes wrong in a round: up to three processes, some agents, and perhaps the bus or the network.
+func (in *installation) plan(random *rand.Rand) (faults []fault) {
+	var servers, agents []*place
+	for _, p := range in.places {
+		if p.roles != "" {
+			servers = append(servers, p)
+		} else {
+			agents = append(agents, p)
+		}
+	}
+	choose := func(from []*place, most int) {
+		random.Shuffle(len(from), func(i, j int) { from[i], from[j] = from[j], from[i] })
+		for _, p := range from[:min(len(from), most)] {
+			down := time.Duration(random.IntN(4000)) * time.Millisecond
+			if random.IntN(3) > 0 {
+				faults = append(faults, fault{"kills", "killed " + p.name, func(ctx context.Context) error {
+					return in.kill(ctx, p, down)
+				}})
+			} else {
+				faults = append(faults, fault{"pauses", "paused " + p.name, func(context.Context) error {
+					return in.halt(p)
+				}})
+			}
+		}
+	}
+	choose(servers, 1+random.IntN(3))
+	choose(agents, random.IntN(1+max(1, len(agents)/10)))
+	if random.IntN(3) == 0 {
+		gone := time.Duration(random.IntN(5000)) * time.Millisecond
+		faults = append(faults, fault{"removals of the bus", "the bus was replaced", func(context.Context) error {
+			in.nats.stop()
+			time.Sleep(gone)
+			return in.nats.start()
+		}})
+	}
+	if len(agents) > 0 && random.IntN(2) == 0 {
+		cut, hard := time.Duration(random.IntN(int(in.pause)*2)), random.IntN(2) == 0
+		faults = append(faults, fault{"partitions", "the network of the agents was cut", func(context.Context) error {
+			in.network.cut(cut, hard)
+			return nil
+		}})
+	}
+	return faults
+}
+
+// struck says how often what went wrong.
+func (in *installation) struck() string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(in.faults)) {
+		out = append(out, fmt.Sprintf("%d %s", in.faults[kind], kind))
+	}
+	return strings.Join(out, ", ")
 }
 
 // kill kills the process of a place, and starts it again.

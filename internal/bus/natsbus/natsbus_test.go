@@ -281,7 +281,7 @@ func TestHostileMessages(t *testing.T) {
 		}
 	}
 	last := bus.Event{Environment: uuid.MustParse(env), Topic: bus.Command, ID: "last"}
-	if err := other.Publish(event+env+".agent", []byte(last.ID)); err != nil {
+	if err := other.Publish(event+env+"."+string(last.Topic), []byte(last.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if e := bustest.Next(t, all); e != last {

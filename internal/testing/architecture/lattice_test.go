@@ -370,7 +370,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
-		"github.com/nats-io/nats-server/": {"server/eventbus", "internal/bus/natsbus/natstest"},
+		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},
 	}
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
