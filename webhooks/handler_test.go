@@ -96,17 +96,35 @@ func (b *board) add(name, url, branch string, secrets ...string) {
 	b.targets = append(b.targets, t)
 }
 
+// journal keeps what is logged, also by refusals that are recorded later.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 // door is the handler behind a real server, with its log.
 type door struct {
 	t       *testing.T
 	url     string
-	log     *bytes.Buffer
+	log     *journal
 	handler *Handler
 }
 
 func open(t *testing.T, b *board) *door {
 	t.Helper()
-	d := &door{t: t, log: &bytes.Buffer{}}
+	d := &door{t: t, log: &journal{}}
 	h, err := New(
 		Config{Server: b, Logger: slog.New(slog.NewTextHandler(d.log, nil)), MaxBody: 64 << 10, Now: nowIsNoon},
 	)

@@ -348,10 +348,11 @@ func TestCancelledAndUnreachable(t *testing.T) {
 		t.Errorf("the result is %+v", r)
 	}
 	stop()
-	r = e.Run(t.Context(), s.task("host", "gone", file, "")) // perhaps put before it is known that the agent is gone
-	if r.Status != intent.StatusUnavailable || !r.Unreachable {
-		t.Errorf("the result is %+v", r)
-	}
+	eventually(t, "the owner knows that the agent has gone", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return !e.agents["host"].Connected
+	})
 	r = e.Run(t.Context(), s.task("host", "b", file, ""))
 	if r.Status != intent.StatusUnavailable || !r.Unreachable ||
 		!strings.Contains(r.Messages[0].Message, "not connected") {
