@@ -37,7 +37,7 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the faults")
 	flag.IntVar(&c.environments, "environments", 20, "environments")
 	flag.IntVar(&c.items, "resources", 20, "resources of each environment")
-	flag.IntVar(&c.agents, "agents", 50, "remote agents, at most three of each environment; the rest is deployed by the server")
+	flag.IntVar(&c.agents, "agents", 50, "remote agents, at most three of each environment")
 	flag.DurationVar(&c.patience, "patience", 5*time.Minute, "how long everything may take to be deployed again")
 	flag.IntVar(&takeovers, "takeover", 0, "measure so many take-overs instead")
 	flag.Parse()
