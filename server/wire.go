@@ -46,8 +46,10 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := maker.Interpreter(ctx, ""); err != nil {
-		return nil, err // without Python, nothing can be compiled or deployed
+	if o.Has(config.RoleProcess) {
+		if _, err := maker.Interpreter(ctx, ""); err != nil {
+			return nil, err // without Python, nothing can be compiled or deployed
+		}
 	}
 	syncer, err := gitsync.New(s.gitConfig(".env", ".env-py*", ".env.new"))
 	if err != nil {

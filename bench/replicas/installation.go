@@ -235,6 +235,9 @@ func (in *installation) start(ctx context.Context, p *place) error {
 		"ORDAIN_CONFIG_CACHE_DIR=" + filepath.Join(in.dir, "cache"),
 	}, in.env...)
 	env = append(env, "ORDAIN_BUS_URL="+in.nats.url(), "ORDAIN_AGENT_SERVER_PUBLIC_URL="+in.network.url())
+	if p.roles == "api" || p.roles == "agent" {
+		env = append(env, "ORDAIN_COMPILER_PYTHON=/nowhere/python") // they need none
+	}
 	var s *peer.Server
 	var err error
 	switch p.roles {
