@@ -29,7 +29,7 @@ const (
 // TestParityWithStd has the cases that need module std.
 //
 // Cases with Python start an interpreter each, so that the test takes one in twelve of them;
-// ORDAIN_MATRIX=ci takes one in three, and ORDAIN_MATRIX=whole takes all.
+// ORDAIN_MATRIX=ci takes one in six, and ORDAIN_MATRIX=whole takes all.
 func TestParity(t *testing.T) {
 	python := plugintest.Python(t)
 	cases := loadCases(t, corpus, "eval/testdata")
@@ -61,7 +61,7 @@ func loadCases(t *testing.T, dir string, stories ...string) []parity.Case {
 		case wholeMatrix():
 			return false
 		case c.HasPython() && os.Getenv("ORDAIN_MATRIX") == "ci":
-			return !c.InSample(3)
+			return !c.InSample(6)
 		case c.HasPython() && racedetector.On:
 			return !c.InSample(40) // most of the time goes to Python, which has no data races to find
 		case c.HasPython():

@@ -41,7 +41,7 @@ func TestNothingIsLostOrDoneTwice(t *testing.T) {
 	}
 	report, err := runOrdeal(t.Context(), config{
 		binary: os.Args[0], dir: dir, env: []string{"ORDAIN_CONFIG_CACHE_DIR=" + filepath.Join(cache, "ordain-tests")},
-		rounds: 5, seed: 20261121, resources: 1000, agents: 4, patience: 4 * time.Minute, out: io.Discard,
+		rounds: 4, seed: 20261121, resources: 1000, agents: 4, patience: 4 * time.Minute, out: io.Discard,
 	})
 	if err != nil {
 		t.Error(err)
