@@ -29,7 +29,7 @@ func TestNothingIsLostWhenProcessesAre(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills servers")
 	}
-	in := newTestInstallation(t, 4, 4)
+	in := newTestInstallation(t, 3, 2)
 	troubles, err := in.rounds(t.Context())
 	if err != nil {
 		t.Error(err)
