@@ -115,7 +115,7 @@ type Intention struct {
 	After       time.Duration
 }
 
-// againError ends an attempt that has nothing more to do for now.
+// againError ends an attempt that cannot go on yet; the process is tried again later.
 type againError struct{ at time.Time }
 
 func (e *againError) Error() string { return "the process waits until " + e.at.Format(time.RFC3339) }

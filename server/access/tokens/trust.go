@@ -82,7 +82,7 @@ func (s *Service) checkTrust(ctx context.Context, t *access.Trust) error {
 	return nil
 }
 
-// bindsOwner reports whether a condition only holds for jobs of one owner: whoever runs jobs elsewhere at the issuer
+// bindsOwner reports whether a condition only holds for jobs of one owner: people who run jobs elsewhere at the issuer
 // cannot meet it.
 func bindsOwner(claim, pattern string) bool {
 	literal, _, glob := strings.Cut(pattern, "*")

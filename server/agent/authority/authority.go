@@ -265,7 +265,7 @@ func (s *Service) unavailable(what string, err error) *Refused {
 	return refuse(http.StatusServiceUnavailable, "unavailable", "the server cannot look this up now; try again")
 }
 
-// Join makes an agent of whoever has a join token. from is the address of the sender. Its error is a *Refused.
+// Join gives the sender of a join token the identity of an agent. from is its address. Its error is a *Refused.
 func (s *Service) Join(ctx context.Context, r protocol.JoinRequest, from string) (protocol.JoinAnswer, error) {
 	none := protocol.JoinAnswer{}
 	token, err := protocol.ParseToken(r.Token)

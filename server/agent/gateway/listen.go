@@ -27,7 +27,7 @@ const (
 )
 
 // newServer makes the HTTPS server. It asks clients for a certificate and does not insist on one: joining needs none,
-// and whoever has a wrong one is told so in words, which a failed handshake could not do.
+// and a client with a wrong one is told so in words, which a failed handshake could not do.
 func (g *Gateway) newServer() (*http.Server, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if g.c.TLS != nil {
@@ -39,7 +39,7 @@ func (g *Gateway) newServer() (*http.Server, error) {
 		}
 		settings.GetCertificate = own.current
 	}
-	settings.ClientAuth = tls.RequestClientCert // whoever shows one has proved to have its key
+	settings.ClientAuth = tls.RequestClientCert // a client that shows one has proved that it has its key
 	settings.NextProtos = []string{"http/1.1"}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET "+protocol.AuthorityPath, g.serveAuthority)

@@ -1,5 +1,5 @@
 // Package record is how the owner of an environment talks to its remote agents:
-// through rows. The owner records commands, whoever serves agents sends them and
+// through rows. The owner records commands, the agent server sends them and
 // records the answers, and the owner reads these.
 //
 //	owner ─ Put ──▶ agent_command ──claim──▶ gateway ══▶ agent

@@ -228,7 +228,7 @@ func testLayout(t *testing.T) *layout.Layout {
 }
 
 // Two programs use copies of one state directory. The second takes the connection over, the first says so and comes
-// back; whoever is connected does what is asked.
+// back; the one that is connected does what is asked.
 func TestTwoAgentsWithOneName(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "127.0.0.1", time.Now())

@@ -216,7 +216,7 @@ func (c *contents) remove(hashes []string, why string) {
 	}
 }
 
-// Wheel implements executor.Contents. Whoever uses the file checks its hash again.
+// Wheel implements executor.Contents. The user of the file checks its hash again.
 func (c *contents) Wheel(_ context.Context, hash string) (string, error) {
 	if _, err := c.read(hash); err != nil {
 		return "", err

@@ -1,5 +1,5 @@
-// Package locks is Ordain's lock manager: whoever works on something that only one
-// process may work on holds its lock. It uses PostgreSQL's session-level advisory
+// Package locks is Ordain's lock manager: a process that works on something
+// which only one may work on holds its lock. It uses PostgreSQL's session-level advisory
 // locks, all of a process on one connection, and gives each holder a fencing number:
 //
 //	Take ──▶ pg_try_advisory_lock ──▶ wait for writes of the last holder ──▶ fence + 1 ──▶ Held
