@@ -83,6 +83,7 @@ func (d *demo) start(ctx context.Context) (err error) {
 		return err
 	}
 	o.IsolationWrite = append(o.IsolationWrite, d.root)
+	o.IsolationFirstUser = 0 // the site belongs to the user of the demo, who damages it, too
 	d.server, err = server.New(
 		server.Config{Options: o, Program: d.cfg.Program, Version: d.cfg.Version, Progress: d.n.took})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/cmd/ordain/demo"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/config"
 )
 
 // The demo that the README promises no longer works. The first push deploys
@@ -29,6 +30,11 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plain, err := config.Load("", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.IsolationFirstUser = plain.IsolationFirstUser // as for somebody who tries it
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
