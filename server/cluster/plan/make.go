@@ -74,36 +74,32 @@ func (b *builder) node(has Has, w Wants) {
 		if has.Services[name].Phase == Started {
 			chain.step(task.Stop, "")
 		}
-		if chain.step(task.Remove, ""); chain.last == ready {
-			// There is nothing to run, and yet the record has to forget the service.
-			chain.force(task.Remove)
-		}
+		chain.put(task.Remove, "") // also if there is nothing to run: the record has to forget the service
 	}
 	for _, name := range slices.Sorted(slices.Values(w.Services)) {
 		b.service(has.Services[name], w, name, ready)
 	}
 }
 
-// newAutomator reports whether a service that is new on the node is carried out by an automator that none of those
-// there uses: its tool may have to be installed.
+// newAutomator reports whether a service of the node is carried out by an automator that the node was not prepared for:
+// its tool may have to be installed.
 func (b *builder) newAutomator(has Has, w Wants) bool {
-	used := map[string]bool{}
-	for name := range has.Services {
-		for _, a := range b.actions(name) {
-			used[a.Type] = true
-		}
-	}
-	for _, name := range w.Services {
-		if _, had := has.Services[name]; had {
-			continue
-		}
-		for _, a := range b.actions(name) {
-			if !used[a.Type] {
-				return true
+	return slices.ContainsFunc(Automators(w.Services, b.want.Services), func(a string) bool {
+		return !slices.Contains(has.Automators, a)
+	})
+}
+
+// Automators returns the types that carry out the actions of these services, sorted.
+func Automators(services []string, definitions map[string]*catalogue.Service) []string {
+	types := map[string]bool{}
+	for _, name := range services {
+		if s := definitions[name]; s != nil {
+			for _, a := range s.Provisioner.Actions {
+				types[a.Type] = true
 			}
 		}
 	}
-	return false
+	return slices.Sorted(maps.Keys(types))
 }
 
 func (b *builder) actions(service string) map[catalogue.Action]catalogue.ActionOf {
@@ -135,7 +131,7 @@ func (b *builder) service(is Service, w Wants, name string, ready int) {
 	case stopped && is.Phase == Started && !again:
 		chain.step(task.Stop, "")
 	case !stopped && (is.Phase != Started || again):
-		chain.step(task.Start, "")
+		chain.step(task.Start, digest)
 	}
 }
 
@@ -158,9 +154,7 @@ func (c *chain) step(a task.Action, config string) {
 	}
 }
 
-// force adds a task although the service lacks the action: it does nothing but move the record on.
-func (c *chain) force(a task.Action) { c.put(a, "") }
-
+// put adds a task, also if the service lacks the action: then it only moves the record on.
 func (c *chain) put(a task.Action, config string) {
 	t := Task{Node: c.node, Service: c.service, Action: a, Config: config}
 	if c.last != 0 {

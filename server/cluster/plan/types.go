@@ -50,15 +50,17 @@ func After(a task.Action) Phase {
 // Service is a service on a node as it is.
 type Service struct {
 	Phase  Phase  `json:"phase"`
-	Config string `json:"config,omitempty"` // digest of the configuration that it was configured with
+	Config string `json:"config,omitempty"` // digest of the configuration that it was configured or started with last
 }
 
 // Has is a node as it is.
 type Has struct {
-	Number   int
-	Made     bool // there may be a machine: its creation was begun, and it was not deleted
-	Ready    bool // it was bootstrapped
-	Services map[string]Service
+	Number int
+	Made   bool // there may be a machine: its creation was begun, and it was not deleted
+	Ready  bool // it was bootstrapped
+	// Automators are the types that it was bootstrapped for.
+	Automators []string
+	Services   map[string]Service
 }
 
 // Wants is a node as it is to be. A service of Stopped is not started.
@@ -72,7 +74,6 @@ type Wants struct {
 type Want struct {
 	Nodes   []Wants
 	Stopped map[string]bool
-	Restart map[string]int // services to restart: done once for each number
 	// Services are the definitions, also of services that go.
 	Services map[string]*catalogue.Service
 }
@@ -83,10 +84,10 @@ type Task struct {
 	Node    int         `json:"node"`
 	Service string      `json:"service,omitempty"`
 	Action  task.Action `json:"action"`
-	Needs   []int       `json:"needs,omitempty"` // tasks of the same node
-	After   []string    `json:"after,omitempty"` // groups
-	Stage   int         `json:"stage"`           // the length of the longest way to it: for people
-	Config  string      `json:"config,omitempty"`
+	Needs   []int       `json:"needs,omitempty"`  // tasks of the same node
+	After   []string    `json:"after,omitempty"`  // groups
+	Stage   int         `json:"stage"`            // the length of the longest way to it: for people
+	Config  string      `json:"config,omitempty"` // digest, of configure and start
 }
 
 // Group returns the name of the group that the task is in.

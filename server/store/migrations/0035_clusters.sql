@@ -92,6 +92,8 @@ CREATE TABLE cluster_node (
     provider text NOT NULL,
     services jsonb NOT NULL DEFAULT '{}', -- by name: {"phase": how far it is, "config": digest of its configuration}
     state    text NOT NULL CHECK (state IN ('planned', 'made', 'gone')), -- made: there may be a machine
+    ready    boolean NOT NULL DEFAULT false,    -- it was bootstrapped
+    automators text[] NOT NULL DEFAULT '{}',    -- that it was bootstrapped for
     facts    jsonb NOT NULL DEFAULT '{}', -- what plug-ins returned
     sealed   bytea,                       -- what plug-ins returned as secret
     made     timestamptz,
@@ -136,7 +138,7 @@ CREATE TABLE cluster_task (
     open_needs integer NOT NULL CHECK (open_needs >= 0), -- of both, how many are not complete
     state      text NOT NULL CHECK (state IN ('waiting', 'ready', 'running', 'complete', 'failed', 'dropped')),
     attempts   integer NOT NULL DEFAULT 0,
-    config     text NOT NULL DEFAULT '', -- of a configure: digest of the configuration
+    config     text NOT NULL DEFAULT '', -- of configure and start: digest of the configuration
     replace    boolean NOT NULL DEFAULT false, -- of a create: delete first what the attempt before made
     not_before timestamptz NOT NULL DEFAULT '-infinity',
     fence      bigint NOT NULL DEFAULT 0, -- of the newest lease
