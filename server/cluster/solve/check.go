@@ -3,7 +3,6 @@ package solve
 import (
 	"fmt"
 	"slices"
-
 )
 
 // Check returns what is wrong with the nodes of a cluster, in words: whatever the request and its template do not
@@ -36,7 +35,9 @@ type checker struct {
 	wrong []string
 }
 
-func (k *checker) say(format string, args ...any) { k.wrong = append(k.wrong, fmt.Sprintf(format, args...)) }
+func (k *checker) say(format string, args ...any) {
+	k.wrong = append(k.wrong, fmt.Sprintf(format, args...))
+}
 
 func (k *checker) size(n int) {
 	sizes := k.sizes()
@@ -178,4 +179,3 @@ func apart(names []string) string {
 	}
 	return andNames(names) + " may not be on the same node"
 }
-

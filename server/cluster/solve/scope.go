@@ -159,7 +159,9 @@ func (s *scope) machines() *Contradiction {
 		return refuse("Choose a provider of the catalogue"+among(slices.Sorted(maps.Keys(s.Catalogue.Providers)))+".",
 			"there is no provider %q", s.provider)
 	}
-	mapped := func(m map[string]map[string]string) bool { return m[provider.Name] != nil || m[provider.ProviderType] != nil }
+	mapped := func(m map[string]map[string]string) bool {
+		return m[provider.Name] != nil || m[provider.ProviderType] != nil
+	}
 	usable := func(what string, mappings map[string]map[string]map[string]string, allowed []string, wanted, preferred string,
 	) ([]string, *Contradiction) {
 		var names []string
