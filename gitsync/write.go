@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -117,14 +116,9 @@ func (s *Syncer) writeOnce(ctx context.Context, p place, branch string, w Write)
 	if err != nil {
 		return "", err
 	}
-	full, ok := got.after.find(branch)
-	if !ok {
-		return "", branchFault(p, branch, got.after)
-	}
-	if !strings.HasPrefix(full, "refs/heads/") {
-		return "", fault.New(opWrite, fault.Conflict, fmt.Sprintf("%q of %s is not a branch: nothing can be committed on it",
-			printable(branch), p.shown)).
-			Hint("let the environment follow a branch, or commit by hand")
+	full, err := p.branchOf(got.after, branch)
+	if err != nil {
+		return "", err
 	}
 	dir := s.mirrorDir(p)
 	unlock, err := lockMirror(ctx, dir)

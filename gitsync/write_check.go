@@ -42,7 +42,7 @@ func (s *Syncer) checked(w Write) (Write, error) {
 	w.Files = slices.Clone(w.Files)
 	size := 0
 	for _, f := range w.Files {
-		if err := s.checkPath(f.Path); err != nil {
+		if err := s.checkPath(opWrite, "committed", f.Path); err != nil {
 			return w, err
 		}
 		size += len(f.Content)
@@ -80,9 +80,9 @@ func (s *Syncer) checked(w Write) (Write, error) {
 }
 
 // checkPath refuses a path that is not that of a plain file inside of the repository.
-func (s *Syncer) checkPath(file string) error {
+func (s *Syncer) checkPath(op, verb, file string) error {
 	refuse := func(why string) error {
-		return fault.New(opWrite, fault.Invalid, fmt.Sprintf("%q cannot be committed: %s", printable(file), why)).
+		return fault.New(op, fault.Invalid, fmt.Sprintf("%q cannot be %s: %s", printable(file), verb, why)).
 			Hint("give the path of a file in the repository, such as clusters/web.yaml")
 	}
 	names := strings.Split(file, "/")
