@@ -17,6 +17,11 @@ type statementTexts struct {
 	ContentForget, CommandUnclaim                                                                string
 	// bus.sql
 	BusGet, BusSet string
+	// clusterentity.sql
+	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned, ClusterEntityStamp string
+	ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd, ClusterEntityDeleteVersion                   string
+	ClusterEntityProjects, ClusterEntityUsed                                                              string
+	ClusterTenantList, ClusterTenantLock, ClusterTenantSet                                                string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
