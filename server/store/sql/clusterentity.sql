@@ -22,9 +22,11 @@ JOIN cluster_entity e ON e.kind = pin.kind AND e.name = pin.name AND e.version =
 WHERE (e.project = $1 OR e.project IS NULL) AND e.content IS NOT NULL;
 
 -- name: ClusterEntityStamp :one
--- It is another one after every change of what a project may use. Without a project: of what anybody may use.
-SELECT count(*) || '/' || coalesce(sum(version), 0) || '/' || coalesce(extract(epoch FROM max(made)), 0)
-FROM cluster_entity WHERE $1::uuid IS NULL OR project = $1 OR project IS NULL;
+-- When the newest version was written of what a project may use; without a project, of anything. Deleting old versions
+-- changes nothing, and the newest version of an entity is never deleted.
+SELECT coalesce(CASE WHEN $1::uuid IS NULL THEN (SELECT max(made) FROM cluster_entity)
+       ELSE greatest((SELECT max(made) FROM cluster_entity WHERE project = $1),
+                     (SELECT max(made) FROM cluster_entity WHERE project IS NULL)) END::text, '');
 
 -- name: ClusterEntityLock :exec
 -- One writer at a time; readers do not wait.
@@ -35,9 +37,11 @@ SELECT count(*) FROM cluster_entity WHERE project IS NOT DISTINCT FROM $1;
 
 -- name: ClusterEntityAdd :one
 -- A new version. Its number is above those of the shared entity of the name, and of a shared one above those of all
--- projects, so that for a project a number always means one version.
+-- projects, so that for a project a number always means one version. Its time is after that of all others, even if the
+-- clock was set back.
 INSERT INTO cluster_entity (project, kind, name, version, content, sealed, made, made_by)
-SELECT $1, $2, $3, 1 + coalesce(max(version), 0), $4, $5, clock_timestamp(), $6
+SELECT $1, $2, $3, 1 + coalesce(max(version), 0), $4, $5,
+       greatest(clock_timestamp(), (SELECT max(made) + interval '1 microsecond' FROM cluster_entity)), $6
 FROM cluster_entity WHERE kind = $2 AND name = $3 AND ($1::uuid IS NULL OR project = $1 OR project IS NULL)
 RETURNING version;
 
