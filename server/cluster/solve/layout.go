@@ -28,7 +28,13 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	st, kept, ok := sv.first()
 	if ok {
 		nodes := sv.decide(st, kept)
-		return nodes, ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(nodes) == s.Size && len(Check(r, nodes)) == 0 {
+			return nodes, nil
+		}
+		sv.gaveUp = true // the effort was not enough to decide all nodes
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -432,11 +438,15 @@ func (s *solver) best(st *state, at int, hardware, image set) (set, bool) {
 				may = may.without(b)
 				continue
 			}
-			if s.feasible(with(blocks.with(b), may.without(b))) {
+			taken := s.feasible(with(blocks.with(b), may.without(b)))
+			if taken {
 				choose(i+1, blocks.with(b), may.without(b), size+len(s.blocks[b].services))
 			}
 			may = may.without(b)
-			if !s.feasible(with(blocks, may)) {
+			if taken && left-len(s.blocks[b].services) <= bestSize {
+				return
+			}
+			if taken && !s.feasible(with(blocks, may)) {
 				return
 			}
 			choose(i+1, blocks, may, size)

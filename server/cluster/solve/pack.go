@@ -78,9 +78,46 @@ func (s *solver) feasible(st state) bool {
 			classes = append(classes, c)
 		}
 	}
+	for _, part := range s.parts {
+		if need := part.and(active); !need.empty() && !s.partFits(classes, st.need, need) {
+			return false
+		}
+	}
+	return true
+}
+
+// partFits reports whether the blocks of a part fit. A short search nearly always knows; where it does not, fractions
+// of nodes tell whether there are too few, or lead near to a packing.
+func (s *solver) partFits(classes []class, all []int, part set) bool {
+	need := make([]int, len(all))
+	for b := range part.all {
+		need[b] = all[b]
+	}
+	gaveUp := s.gaveUp
+	for round, budget := range []int{40, 400, 3000} {
+		if round == 1 {
+			rest, left, solved := s.relax(classes, need)
+			if solved && rest == nil {
+				return false
+			}
+			if short := 400; solved && s.try(rest, left, &short) {
+				s.gaveUp = gaveUp
+				return true
+			}
+		}
+		s.gaveUp = gaveUp
+		fits := s.try(classes, need, &budget)
+		if fits || budget >= 0 && *s.effort >= 0 {
+			return fits
+		}
+	}
+	s.gaveUp = true
+	return false
+}
+
+func (s *solver) try(classes []class, need []int, budget *int) bool {
 	clear(s.failed)
-	budget := 3000
-	return s.pack(classes, slices.Clone(st.need), &budget)
+	return s.pack(classes, need, budget)
 }
 
 // fillable reports whether each empty node can get a block: a flow from classes to blocks.
@@ -296,6 +333,9 @@ func (s *solver) bound(classes []class, need []int, active set) (bound, bool) {
 		}
 	}
 	for k, clique := range s.cliques {
+		if !clique.meets(active) {
+			continue
+		}
 		for i := range classes {
 			if clique.meets(r.options[i]) {
 				r.cliqueSlack[k] += classes[i].n
