@@ -27,14 +27,17 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	sv := newSolver(ctx, p)
 	st, kept, ok := sv.first()
 	if ok {
-		nodes := sv.decide(st, kept)
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		simple := sv.simple(st, kept)
+		*sv.effort = choosingEffort
+		for _, nodes := range [][]Node{sv.decide(st, kept), simple} {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if len(nodes) == s.Size && len(Check(r, nodes)) == 0 {
+				return nodes, nil
+			}
 		}
-		if len(nodes) == s.Size && len(Check(r, nodes)) == 0 {
-			return nodes, nil
-		}
-		sv.gaveUp = true // the effort was not enough to decide all nodes
+		sv.gaveUp = true
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -46,8 +49,11 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	return nil, explain(ctx, s)
 }
 
-// Effort bounds the steps of one search; a step takes some microseconds.
-const effort = 200_000
+// Effort bounds the steps of a search for any layout and, then, for the preferred one. A step takes some microseconds.
+const (
+	effort         = 200_000
+	choosingEffort = 20_000
+)
 
 func newSolver(ctx context.Context, p *problem) *solver {
 	left := effort

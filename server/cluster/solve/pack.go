@@ -33,6 +33,14 @@ type solver struct {
 	effort *int // steps that are left
 	gaveUp bool
 	failed map[string]bool
+	trail  []placement // how the last state that was feasible packs its blocks; parts do not know of each other
+}
+
+// placement gives blocks to nodes of a class.
+type placement struct {
+	class  int
+	blocks set
+	n      int
 }
 
 // start returns the state of the problem with these classes; false if what the nodes have is too much already.
@@ -69,17 +77,14 @@ func (s *solver) feasible(st state) bool {
 			active.add(b)
 		}
 	}
-	if s.filled && !s.fillable(st) {
-		return false
-	}
-	classes := make([]class, 0, len(st.classes))
-	for _, c := range st.classes {
-		if c.n > 0 {
-			classes = append(classes, c)
+	if s.filled {
+		if _, ok := s.filling(st); !ok {
+			return false
 		}
 	}
+	s.trail = s.trail[:0]
 	for _, part := range s.parts {
-		if need := part.and(active); !need.empty() && !s.partFits(classes, st.need, need) {
+		if need := part.and(active); !need.empty() && !s.partFits(st.classes, st.need, need) {
 			return false
 		}
 	}
@@ -96,12 +101,14 @@ func (s *solver) partFits(classes []class, all []int, part set) bool {
 	gaveUp := s.gaveUp
 	for round, budget := range []int{40, 400, 3000} {
 		if round == 1 {
-			rest, left, solved := s.relax(classes, need)
+			rest, left, whole, solved := s.relax(classes, need)
 			if solved && rest == nil {
+				s.gaveUp = gaveUp
 				return false
 			}
 			if short := 400; solved && s.try(rest, left, &short) {
 				s.gaveUp = gaveUp
+				s.trail = append(s.trail, whole...)
 				return true
 			}
 		}
@@ -120,8 +127,8 @@ func (s *solver) try(classes []class, need []int, budget *int) bool {
 	return s.pack(classes, need, budget)
 }
 
-// fillable reports whether each empty node can get a block: a flow from classes to blocks.
-func (s *solver) fillable(st state) bool {
+// filling gives each empty node a block, in a flow from classes to blocks: how many nodes of a class get which block.
+func (s *solver) filling(st state) ([][]int, bool) {
 	var empty []int
 	left := slices.Clone(st.most)
 	for i := range st.classes {
@@ -144,12 +151,16 @@ func (s *solver) fillable(st state) bool {
 			seen := make([]bool, len(empty))
 			moved := s.augment(k, todo, given, options, left, seen)
 			if moved == 0 {
-				return false
+				return nil, false
 			}
 			todo -= moved
 		}
 	}
-	return true
+	all := make([][]int, len(st.classes))
+	for k, i := range empty {
+		all[i] = given[k]
+	}
+	return all, true
 }
 
 // augment gives a class up to n more blocks, taking them from other classes that can have another instead.
@@ -241,6 +252,7 @@ func (s *solver) pack(classes []class, need []int, budget *int) bool {
 				rest[b] -= n
 			}
 			if s.pack(next, rest, budget) {
+				s.trail = append(s.trail, placement{at, added, n})
 				return true
 			}
 			if s.gaveUp && *budget < 0 {

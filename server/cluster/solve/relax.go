@@ -9,8 +9,10 @@ import "slices"
 //	subject   copies of a block ≤ the nodes that have it;  nodes of a class ≤ those there are
 //
 // Without a solution that places all there is no packing. Otherwise the whole nodes of the solution are a good
-// beginning: relax returns what they leave to pack. It reports false if the program is too large to be worth it.
-func (s *solver) relax(classes []class, need []int) (rest []class, left []int, solved bool) {
+// beginning: relax returns them, and what they leave to pack. It reports false if the program is too large to be worth it.
+func (s *solver) relax(classes []class, need []int) (
+	rest []class, left []int, whole []placement, solved bool,
+) {
 	var active set
 	var wanted []int
 	total := 0
@@ -39,7 +41,7 @@ func (s *solver) relax(classes []class, need []int) (rest []class, left []int, s
 			return len(columns) > most
 		})
 		if tooMany {
-			return nil, nil, false
+			return nil, nil, nil, false
 		}
 	}
 	*s.effort -= 100
@@ -65,20 +67,24 @@ func (s *solver) relax(classes []class, need []int) (rest []class, left []int, s
 	}
 	best, values, ok := p.solve()
 	if !ok {
-		return nil, nil, false
+		return nil, nil, nil, false
 	}
 	if best < float64(total)-1e-4 {
-		return nil, nil, true
+		return nil, nil, nil, true
 	}
 	rest, left = slices.Clone(classes), slices.Clone(need)
 	for j, c := range columns {
 		n := min(int(values[j]+1e-6), rest[c.class].n)
+		if n == 0 {
+			continue
+		}
 		rest[c.class].n -= n
+		whole = append(whole, placement{c.class, c.blocks, n})
 		for b := range c.blocks.all {
 			left[b] = max(left[b]-n, 0)
 		}
 	}
-	return rest, left, true
+	return rest, left, whole, true
 }
 
 // simplex maximises a linear function of variables that are not negative, under upper limits that are not negative
