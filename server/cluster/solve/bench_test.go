@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"ordain.dev/ordain/internal/testing/racedetector"
 	"ordain.dev/ordain/server/cluster/catalogue"
 )
 
@@ -139,7 +141,7 @@ func largeRequests() []large {
 		quantity(t, 7, 0, 35)
 	})
 	for seed := range uint64(6) {
-		for _, load := range []int{60, 90, 110, 130} {
+		for _, load := range []int{60, 110, 130, 150, 170} {
 			add(fmt.Sprintf("random %d with %d", seed, load), false, func(t *catalogue.Template) {
 				rnd := rand.New(rand.NewPCG(seed, 1))
 				for a := range 30 {
@@ -157,8 +159,8 @@ func largeRequests() []large {
 	return out
 }
 
-// Whatever the constraints: 500 nodes with 30 services take less than a second, with or without a layout.
-func TestLargeClustersTakeLessThanASecond(t *testing.T) {
+// Whatever the constraints: 500 nodes with 30 services have a layout, or reasons against it, in a short time.
+func TestLargeClusters(t *testing.T) {
 	for _, l := range largeRequests() {
 		t.Run(l.name, func(t *testing.T) {
 			begin := time.Now()
@@ -175,7 +177,13 @@ func TestLargeClustersTakeLessThanASecond(t *testing.T) {
 			case l.ok:
 				t.Errorf("there is a layout: %v", err)
 			}
-			t.Logf("%v %v", took, c)
+			if c != nil && strings.Contains(c.Error(), "reasonable effort") {
+				t.Error(c)
+			}
+			// Other tests use the same processors: the benchmark measures, this finds only what grew out of bounds.
+			if limit := 5 * time.Second; took > limit && !racedetector.On {
+				t.Errorf("it took %v", took)
+			}
 		})
 	}
 }

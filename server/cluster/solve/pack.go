@@ -32,6 +32,7 @@ type solver struct {
 	ctx    context.Context
 	effort *int // steps that are left
 	gaveUp bool
+	hasty  bool // gives up sooner
 	failed map[string]bool
 	trail  []placement // how the last state that was feasible packs its blocks; parts do not know of each other
 }
@@ -100,6 +101,9 @@ func (s *solver) partFits(classes []class, all []int, part set) bool {
 	}
 	gaveUp := s.gaveUp
 	for round, budget := range []int{40, 400, 3000} {
+		if round == 2 && s.hasty {
+			break
+		}
 		if round == 1 {
 			rest, left, whole, solved := s.relax(classes, need)
 			if solved && rest == nil {

@@ -21,11 +21,13 @@ func (s *solver) simple(st state, kept []class) []Node {
 				continue
 			}
 			for range p.n {
-				nodes[p.class][used[p.class]] = nodes[p.class][used[p.class]].or(p.blocks)
+				for b := range p.blocks.all {
+					if count[b] < st.need[b] { // fractions may place more
+						nodes[p.class][used[p.class]].add(b)
+						count[b]++
+					}
+				}
 				used[p.class]++
-			}
-			for b := range p.blocks.all {
-				count[b] += p.n
 			}
 		}
 	}
