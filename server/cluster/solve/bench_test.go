@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +196,46 @@ func BenchmarkLayout(b *testing.B) {
 				_, _ = Layout(context.Background(), l.r)
 			}
 		})
+	}
+}
+
+// A large cluster is amended as quickly, and what exists stays.
+func TestLargeClustersAreAmended(t *testing.T) {
+	r := largeRequest(func(t *catalogue.Template) {
+		for i := range 15 {
+			quantity(t, i, 1, 1+i%3)
+			cant(t, i, 15+i)
+		}
+	})
+	all := r.Template.Defaults.Services
+	r.Services = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == service(3) })
+	for _, step := range []struct {
+		size     int
+		services []string
+	}{{500, r.Services}, {520, r.Services}, {520, all}, {400, all}} {
+		r.Size, r.Services = step.size, step.services
+		begin := time.Now()
+		nodes, err := Layout(context.Background(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range Check(r, nodes) {
+			t.Error(wrong)
+		}
+		if took := time.Since(begin); took > 5*time.Second && !racedetector.On {
+			t.Errorf("%d nodes took %v", step.size, took)
+		}
+		changed := 0
+		for _, n := range nodes {
+			for _, e := range r.Existing {
+				if e.Number == n.Number && !slices.Equal(e.Services, n.Services) {
+					changed++
+				}
+			}
+		}
+		if most := 1; changed > most { // the new service may be on one node
+			t.Errorf("%d nodes: %d existing nodes changed", step.size, changed)
+		}
+		r.Existing = nodes
 	}
 }

@@ -52,7 +52,7 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 // Effort bounds the steps of a search for any layout and, then, for the preferred one. A step takes some microseconds.
 const (
 	effort         = 200_000
-	choosingEffort = 10_000
+	choosingEffort = 6_000
 )
 
 func newSolver(ctx context.Context, p *problem) *solver {

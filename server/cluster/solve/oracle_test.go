@@ -404,17 +404,21 @@ func testAgainstOracle(t *rapid.T, r Request) (solved bool) {
 
 func TestLayoutAgreesWithTryingEverything(t *testing.T) {
 	solved, all := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		all++
-		if testAgainstOracle(t, smallRequest(t, false)) {
-			solved++
-		}
-	})
+	for range 20 { // rapid makes 100 requests each time
+		rapid.Check(t, func(t *rapid.T) {
+			all++
+			if testAgainstOracle(t, smallRequest(t, false)) {
+				solved++
+			}
+		})
+	}
 	if solved < all/10 || solved > all*9/10 {
 		t.Errorf("%d of %d requests have a layout: the test is not balanced", solved, all)
 	}
 }
 
 func TestAmendmentsAgreeWithTryingEverything(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { testAgainstOracle(t, smallRequest(t, true)) })
+	for range 8 {
+		rapid.Check(t, func(t *rapid.T) { testAgainstOracle(t, smallRequest(t, true)) })
+	}
 }

@@ -223,7 +223,7 @@ func (p *problem) clashes() {
 			}
 		}
 	}
-	const enough = 400
+	const enough = 120
 	var grow func(clique, may, done set)
 	grow = func(clique, may, done set) {
 		if len(p.cliques) >= enough {
