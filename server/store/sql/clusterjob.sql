@@ -131,7 +131,8 @@ FROM (
 -- name: ClusterNodeEnd :exec
 -- What a node is after tasks of it are complete. A service without a phase is gone.
 UPDATE cluster_node n SET
-    facts = CASE WHEN x.action = 'delete' THEN '{}' ELSE n.facts || COALESCE(x.facts, '{}') END,
+    facts = CASE x.action WHEN 'delete' THEN '{}' WHEN 'create' THEN (n.facts - 'ssh_host_keys') || COALESCE(x.facts, '{}')
+        ELSE n.facts || COALESCE(x.facts, '{}') END,
     sealed = CASE WHEN x.action = 'delete' THEN NULL ELSE COALESCE(x.sealed, n.sealed) END,
     services = CASE
         WHEN x.action = 'delete' THEN '{}'
