@@ -21,8 +21,8 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	}
 	p := newProblem(s, nil)
 	if p == nil {
-		return nil, refuse("Use fewer services or types.", "the solver knows at most %d constrained services, hardware "+
-			"types and image types on a cluster", capacity)
+		return nil, refuse("Use fewer services or types.", "the solver knows at most %d constrained services, "+
+			"hardware types and image types on a cluster", capacity)
 	}
 	sv := newSolver(ctx, p)
 	st, kept, ok := sv.first()
@@ -334,7 +334,8 @@ func (s *solver) spare(st state, kept []class) (state, []int) {
 	return st, from
 }
 
-// least returns the smallest n up to most for which ok holds; it holds for most, and for all above one that it holds for.
+// least returns the smallest n up to most for which ok holds. It holds for most, and for all above one for which it
+// holds.
 func least(most int, ok func(int) bool) int {
 	low := 0
 	for high := most; low < high; {
