@@ -79,19 +79,25 @@ func (s *solver) possible() bool {
 // harder, so that without existing nodes the largest size that can be filled decides.
 func (s *solver) candidateSizes() []int {
 	least, most := s.smallest, s.largest
+	there, filled, has := 0, 0, make([]int, len(s.blocks))
+	for _, c := range s.existing {
+		there += c.n
+		if !c.base.empty() {
+			filled += c.n
+		}
+		for b := range c.base.all {
+			has[b] += c.n
+		}
+	}
 	sizes := []int{most}
 	if s.filled {
-		n := 0
+		n := filled
 		for b := range s.blocks {
-			if !s.never.has(b) {
-				n = min(n+s.blocks[b].most, most)
+			if s.fits(&s.fresh, set{}, b) {
+				n = min(n+max(s.blocks[b].most-has[b], 0), most)
 			}
 		}
 		sizes[0] = max(n, least)
-	}
-	there := 0
-	for _, c := range s.existing {
-		there += c.n
 	}
 	for n := there; n > max(there-16, 0); n-- {
 		if least <= n && n <= most && n != sizes[0] {
