@@ -11,14 +11,15 @@ func TestCheckNamesEachMistake(t *testing.T) {
 	c := published(t)
 	r := Request{Template: c.Templates["hadoop-distributed"], Catalogue: c, Size: 3}
 	good, _ := layout(t, r)
+	const unusable = " may not be used with the template and the provider"
 	for want, spoil := range map[string]func(nodes []Node) []Node{
 		"the cluster has 4 nodes, and is to have 3": func(n []Node) []Node { return append(n, n[2]) },
 		"two nodes have the number 1000":            func(n []Node) []Node { n[1].Number = 1000; return n },
-		"node 1001: the hardware type \"tiny\" may not be used with the template and the provider": func(n []Node) []Node {
+		`node 1001: the hardware type "tiny"` + unusable: func(n []Node) []Node {
 			n[1].HardwareType = "tiny"
 			return n
 		},
-		"node 1001: the image type \"ubuntu14\" may not be used with the template and the provider": func(n []Node) []Node {
+		`node 1001: the image type "ubuntu14"` + unusable: func(n []Node) []Node {
 			n[1].ImageType = "ubuntu14"
 			return n
 		},

@@ -310,7 +310,9 @@ func (p *problem) classes(on func(ruleKind, string, int) bool, blockOf map[strin
 		if !found {
 			c = len(p.existing)
 			at[l] = c
-			p.existing = append(p.existing, class{base: l.base, may: may.minus(l.base), hardware: l.hardware, image: l.image})
+			p.existing = append(p.existing, class{
+				base: l.base, may: may.minus(l.base), hardware: l.hardware, image: l.image,
+			})
 		}
 		p.existing[c].n++
 		p.existing[c].nodes = append(p.existing[c].nodes, i)

@@ -9,7 +9,7 @@ import "slices"
 //	subject   copies of a block ≤ the nodes that have it;  nodes of a class ≤ those there are
 //
 // Without a solution that places all there is no packing. Otherwise the whole nodes of the solution are a good
-// beginning: relax returns them, and what they leave to pack. It reports false if the program is too large to be worth it.
+// beginning: relax returns them, and what they leave to pack. It reports false if the program is too large.
 func (s *solver) relax(classes []class, need []int) (
 	rest []class, left []int, whole []placement, solved bool,
 ) {

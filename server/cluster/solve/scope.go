@@ -54,7 +54,8 @@ func newScope(r Request) (*scope, *Contradiction) {
 func (s *scope) checkServices() *Contradiction {
 	t := s.Template
 	if len(s.services) == 0 {
-		return refuse("Name the services of the cluster.", "no services are wanted, and the template %s has no default", t.Name)
+		return refuse("Name the services of the cluster.",
+			"no services are wanted, and the template %s has no default", t.Name)
 	}
 	for _, name := range s.services {
 		if s.Catalogue.Services[name] == nil {
@@ -162,7 +163,8 @@ func (s *scope) machines() *Contradiction {
 	mapped := func(m map[string]map[string]string) bool {
 		return m[provider.Name] != nil || m[provider.ProviderType] != nil
 	}
-	usable := func(what string, mappings map[string]map[string]map[string]string, allowed []string, wanted, preferred string,
+	usable := func(
+		what string, mappings map[string]map[string]map[string]string, allowed []string, wanted, preferred string,
 	) ([]string, *Contradiction) {
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(mappings)) {

@@ -99,7 +99,8 @@ func (s *solver) fillNodes(st state, nodes [][]set, count []int) bool {
 		if from.class < 0 {
 			return false
 		}
-		if nodes[from.class][from.node] = nodes[from.class][from.node].without(b); nodes[from.class][from.node].empty() {
+		rest := nodes[from.class][from.node].without(b)
+		if nodes[from.class][from.node] = rest; rest.empty() {
 			empty = append(empty, from)
 		}
 	}

@@ -190,7 +190,8 @@ func TestContradictionsSpeakPlainly(t *testing.T) {
 	}{
 		"bound to a single one": {
 			lamp(func(t *catalogue.Template, _ *Request) {
-				t.Constraints.Services["apache-httpd"] = catalogue.ServiceConstraint{Quantities: &catalogue.Range{Min: 3}}
+				three := &catalogue.Range{Min: 3}
+				t.Constraints.Services["apache-httpd"] = catalogue.ServiceConstraint{Quantities: three}
 				t.Constraints.Layout.MustCoexist = append(t.Constraints.Layout.MustCoexist,
 					[]string{"apache-httpd", "mysql-server"})
 			}),
@@ -220,7 +221,9 @@ func TestContradictionsSpeakPlainly(t *testing.T) {
 		"existing nodes": {
 			lamp(func(t *catalogue.Template, r *Request) {
 				for i := range 3 {
-					r.Existing = append(r.Existing, Node{1000 + i, strings.Fields(lampAll), "standard-medium", "ubuntu12"})
+					r.Existing = append(r.Existing, Node{
+						1000 + i, strings.Fields(lampAll), "standard-medium", "ubuntu12",
+					})
 				}
 			}),
 			[]string{"nodes 1000 to 1002 have mysql-server already", "mysql-server may be on 1 node at most",
@@ -237,8 +240,8 @@ func TestContradictionsSpeakPlainly(t *testing.T) {
 				"mysql-server needs the hardware type huge",
 				"mysql-server has to be on 1 node at least",
 			},
-			"Leave out mysql-server, allow mysql-server other hardware types or map more hardware types for rackspace " +
-				"and allow them in the template.",
+			"Leave out mysql-server, allow mysql-server other hardware types or map more hardware types for " +
+				"rackspace and allow them in the template.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
