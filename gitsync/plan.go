@@ -62,7 +62,8 @@ func (s *Syncer) Plan(ctx context.Context, src Source, w Write) (Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			c := Change{Path: f.Path, Content: f.Content, Gone: f.Content == nil, Executable: e.Mode == filemode.Executable}
+			c := Change{Path: f.Path, Content: f.Content, Gone: f.Content == nil}
+			c.Executable = e.Mode == filemode.Executable
 			if !e.Hash.IsZero() {
 				c.Was = e.Hash.String()
 			}
@@ -83,8 +84,8 @@ func (p place) branchOf(at refSet, branch string) (full string, err error) {
 		return "", branchFault(p, branch, at)
 	}
 	if !strings.HasPrefix(full, "refs/heads/") {
-		return "", fault.New(opWrite, fault.Conflict, fmt.Sprintf("%q of %s is not a branch: nothing can be committed on it",
-			printable(branch), p.shown)).
+		return "", fault.New(opWrite, fault.Conflict,
+			fmt.Sprintf("%q of %s is not a branch: nothing can be committed on it", printable(branch), p.shown)).
 			Hint("let the environment follow a branch, or commit by hand")
 	}
 	return full, nil

@@ -177,8 +177,8 @@ func (p place) judge(change refChange, status *packp.ReportStatus, said string) 
 var (
 	// staleWords: the branch is not, or will soon not be, where the push expects it.
 	staleWords = []string{
-		"non-fast-forward", "fetch first", "stale info", "incorrect old value", "cannot lock ref", "failed to update ref",
-		"failed to lock", "unable to lock", "reference already exists", "remote ref updated",
+		"non-fast-forward", "fetch first", "stale info", "incorrect old value", "cannot lock ref",
+		"failed to update ref", "failed to lock", "unable to lock", "reference already exists", "remote ref updated",
 	}
 	// protectedWords: a rule keeps this push from the branch, and another way may be open.
 	protectedWords = []string{
@@ -187,8 +187,8 @@ var (
 	}
 	// readOnlyWords: we may not write to the repository at all.
 	readOnlyWords = []string{
-		"permission denied", "read-only", "read only", "insufficient permission", "write access", "not authorized to write",
-		"unable to create temporary",
+		"permission denied", "read-only", "read only", "insufficient permission", "write access",
+		"not authorized to write", "unable to create temporary",
 	}
 )
 
@@ -239,8 +239,8 @@ func (p place) readOnlyFault(why string) error {
 	}
 	advice := "set the environment's Git user name and password, or a token as the password, that may write"
 	if p.ssh != nil {
-		advice = "let the key of the environment write to the repository at the forge, or set the secret git-ssh-key to " +
-			"one that may"
+		advice = "let the key of the environment write to the repository at the forge, or set the secret git-ssh-key " +
+			"to one that may"
 	} else if p.credentials != (Credentials{}) {
 		advice = "give the user or token write access to the repository"
 	}
@@ -253,7 +253,8 @@ func (p place) refusedFault(r *refusedError) error {
 	switch {
 	case r.mentions([]string{"currently checked out"}):
 		return fault.New(opWrite, fault.Conflict,
-			fmt.Sprintf("the branch %s is checked out in the working copy %s, which Git protects from pushes", branch, p.shown)).
+			fmt.Sprintf("the branch %s is checked out in the working copy %s, which Git protects from pushes", branch,
+				p.shown)).
 			Hint("let the environment use a bare repository, or set receive.denyCurrentBranch to updateInstead there")
 	case r.mentions(protectedWords):
 		return fault.Wrap(opWrite, fault.Forbidden, ErrProtected).

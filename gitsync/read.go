@@ -50,9 +50,9 @@ type Listing struct {
 	Entries []Entry
 }
 
-// Read returns a file as a commit has it. The commit is a full hash, which is fetched if the mirror lacks it; when it is
-// empty, the branch is fetched, and its tip is read. The fault is NotFound when there is no such file or commit, and
-// Conflict when something else is there, such as a link or a file that is too large.
+// Read returns a file as a commit has it. The commit is a full hash, which is fetched if the mirror lacks it; when it
+// is empty, the branch is fetched, and its tip is read. The fault is NotFound when there is no such file or commit,
+// and Conflict when something else is there, such as a link or a file that is too large.
 func (s *Syncer) Read(ctx context.Context, src Source, commit, path string) (File, error) {
 	if err := s.checkPath(opRead, "read", path); err != nil {
 		return File{}, err
@@ -74,7 +74,8 @@ func (s *Syncer) Read(ctx context.Context, src Source, commit, path string) (Fil
 		}
 		text, err := m.read(e.Hash, maxReadFile)
 		if errors.Is(err, errTooBig) {
-			return File{}, fault.New(opRead, fault.Conflict, fmt.Sprintf("%s has more than %d MiB", at, maxReadFile>>20)).
+			return File{}, fault.New(opRead, fault.Conflict,
+				fmt.Sprintf("%s has more than %d MiB", at, maxReadFile>>20)).
 				Hint("make it smaller")
 		}
 		return File{Commit: c.Hash.String(), Path: path, Content: text, Executable: e.Mode == filemode.Executable}, err

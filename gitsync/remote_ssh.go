@@ -280,15 +280,15 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 	if s.exited == nil {
 		return err
 	}
-	why, said := s.reason(ctx, err)
+	said, why := s.reason(ctx, err)
 	if s.program == "git-receive-pack" {
 		return s.explainPush(why, said)
 	}
 	return why
 }
 
-// reason waits for the program to exit and returns an error for what it said, and the words themselves.
-func (s *sshSession) reason(ctx context.Context, err error) (why error, said string) {
+// reason waits for the program to exit and returns what it said, and an error for that.
+func (s *sshSession) reason(ctx context.Context, err error) (said string, why error) {
 	s.in.Close()
 	timer := time.NewTimer(2 * time.Second)
 	defer timer.Stop()
@@ -296,7 +296,7 @@ func (s *sshSession) reason(ctx context.Context, err error) (why error, said str
 	case <-s.exited: // its standard error is complete
 	case <-timer.C:
 	case <-ctx.Done():
-		return context.Cause(ctx), ""
+		return "", context.Cause(ctx)
 	}
 	said = s.said.text()
 	if line := (*pktline.ErrorLine)(nil); errors.As(err, &line) {
@@ -307,20 +307,20 @@ func (s *sshSession) reason(ctx context.Context, err error) (why error, said str
 		"not found", "does not appear to be a git repository", "does not exist", "could not be found", "no such",
 	} {
 		if strings.Contains(lower, hint) {
-			return transport.ErrRepositoryNotFound, said
+			return said, transport.ErrRepositoryNotFound
 		}
 	}
 	for _, hint := range []string{"denied", "forbidden", "not allowed", "access rights"} {
 		if strings.Contains(lower, hint) {
-			return transport.ErrAuthorizationFailed, said
+			return said, transport.ErrAuthorizationFailed
 		}
 	}
 	if said == "" {
-		return fmt.Errorf("%w: %w", errNotGit, err), said
+		return said, fmt.Errorf("%w: %w", errNotGit, err)
 	}
-	return fault.New(opSSH, fault.Unavailable,
+	return said, fault.New(opSSH, fault.Unavailable,
 		s.place.shown+" could not be read: "+printable(strings.Join(strings.Fields(said), " "))).
-		Hint("ask who runs the Git server what it means; it is tried again"), said
+		Hint("ask who runs the Git server what it means; it is tried again")
 }
 
 // UploadPack asks for objects.

@@ -143,7 +143,7 @@ func (s *Syncer) writeOnce(ctx context.Context, p place, branch string, w Write)
 		if !m.has(tip) {
 			return plumbing.ZeroHash, &staleError{"the branch moved to " + short(tip.String())}
 		}
-		return s.commitOn(ctx, p, m, to, at, full, tip, w)
+		return s.commitOn(ctx, m, to, refChange{name: full, from: tip}, w)
 	})
 	switch {
 	case errors.As(err, new(*staleError)):
@@ -159,18 +159,20 @@ func (s *Syncer) writeOnce(ctx context.Context, p place, branch string, w Write)
 	return "", err
 }
 
-// commitOn makes the commit on top of tip, pushes it, and adds it to the mirror.
+// commitOn makes the commit on top of a branch, pushes it, and adds it to the mirror. The mirror has the tip, which is
+// change.from.
 func (s *Syncer) commitOn(
-	ctx context.Context, p place, m *mirror, to *pusher, at map[string]plumbing.Hash, full string, tip plumbing.Hash, w Write,
-) (plumbing.Hash, error) {
+	ctx context.Context, m *mirror, to *pusher, change refChange, w Write,
+) (commit plumbing.Hash, err error) {
+	p, tip := to.place, change.from
 	made, err := m.draft(tip, w)
 	if err != nil || len(made.objects) == 0 {
 		return tip, err
 	}
-	change := refChange{name: full, from: tip, to: made.commit}
+	change.to = made.commit
 	if w.NewBranch != "" {
 		change.name, change.from = "refs/heads/"+w.NewBranch, plumbing.ZeroHash
-		if _, there := at[change.name]; there {
+		if _, there := to.adv.References[change.name]; there {
 			return tip, fault.New(opWrite, fault.Conflict,
 				fmt.Sprintf("the branch %q exists already in %s", printable(w.NewBranch), p.shown)).
 				Hint("choose another name, or remove the branch")

@@ -13,7 +13,8 @@ import (
 var hostile = []string{
 	"", ".", "..", "/", "/etc/passwd", "../x", "a/../../x", "a/..", "a/./b", "a//b", "a/", "./a",
 	".git", ".git/config", ".GIT/hooks/pre-receive", "a/.git/config", ".git./x", ".git /x", "git~1/config", "GIT~1",
-	".g\u200cit/config", ".git::$INDEX_ALLOCATION/x", `.git\config`, `a\b`, `..\x`, `C:\x\..`, ".gitmodules", "a/.GitModules",
+	".g\u200cit/config", ".git::$INDEX_ALLOCATION/x", `.git\config`, `a\b`, `..\x`, `C:\x\..`, ".gitmodules",
+	"a/.GitModules",
 	"a\x00b", "a\nb", "a\x7f", "a\xffb", ".env/bin/python", ".env-py3.13/x",
 	strings.Repeat("n", maxName+1), strings.Repeat("d/", maxDepth) + "x", strings.Repeat("long/", maxPath/5) + "x",
 }
@@ -40,7 +41,9 @@ func TestWriteRefusesHostilePaths(t *testing.T) {
 	if o.tip("main") != before {
 		t.Error("something was pushed")
 	}
-	for _, p := range []string{"clusters/web.yaml", "a b/ü.yaml", ".gitignore", "x.git/y", "-rf", "gitmodules", ".github/x", ":(top)x"} {
+	for _, p := range []string{
+		"clusters/web.yaml", "a b/ü.yaml", ".gitignore", "x.git/y", "-rf", "gitmodules", ".github/x", ":(top)x",
+	} {
 		if got := o.show(write(t, s, src, put(p, "x")), p); got != "x" {
 			t.Errorf("%q: %q", p, got)
 		}
@@ -52,8 +55,8 @@ func TestWriteRefusesHostilePaths(t *testing.T) {
 func TestWriteGoesThroughNothing(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	o.push("first", map[string]string{"main.cf": "model", "real/x": "x", "clusters": "->real", "dir/a": "a", "file": "f",
-		"real/link.yaml": "->../main.cf", "real/abs": "->/etc"})
+	o.push("first", map[string]string{"main.cf": "model", "real/x": "x", "clusters": "->real", "dir/a": "a",
+		"file": "f", "real/link.yaml": "->../main.cf", "real/abs": "->/etc"})
 	o.git("update-index", "--add", "--cacheinfo", "160000,"+o.head()+",module")
 	o.git("commit", "-q", "-m", "a submodule")
 	o.git("push", "-q", "origin", "main")
@@ -185,16 +188,19 @@ func TestReadAndList(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	o.push("first", map[string]string{"clusters/a.yaml": "a: 1", "run": "#!/bin/sh", "old": "old", "same": "same", "l": "->old"})
+	o.push("first", map[string]string{
+		"clusters/a.yaml": "a: 1", "run": "#!/bin/sh", "old": "old", "same": "same", "l": "->old"})
 	s := newSyncer(t)
 	src := Source{URL: o.bare}
-	w := Write{Author: ada, Message: "m", Files: []FileChange{{"run", []byte("#!/bin/bash")}, {"clusters/a.yaml", []byte("a: 2")},
+	w := Write{Author: ada, Message: "m", Files: []FileChange{
+		{"run", []byte("#!/bin/bash")}, {"clusters/a.yaml", []byte("a: 2")},
 		{"new/x", []byte{}}, {"old", nil}, {"same", []byte("same")}, {"never", nil}}}
 	p, err := s.Plan(context.Background(), src, w)
 	if err != nil || p.Branch != "main" || p.Tip != o.tip("main") || len(p.Changes) != 4 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	for i, want := range []Change{{Path: "clusters/a.yaml", Content: []byte("a: 2")}, {Path: "new/x"}, {Path: "old", Gone: true},
+	for i, want := range []Change{
+		{Path: "clusters/a.yaml", Content: []byte("a: 2")}, {Path: "new/x"}, {Path: "old", Gone: true},
 		{Path: "run", Content: []byte("#!/bin/bash"), Executable: true}} {
 		c := p.Changes[i]
 		was := ""
@@ -225,7 +231,8 @@ func FuzzCheckPath(f *testing.F) {
 			t.Errorf("%q leads elsewhere", p)
 		}
 		for name := range strings.SplitSeq(strings.ToLower(p), "/") {
-			if bare := strings.TrimRight(name, ". "); bare == ".git" || bare == "git~1" || bare == ".gitmodules" && bare == name {
+			bare := strings.TrimRight(name, ". ")
+			if bare == ".git" || bare == "git~1" || name == ".gitmodules" {
 				t.Errorf("%q belongs to Git", p)
 			}
 		}

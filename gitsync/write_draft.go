@@ -99,7 +99,8 @@ func (m *mirror) pending(tip *object.Commit, w Write) ([]FileChange, error) {
 	if w.Base != "" && plumbing.NewHash(w.Base) != tip.Hash {
 		h := plumbing.NewHash(w.Base)
 		if !m.has(h) {
-			return nil, fault.New(opWrite, fault.Conflict, "the repository does not have commit "+short(w.Base)+" any more").
+			return nil, fault.New(opWrite, fault.Conflict,
+				"the repository does not have commit "+short(w.Base)+" any more").
 				Hint("read the files again, and make the change again")
 		}
 		var err error
@@ -130,8 +131,9 @@ func (m *mirror) pending(tip *object.Commit, w Write) ([]FileChange, error) {
 		out = append(out, f)
 	}
 	if len(moved) > 0 {
-		return nil, fault.New(opWrite, fault.Conflict, fmt.Sprintf("%s changed since commit %s; the branch is at %s now",
-			enumerate(moved, 10), short(w.Base), short(tip.Hash.String()))).
+		return nil, fault.New(opWrite, fault.Conflict,
+			fmt.Sprintf("%s changed since commit %s; the branch is at %s now", enumerate(moved, 10), short(w.Base),
+				short(tip.Hash.String()))).
 			Hint("read the file again, and make the change again")
 	}
 	return out, nil

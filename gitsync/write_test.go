@@ -89,9 +89,10 @@ func TestWriteCommitsInAPersonsName(t *testing.T) {
 			"main.cf": "model", "run.sh": "#!/bin/sh", "link": "->main.cf", "clusters/a.yaml": "a: 1",
 			"clusters/b.yaml": "b: 1", "clusters-old": "sorts between", "old/gone.yaml": "x"})
 		s := newSyncer(t)
-		w := Write{Base: before, Author: ada, Message: "clusters: b has two nodes\r\n\r\nAsked for in the console.", Files: []FileChange{
-			{"clusters/b.yaml", []byte("b: 2\n")}, {"clusters/deep/er/c.yaml", []byte("c: 1\n")}, {"old/gone.yaml", nil},
-			{"run.sh", []byte("#!/bin/sh\nexit\n")}, {"never/there.yaml", nil}}}
+		w := Write{Base: before, Author: ada, Message: "clusters: b has two nodes\r\n\r\nAsked for in the console."}
+		w.Files = []FileChange{
+			{"clusters/b.yaml", []byte("b: 2\n")}, {"clusters/deep/er/c.yaml", []byte("c: 1\n")},
+			{"old/gone.yaml", nil}, {"run.sh", []byte("#!/bin/sh\nexit\n")}, {"never/there.yaml", nil}}
 		commit := write(t, s, src, w)
 
 		if o.tip("main") != commit {
@@ -145,8 +146,8 @@ func TestWriteCommitsInAPersonsName(t *testing.T) {
 	})
 }
 
-// Ten people change ten clusters at once, on two servers that do not share their mirrors. Every change is on the branch,
-// in one line of history.
+// Ten people change ten clusters at once, on two servers that do not share their mirrors. Every change is on the
+// branch, in one line of history.
 func TestWritersAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	ways(t, func(t *testing.T, o *origin, src Source) {
@@ -233,8 +234,10 @@ echo x >>tries
 func TestWriteRefusesToOverwriteWhatChangedSince(t *testing.T) {
 	t.Parallel()
 	ways(t, func(t *testing.T, o *origin, src Source) {
-		read := o.push("first", map[string]string{"clusters/a.yaml": "a: 1", "clusters/b.yaml": "b: 1", "clusters/c.yaml": "c"})
-		o.push("by somebody else", map[string]string{"clusters/b.yaml": "b: 2", "clusters/c.yaml": "", "clusters/d.yaml": "d"})
+		read := o.push("first", map[string]string{"clusters/a.yaml": "a: 1", "clusters/b.yaml": "b: 1",
+			"clusters/c.yaml": "c"})
+		o.push("by somebody else", map[string]string{"clusters/b.yaml": "b: 2", "clusters/c.yaml": "",
+			"clusters/d.yaml": "d"})
 		s := newSyncer(t)
 		for _, changed := range []string{"clusters/b.yaml", "clusters/c.yaml", "clusters/d.yaml"} {
 			w := put("clusters/a.yaml", "a: 2\n")
@@ -260,8 +263,8 @@ func TestWriteRefusesToOverwriteWhatChangedSince(t *testing.T) {
 	})
 }
 
-// The forge protects the branch. The fault says so in a way that programs recognize, with the forge's own words; and the
-// commit can go to a new branch instead.
+// The forge protects the branch. The fault says so in a way that programs recognize, with the forge's own words; and
+// the commit can go to a new branch instead.
 func TestWriteSaysThatABranchIsProtected(t *testing.T) {
 	t.Parallel()
 	ways(t, func(t *testing.T, o *origin, src Source) {

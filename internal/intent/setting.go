@@ -233,8 +233,8 @@ func init() {
 		{
 			Name: ClusterChanges, People: true, Type: SettingText, Default: "commit",
 			Choices: []string{"commit", ByPullRequest},
-			Doc: "How changes that people make in Ordain, such as to clusters, get into the repository: as commits on " +
-				"the branch (commit; by a pull request where the branch is protected), or always by pull requests.",
+			Doc: "How changes that people make in Ordain, such as to clusters, get into the repository: as commits " +
+				"on the branch (commit; by a pull request where the branch is protected), or always by pull requests.",
 		},
 		{
 			Name: "drift_retention", Type: SettingInt, Default: 90, Most: 36600,

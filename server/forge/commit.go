@@ -43,8 +43,8 @@ type Written struct {
 // cluster_changes says so, where the forge or the repository protects the branch, and where the environment takes only
 // signed commits, because Ordain signs none. If the branch has all contents already, it returns the tip.
 //
-// The faults are those of gitsync.Write. When a pull request is needed and there is no forge to open it at, the fault is
-// a Conflict that says what to do, and wraps gitsync.ErrProtected if the branch is protected.
+// The faults are those of gitsync.Write. When a pull request is needed and there is no forge to open it at, the fault
+// is a Conflict that says what to do, and wraps gitsync.ErrProtected if the branch is protected.
 func (s *Service) Commit(ctx context.Context, e intent.Environment, w Write) (Written, error) {
 	src, err := s.cfg.Sources.Of(ctx, e)
 	if err != nil {
@@ -115,8 +115,8 @@ func needsForge(e intent.Environment, why, noForge error) error {
 	}
 	return fault.Wrap(op, fault.Conflict, why).
 		Say("the change needs a pull request, and the environment " + e.Name + " has no forge, or no token for it").
-		Hint("set the secret forge-token (and the settings forge and forge_api, if the repository's URL does not name the " +
-			"forge), let the environment's Git credentials commit on the branch, or commit the files by hand")
+		Hint("set the secret forge-token (and the settings forge and forge_api, if the repository's URL does not " +
+			"name the forge), let the environment's Git credentials commit on the branch, or commit by hand")
 }
 
 // adviseProposals adds to the fault of credentials that may only read that pull requests are a way around.

@@ -63,10 +63,11 @@ func newEstate(t *testing.T, kind string, token bool) *estate {
 	key, err := secret.OpenKey(filepath.Join(t.TempDir(), "key"))
 	must(t, err)
 	sources := source.NewOpener(records, key)
-	mirrors, err := gitsync.New(gitsync.Config{Mirrors: filepath.Join(t.TempDir(), "mirrors"), Logger: storetest.Logger(t)})
+	log := storetest.Logger(t)
+	mirrors, err := gitsync.New(gitsync.Config{Mirrors: filepath.Join(t.TempDir(), "mirrors"), Logger: log})
 	must(t, err)
 	x.service = forge.NewService(forge.Config{
-		Store: records, Bus: &bus.Bus{}, Logger: storetest.Logger(t), Sources: sources, Now: time.Now, Keepers: noKeepers{},
+		Store: records, Bus: &bus.Bus{}, Logger: log, Sources: sources, Now: time.Now, Keepers: noKeepers{},
 		Git: mirrors, Forges: &forge.Opener{Sources: sources},
 	})
 	p := intent.Project{ID: uuid.New(), Name: "p"}

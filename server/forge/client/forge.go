@@ -41,8 +41,8 @@ type Forge interface {
 	// Refs names the references of a pull request at the repository; merge is
 	// empty where the forge makes no merge.
 	Refs(number int) (head, merge string)
-	// Propose opens a pull request that changes files, from a branch of its own; it gives its page. Asked again it gives
-	// the one that is open.
+	// Propose opens a pull request that changes files, from a branch of its own; it gives its page. Asked again it
+	// gives the one that is open.
 	Propose(ctx context.Context, p Proposal) (page string, err error)
 	// Protected tells whether the forge keeps the user of the token from pushing commits to a branch, or wants them to
 	// be reviewed first. NotFound when there is no such branch.

@@ -216,7 +216,8 @@ func TestAProposalNamesItsAuthor(t *testing.T) {
 		for _, who := range []gitsync.Identity{{Name: "Ida", Email: "ida@example.org"}, {Name: "Ida"}, {}} {
 			_, err := f.Propose(t.Context(), client.Proposal{
 				What: "the change", Base: "main", Tip: commit, Branch: "ordain/x-" + who.Email, Author: who,
-				Title: "web: two nodes", Changes: []gitsync.Change{{Path: "clusters/web.yaml", Content: []byte("a: 1\n")}},
+				Title:   "web: two nodes",
+				Changes: []gitsync.Change{{Path: "clusters/web.yaml", Content: []byte("a: 1\n")}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -255,7 +256,8 @@ func TestWhichBranchesAreProtected(t *testing.T) {
 			forgetest.GuardNone: false, forgetest.GuardRule: true,
 			forgetest.GuardRuleset: true, forgetest.GuardOthers: false,
 		} {
-			if s.Kind != "github" && how == forgetest.GuardRuleset || s.Kind == "github" && how == forgetest.GuardOthers {
+			if s.Kind != "github" && how == forgetest.GuardRuleset ||
+				s.Kind == "github" && how == forgetest.GuardOthers {
 				continue
 			}
 			s.Protect("main", how)

@@ -275,7 +275,8 @@ func (g *giteaForge) Protected(ctx context.Context, branch string) (bool, error)
 	}
 	found, answer, err := c.GetRepoBranch(g.owner, g.name, branch)
 	if err != nil {
-		return false, g.explain("forge.Protected", fmt.Sprintf("the branch %q cannot be read", cut(branch)), answer, err)
+		what := fmt.Sprintf("the branch %q cannot be read", cut(branch))
+		return false, g.explain("forge.Protected", what, answer, err)
 	}
 	return found.Protected && !found.UserCanPush, nil
 }

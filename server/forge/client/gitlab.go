@@ -229,7 +229,8 @@ func (g *gitLab) Propose(ctx context.Context, r Proposal) (string, error) {
 func (g *gitLab) Protected(ctx context.Context, branch string) (bool, error) {
 	found, answer, err := g.client.Branches.GetBranch(g.project, branch, gitlab.WithContext(ctx))
 	if err != nil {
-		return false, g.explain("forge.Protected", fmt.Sprintf("the branch %q cannot be read", cut(branch)), answer, err)
+		what := fmt.Sprintf("the branch %q cannot be read", cut(branch))
+		return false, g.explain("forge.Protected", what, answer, err)
 	}
 	return found.Protected && !found.CanPush, nil
 }

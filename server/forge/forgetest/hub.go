@@ -94,7 +94,8 @@ func (s *Server) hubBranch(p []string) (int, any) {
 	switch {
 	case p[1] == "rules" && how == GuardRuleset:
 		return 200, []any{map[string]any{
-			"type": "pull_request", "ruleset_source_type": "Repository", "ruleset_source": "acme/shop", "ruleset_id": 42,
+			"type": "pull_request", "ruleset_source_type": "Repository", "ruleset_source": "acme/shop",
+			"ruleset_id": 42,
 			"parameters": map[string]any{
 				"dismiss_stale_reviews_on_push": false, "require_code_owner_review": false,
 				"require_last_push_approval": false, "required_approving_review_count": 1,
