@@ -211,6 +211,10 @@ var lattice = []struct {
 	{"server/cluster/task", ""},
 	{"server/cluster/provisioner/plugin", "server/cluster/task"},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
+	{
+		"server/cluster/provisioner/cloudtest",
+		"internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
+	},
 	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{
