@@ -27,7 +27,6 @@ func TestRefusals(t *testing.T) {
 		"no secret":           {fields: map[string]any{"api_password": ""}, says: []string{"api_password", "is not set"}},
 		"no such key pair":    {fields: map[string]any{"ssh_keypair": "lost"}, says: []string{"ssh_keypair"}},
 		"no such SSH key":     {fields: map[string]any{"ssh_key_resource": "lost"}, says: []string{"ssh_key_resource", "team"}},
-		"no such group":       {fields: map[string]any{"security_groups": "lost"}, says: []string{"security_groups"}},
 		"no groups":           {fields: map[string]any{"security_groups": nil}, says: []string{"security_groups"}},
 		"subnet without ids":  {fields: map[string]any{"subnet_id": "subnet-1"}, says: []string{"security_group_ids"}},
 		"odd region":          {fields: map[string]any{"aws_region": "evil.example/"}, says: []string{"aws_region"}},
@@ -195,5 +194,19 @@ func TestFieldsOfTheRequest(t *testing.T) {
 		if sent.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, sent.Get(name), want)
 		}
+	}
+}
+
+// Codes of EC2 that moto does not know name their field, too.
+func TestCodesNameTheirField(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	for code, field := range map[string]string{
+		"InvalidGroup.NotFound": "security_groups", "InvalidPlacementGroup.Unknown": "placement_group",
+		"VPCIdNotSpecified": "subnet_id", "InvalidBlockDeviceMapping": "aws_root_ebs_size",
+	} {
+		s.ec2.Fail("RunInstances", 1, http.StatusBadRequest, code, "no")
+		_, err := s.plugin.Create(t.Context(), s.call("ordain-1"))
+		mustRefuse(t, err, "field "+field, "our-cloud")
 	}
 }
