@@ -72,7 +72,8 @@ func (a *account) explain(what string, err error) error {
 		return refuse("Nova refuses the machine of hardware type %s (%s) and image type %s (%s) with provider %s: %s",
 			a.call.Node.HardwareType, a.call.Node.Flavor, a.call.Node.ImageType, a.call.Node.Image, provider, said)
 	}
-	return a.mask(fmt.Errorf("cannot %s with provider %s: the cloud answered %d: %s", what, provider, e.Actual, said))
+	return a.mask(fmt.Errorf("cannot %s with provider %s: the cloud answered %d to %s %s: %s", what, provider, e.Actual,
+		e.Method, pathOf(e.URL), said))
 }
 
 // saidIn returns the message in an answer, which has a name that depends on the kind of error.
@@ -88,6 +89,12 @@ func saidIn(body []byte) string {
 		}
 	}
 	return brief(strings.TrimSpace(string(body)))
+}
+
+// pathOf leaves the query out, which may be long.
+func pathOf(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	return address
 }
 
 func brief(said string) string {
