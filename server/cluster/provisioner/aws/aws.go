@@ -95,8 +95,8 @@ func (p *Plugin) Confirm(ctx context.Context, c plugin.Call) (plugin.Result, err
 				return plugin.Result{}, a.mask(why)
 			}
 		} else if time.Since(began) >= p.settle() {
-			return plugin.Result{}, fmt.Errorf("no instance in %s has the tag %s=%s; the machine may have been deleted "+
-				"by hand", a.region, tagName, c.Tag)
+			return plugin.Result{}, fmt.Errorf("no instance in %s has the tag %s=%s; the machine may have been "+
+				"deleted by hand", a.region, tagName, c.Tag)
 		}
 		if err := cloud.Pause(ctx, p.poll()); err != nil {
 			return plugin.Result{}, a.mask(errors.Join(err, why))

@@ -112,7 +112,8 @@ func TestTheLifeOfAMachine(t *testing.T) {
 	for _, tag := range m.Tags {
 		tags[tag.Key] = tag.Value
 	}
-	if m.ID != id || tags[tagName] != "ordain-1" || tags["Name"] != "shop7-1000.local" || tags["ordain:cluster"] != "shop" {
+	if m.ID != id || tags[tagName] != "ordain-1" || tags["Name"] != "shop7-1000.local" ||
+		tags["ordain:cluster"] != "shop" {
 		t.Errorf("machine %s has tags %v", m.ID, tags)
 	}
 	if again := s.create(c); again != id {

@@ -53,8 +53,8 @@ func (a *account) explain(what string, err error) error {
 	}
 	switch code {
 	case "AuthFailure", "InvalidClientTokenId", "UnrecognizedClientException", "InvalidAccessKeyId":
-		return refuse("EC2 does not accept the access key of provider %s; correct its fields api_user and api_password "+
-			"(%s)", provider, said)
+		return refuse("EC2 does not accept the access key of provider %s; correct its fields api_user and "+
+			"api_password (%s)", provider, said)
 	case "SignatureDoesNotMatch":
 		return refuse("the secret does not belong to the access key of provider %s; correct its field api_password",
 			provider)
@@ -66,8 +66,8 @@ func (a *account) explain(what string, err error) error {
 	case "OperationNotPermitted":
 		return refuse("%s; if the instance is protected from deletion, lift that", said)
 	case "RequestExpired":
-		return a.mask(fmt.Errorf("cannot %s: the clock of this machine is wrong, so EC2 takes its requests for old ones; "+
-			"set the clock", what))
+		return a.mask(fmt.Errorf("cannot %s: the clock of this machine is wrong, so EC2 takes its requests for old "+
+			"ones; set the clock", what))
 	}
 	if strings.HasPrefix(code, "InvalidAMIID") {
 		return a.imageGone()
@@ -80,8 +80,10 @@ func (a *account) explain(what string, err error) error {
 	switch {
 	case code == "Unsupported", strings.HasPrefix(code, "Invalid"), strings.HasPrefix(code, "Missing"),
 		code == "UnknownParameter":
-		return refuse("EC2 refuses the machine of hardware type %s (%s) and image type %s (%s) with provider %s: %s (%s)",
-			a.call.Node.HardwareType, a.call.Node.Flavor, a.call.Node.ImageType, a.call.Node.Image, provider, said, code)
+		return refuse("EC2 refuses the machine of hardware type %s (%s) and image type %s (%s) with provider %s: "+
+			"%s (%s)",
+			a.call.Node.HardwareType, a.call.Node.Flavor, a.call.Node.ImageType, a.call.Node.Image, provider, said,
+			code)
 	}
 	return a.mask(fmt.Errorf("cannot %s in %s: %s (%s)", what, a.region, said, code))
 }

@@ -22,17 +22,38 @@ func TestRefusals(t *testing.T) {
 		fields map[string]any
 		says   []string
 	}{
-		"unknown access key":  {fields: map[string]any{"api_user": "AKIANOBODY"}, says: []string{"api_user", "our-cloud"}},
-		"wrong secret":        {fields: map[string]any{"api_password": "hunter2-hunter2"}, says: []string{"api_password"}},
-		"no secret":           {fields: map[string]any{"api_password": ""}, says: []string{"api_password", "is not set"}},
-		"no such key pair":    {fields: map[string]any{"ssh_keypair": "lost"}, says: []string{"ssh_keypair"}},
-		"no such SSH key":     {fields: map[string]any{"ssh_key_resource": "lost"}, says: []string{"ssh_key_resource", "team"}},
-		"no groups":           {fields: map[string]any{"security_groups": nil}, says: []string{"security_groups"}},
-		"subnet without ids":  {fields: map[string]any{"subnet_id": "subnet-1"}, says: []string{"security_group_ids"}},
-		"odd region":          {fields: map[string]any{"aws_region": "evil.example/"}, says: []string{"aws_region"}},
-		"odd size":            {fields: map[string]any{"aws_ebs_size": "much"}, says: []string{"aws_ebs_size", "65536"}},
-		"odd switch":          {fields: map[string]any{"dedicated_instance": "maybe"}, says: []string{"dedicated_instance"}},
-		"password in address": {fields: map[string]any{"endpoint": "https://u:hunter2@ec2"}, says: []string{"endpoint"}},
+		"unknown access key": {
+			fields: map[string]any{"api_user": "AKIANOBODY"},
+			says:   []string{"api_user", "our-cloud"},
+		},
+		"wrong secret": {
+			fields: map[string]any{"api_password": "hunter2-hunter2"},
+			says:   []string{"api_password"},
+		},
+		"no secret": {
+			fields: map[string]any{"api_password": ""},
+			says:   []string{"api_password", "is not set"},
+		},
+		"no such key pair": {fields: map[string]any{"ssh_keypair": "lost"}, says: []string{"ssh_keypair"}},
+		"no such SSH key": {
+			fields: map[string]any{"ssh_key_resource": "lost"},
+			says:   []string{"ssh_key_resource", "team"},
+		},
+		"no groups":          {fields: map[string]any{"security_groups": nil}, says: []string{"security_groups"}},
+		"subnet without ids": {fields: map[string]any{"subnet_id": "subnet-1"}, says: []string{"security_group_ids"}},
+		"odd region":         {fields: map[string]any{"aws_region": "evil.example/"}, says: []string{"aws_region"}},
+		"odd size": {
+			fields: map[string]any{"aws_ebs_size": "much"},
+			says:   []string{"aws_ebs_size", "65536"},
+		},
+		"odd switch": {
+			fields: map[string]any{"dedicated_instance": "maybe"},
+			says:   []string{"dedicated_instance"},
+		},
+		"password in address": {
+			fields: map[string]any{"endpoint": "https://u:hunter2@ec2"},
+			says:   []string{"endpoint"},
+		},
 		"a right is missing": {
 			fields: map[string]any{"api_user": s.ec2.PoorKey, "api_password": s.ec2.PoorSecret},
 			says:   []string{"lacks a right", "docs/cloud-providers.md"},
@@ -154,9 +175,11 @@ func TestTheEnvironmentDoesNotCount(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "x", "AWS_SESSION_TOKEN": "x", "AWS_REGION": "nowhere-1",
+		"AWS_ACCESS_KEY_ID": "AKIAENV", "AWS_SECRET_ACCESS_KEY": "x", "AWS_SESSION_TOKEN": "x",
+		"AWS_REGION":       "nowhere-1",
 		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_EC2": "http://127.0.0.1:1",
-		"AWS_CONFIG_FILE": filepath.Join(dir, "config"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "credentials"),
+		"AWS_CONFIG_FILE":                   filepath.Join(dir, "config"),
+		"AWS_SHARED_CREDENTIALS_FILE":       filepath.Join(dir, "credentials"),
 		"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1", "AWS_USE_FIPS_ENDPOINT": "true",
 	} {
 		t.Setenv(name, value)

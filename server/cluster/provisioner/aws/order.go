@@ -128,7 +128,8 @@ func (a *account) runOnce(ctx context.Context, in *ec2.RunInstancesInput) (types
 			return types.Instance{}, err
 		}
 		if len(found) == 0 {
-			return types.Instance{}, errors.New("an earlier attempt asked for another machine, which EC2 does not list yet")
+			return types.Instance{}, errors.New("an earlier attempt asked for another machine, which EC2 does not " +
+				"list yet")
 		}
 		return found[0], nil
 	} else if err != nil {

@@ -143,7 +143,8 @@ func (f *Fields) Image() (image, flavor string) {
 	switch {
 	case f.err != nil:
 	case node.Image == "":
-		f.err = plugin.Refuse(fmt.Sprintf("image type %s has no image for provider %s; add one", node.ImageType, provider))
+		f.err = plugin.Refuse(fmt.Sprintf("image type %s has no image for provider %s; add one",
+			node.ImageType, provider))
 	case node.Flavor == "":
 		f.err = plugin.Refuse(
 			fmt.Sprintf("hardware type %s has no flavor for provider %s; add one", node.HardwareType, provider))

@@ -133,8 +133,8 @@ func (e *EC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if action == "DescribeInstances" && form.Get("Filter.1.Name") == "client-token" { // moto lacks this filter
 		made := instancesSet.Find(e.tokens[form.Get("Filter.1.Value.1")].answer)
-		fmt.Fprintf(w, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId>`+
-			`<reservationSet><item>%s</item></reservationSet></DescribeInstancesResponse>`, made)
+		fmt.Fprintf(w, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">`+
+			`<requestId>r</requestId><reservationSet><item>%s</item></reservationSet></DescribeInstancesResponse>`, made)
 		return
 	}
 	status, header, answer, err := e.forward(r, body)
@@ -177,8 +177,8 @@ func (e *EC2) again(w http.ResponseWriter, form url.Values) bool {
 	}
 	if before.parameters != parameters(form) {
 		refuse(w, fault{
-			http.StatusBadRequest, "IdempotentParameterMismatch", "The request uses the same client token as a previous, " +
-				"but non-identical request.",
+			http.StatusBadRequest, "IdempotentParameterMismatch", "The request uses the same client token as a " +
+				"previous, but non-identical request.",
 		})
 		return true
 	}

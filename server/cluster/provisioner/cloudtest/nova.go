@@ -237,7 +237,9 @@ func (n *Nova) show(s *Server) object {
 		}}
 		for _, f := range n.floats {
 			if f["port_id"] == "port-"+s.ID {
-				list = append(list, object{"addr": f["floating_ip_address"], "version": 4, "OS-EXT-IPS:type": "floating"})
+				list = append(list, object{
+					"addr": f["floating_ip_address"], "version": 4, "OS-EXT-IPS:type": "floating",
+				})
 			}
 		}
 		o["addresses"] = object{"inside": list}
@@ -298,7 +300,9 @@ func (n *Nova) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := asked.Server
-	s := &Server{Name: a.Name, Metadata: a.Metadata, Key: a.KeyName, Flavor: a.FlavorRef, Image: a.ImageRef, Zone: a.Zone}
+	s := &Server{
+		Name: a.Name, Metadata: a.Metadata, Key: a.KeyName, Flavor: a.FlavorRef, Image: a.ImageRef, Zone: a.Zone,
+	}
 	for _, g := range a.Groups {
 		s.Groups = append(s.Groups, g.Name)
 		if g.Name != "default" && g.Name != "web" {

@@ -84,8 +84,8 @@ func (p *Plugin) login(ctx context.Context, c plugin.Call) (*account, error) {
 	switch {
 	case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
 		a.close()
-		return nil, a.mask(plugin.Refuse(fmt.Sprintf("there is no Keystone 3 at %s; correct the field openstack_auth_url "+
-			"of provider %s", keystone(at), c.Provider.Name)))
+		return nil, a.mask(plugin.Refuse(fmt.Sprintf("there is no Keystone 3 at %s; correct the field "+
+			"openstack_auth_url of provider %s", keystone(at), c.Provider.Name)))
 	case err != nil:
 		a.close()
 		return nil, a.explain("log in at "+at.Host, err)
@@ -108,7 +108,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// keystone returns the address of version 3. Old provider files name the tokens of version 2, which no cloud has any more.
+// keystone returns the address of version 3. Old provider files name the tokens of version 2, which no cloud has any
+// more.
 func keystone(u *url.URL) string {
 	v3 := *u
 	p := strings.TrimSuffix(strings.TrimSuffix(v3.Path, "/"), "/tokens")
@@ -162,8 +163,9 @@ func (a *account) find(ctx context.Context) (out []servers.Server, err error) {
 	for _, s := range all {
 		other := s.Metadata[tagName]
 		if s.ID == id && other != "" && other != a.call.Tag {
-			return nil, plugin.Refuse(fmt.Sprintf("server %s has the metadata %s=%s, so it is the machine of another node, "+
-				"not of this one (%s); correct the metadata, or delete the server by hand", id, tagName, other, a.call.Tag))
+			return nil, plugin.Refuse(fmt.Sprintf("server %s has the metadata %s=%s, so it is the machine of "+
+				"another node, not of this one (%s); correct the metadata, or delete the server by hand",
+				id, tagName, other, a.call.Tag))
 		}
 		if (other == a.call.Tag || s.ID == id) && !gone(s) {
 			out = append(out, s)

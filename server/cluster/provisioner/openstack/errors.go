@@ -56,8 +56,8 @@ func (a *account) explain(what string, err error) error {
 	}
 	switch {
 	case e.Actual == http.StatusUnauthorized:
-		return refuse("the cloud does not accept the account of provider %s; correct its fields api_user, api_password "+
-			"and openstack_tenant", provider)
+		return refuse("the cloud does not accept the account of provider %s; correct its fields api_user, "+
+			"api_password and openstack_tenant", provider)
 	case e.Actual == http.StatusForbidden && !strings.Contains(low, "quota"):
 		return refuse("the account of provider %s lacks a right; give it those in docs/cloud-providers.md (%s)",
 			provider, said)

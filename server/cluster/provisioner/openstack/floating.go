@@ -57,7 +57,8 @@ func (a *account) float(ctx context.Context, s servers.Server) (string, error) {
 		return "", notYet{fmt.Errorf("server %s has no port", s.ID)}
 	}
 	port := list[0].ID
-	for _, f := range have {
+	if len(have) > 0 {
+		f := have[0]
 		if f.PortID == port {
 			return f.FloatingIP, nil
 		}
@@ -76,8 +77,8 @@ func (a *account) float(ctx context.Context, s servers.Server) (string, error) {
 		return "", err
 	}
 	if len(nets) == 0 {
-		return "", plugin.Refuse(fmt.Sprintf("the cloud of provider %s has no network with floating addresses; switch its "+
-			"field floating_ip off", a.call.Provider.Name))
+		return "", plugin.Refuse(fmt.Sprintf("the cloud of provider %s has no network with floating addresses; "+
+			"switch its field floating_ip off", a.call.Provider.Name))
 	}
 	made, err := floatingips.Create(ctx, neutron, floatingips.CreateOpts{
 		FloatingNetworkID: nets[0].ID, PortID: port, Description: a.description(),

@@ -98,8 +98,8 @@ func (p *Plugin) Confirm(ctx context.Context, c plugin.Call) (plugin.Result, err
 			return plugin.Result{}, a.explain("look at the machine", errors.Join(err, why))
 		}
 		if len(there) == 0 {
-			return plugin.Result{}, fmt.Errorf("no server of project %s has the metadata %s=%s; the machine may have been "+
-				"deleted by hand", a.project, tagName, c.Tag)
+			return plugin.Result{}, fmt.Errorf("no server of project %s has the metadata %s=%s; the machine may "+
+				"have been deleted by hand", a.project, tagName, c.Tag)
 		}
 		var r plugin.Result
 		if r, why = a.confirm(ctx, there[0]); why == nil {

@@ -271,17 +271,35 @@ func TestRefusals(t *testing.T) {
 		"no Keystone": {
 			fields: map[string]any{"openstack_auth_url": s.nova.URL + "/other"}, says: []string{"Keystone 3"},
 		},
-		"no region":     {fields: map[string]any{"openstack_region": "mars"}, says: []string{"openstack_region"}},
-		"no key pair":   {fields: map[string]any{"ssh_keypair": "lost"}, says: []string{"field ssh_keypair"}},
-		"no SSH key":    {fields: map[string]any{"ssh_key_resource": "lost"}, says: []string{"ssh_key_resource", "team"}},
-		"no group":      {fields: map[string]any{"security_groups": "lost"}, says: []string{"field security_groups"}},
-		"no zone":       {fields: map[string]any{"availability_zone": "mars"}, says: []string{"field availability_zone"}},
-		"odd network":   {fields: map[string]any{"openstack_network": "inside"}, says: []string{"openstack_network"}},
-		"no user data":  {fields: map[string]any{"user_data_resource": "lost"}, says: []string{"user_data_resource"}},
-		"image gone":    {change: func(c *plugin.Call) { c.Node.Image = "old" }, says: []string{"image type debian", "our-cloud"}},
-		"image id gone": {change: func(c *plugin.Call) { c.Node.Image = "11111111-1111-1111-1111-111111111111" }, says: []string{"image type debian", "our-cloud"}},
-		"two images":    {change: func(c *plugin.Call) { c.Node.Image = "twins" }, says: []string{"2 images", "debian"}},
-		"no flavor":     {change: func(c *plugin.Call) { c.Node.Flavor = "huge" }, says: []string{"huge", "hardware type small"}},
+		"no region":   {fields: map[string]any{"openstack_region": "mars"}, says: []string{"openstack_region"}},
+		"no key pair": {fields: map[string]any{"ssh_keypair": "lost"}, says: []string{"field ssh_keypair"}},
+		"no SSH key": {
+			fields: map[string]any{"ssh_key_resource": "lost"},
+			says:   []string{"ssh_key_resource", "team"},
+		},
+		"no group": {fields: map[string]any{"security_groups": "lost"}, says: []string{"field security_groups"}},
+		"no zone": {
+			fields: map[string]any{"availability_zone": "mars"},
+			says:   []string{"field availability_zone"},
+		},
+		"odd network":  {fields: map[string]any{"openstack_network": "inside"}, says: []string{"openstack_network"}},
+		"no user data": {fields: map[string]any{"user_data_resource": "lost"}, says: []string{"user_data_resource"}},
+		"image gone": {
+			change: func(c *plugin.Call) { c.Node.Image = "old" },
+			says:   []string{"image type debian", "our-cloud"},
+		},
+		"image id gone": {
+			change: func(c *plugin.Call) { c.Node.Image = "11111111-1111-1111-1111-111111111111" },
+			says:   []string{"image type debian", "our-cloud"},
+		},
+		"two images": {
+			change: func(c *plugin.Call) { c.Node.Image = "twins" },
+			says:   []string{"2 images", "debian"},
+		},
+		"no flavor": {
+			change: func(c *plugin.Call) { c.Node.Flavor = "huge" },
+			says:   []string{"huge", "hardware type small"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := map[string]any{}
