@@ -379,6 +379,8 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
+		"github.com/aws/":                 {"server/cluster/provisioner/aws"},
+		"github.com/gophercloud/":         {"server/cluster/provisioner/openstack"},
 		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},
 	}
 	for _, p := range listPackages(t) {

@@ -22,6 +22,8 @@ const (
 	Flavor = "t3.small"
 )
 
+const ec2Space = "http://ec2.amazonaws.com/doc/2016-11-15/"
+
 // EC2 is moto for one test, behind a proxy. The proxy remembers client tokens as EC2 does, which moto does not.
 type EC2 struct {
 	URL, Region  string
@@ -124,7 +126,7 @@ func (e *EC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if action == "DescribeInstances" && e.hidden > 0 {
 		e.hidden--
-		fmt.Fprint(w, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">`+
+		fmt.Fprint(w, `<DescribeInstancesResponse xmlns="`+ec2Space+`">`+
 			`<requestId>r</requestId><reservationSet/></DescribeInstancesResponse>`)
 		return
 	}
@@ -133,7 +135,7 @@ func (e *EC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if action == "DescribeInstances" && form.Get("Filter.1.Name") == "client-token" { // moto lacks this filter
 		made := instancesSet.Find(e.tokens[form.Get("Filter.1.Value.1")].answer)
-		fmt.Fprintf(w, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">`+
+		fmt.Fprintf(w, `<DescribeInstancesResponse xmlns="`+ec2Space+`">`+
 			`<requestId>r</requestId><reservationSet><item>%s</item></reservationSet></DescribeInstancesResponse>`, made)
 		return
 	}

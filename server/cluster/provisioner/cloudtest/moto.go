@@ -23,6 +23,14 @@ import (
 // The packages of moto's server that EC2 needs. All of moto[server] is twice as large.
 var motoPackages = []string{"moto==5.2.5", "Flask==3.1.3", "flask-cors==6.0.5"}
 
+// motoProgram ends when its input does: with the tests, however they end.
+const motoProgram = `
+import os, sys, threading
+from moto.server import main
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+main(["-H", "127.0.0.1", "-p", "0"])
+`
+
 // moto is the server that the tests of a package share. Each test has a region of its own.
 var moto struct {
 	sync.Mutex
@@ -62,11 +70,14 @@ func startMoto(t testing.TB) (address, region string) {
 
 func launch(t testing.TB) {
 	t.Helper()
-	c := exec.Command(motoPython(t), "-m", "moto.server", "-H", "127.0.0.1", "-p", "0")
+	c := exec.Command(motoPython(t), "-c", motoProgram)
 	c.Env = append(os.Environ(), "MOTO_ENABLE_KEYPAIR_VALIDATION=1", "MOTO_ENABLE_AMI_VALIDATION=1",
 		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=1", "NO_COLOR=1")
 	out, err := c.StderrPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
