@@ -136,7 +136,8 @@ func (e *EC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if action == "DescribeInstances" && form.Get("Filter.1.Name") == "client-token" { // moto lacks this filter
 		made := instancesSet.Find(e.tokens[form.Get("Filter.1.Value.1")].answer)
 		fmt.Fprintf(w, `<DescribeInstancesResponse xmlns="`+ec2Space+`">`+
-			`<requestId>r</requestId><reservationSet><item>%s</item></reservationSet></DescribeInstancesResponse>`, made)
+			`<requestId>r</requestId><reservationSet><item>%s</item></reservationSet>`+
+			`</DescribeInstancesResponse>`, made)
 		return
 	}
 	status, header, answer, err := e.forward(r, body)
