@@ -210,6 +210,15 @@ var lattice = []struct {
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
 			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
+	{
+		"server/cluster/provisioner/cloudtest",
+		"internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
+	},
+	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
@@ -255,7 +264,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus",
+			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
@@ -372,6 +381,8 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
+		"github.com/aws/":                 {"server/cluster/provisioner/aws"},
+		"github.com/gophercloud/":         {"server/cluster/provisioner/openstack"},
 		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},
 	}
 	for _, p := range listPackages(t) {
