@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Stop switches the machine off: its processes end, its connections break, its port refuses. It may be stopped already.
@@ -176,4 +178,28 @@ func (m *Machine) end() {
 			return
 		}
 	}
+}
+
+// AddHostKey gives the machine one more host key, of a type as ssh-keygen names it, restarts it, and returns the key.
+func (m *Machine) AddHostKey(kind string) string {
+	m.t.Helper()
+	name := "host_key_" + kind
+	out, err := exec.Command(tool.Need(m.t, "ssh-keygen"), "-q", "-t", kind, "-N", "", "-C", "", "-f", m.path(name)).
+		CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("ssh-keygen: %v\n%s", err, out)
+	}
+	at := m.dir
+	if m.root != nil {
+		at = inside
+	}
+	config, err := os.ReadFile(m.path("sshd_config"))
+	if err == nil {
+		err = os.WriteFile(m.path("sshd_config"), append(config, "HostKey "+at+"/"+name+"\n"...), 0o644)
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.Restart()
+	return strings.TrimSpace(string(m.public(m.path(name))))
 }

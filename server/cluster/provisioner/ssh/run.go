@@ -158,7 +158,7 @@ func watched(beat time.Duration) string {
 		`z() { kill -s $1 -- -$p; for f in /proc/[0-9]*/stat; do read -r l <$f || continue; ` +
 		`set -- $1 ${l%% *} ${l##*) }; if [ "$6" = $p ]; then kill -s $1 $2; fi; done; }; ` +
 		`( exec >/dev/null 2>&1; c=.; while [ -n "$c" ]; do ` + awaitSilence(beat) + `done; ` +
-		`trap "" TERM; z TERM; for i in 1 2 3 4 5; do kill -0 -- -$p || break; sleep 1; done; z KILL ) & w=$!; ` +
+		`trap "" TERM; z TERM; for i in 1 2 3 4 5; do kill -s 0 -- -$p || break; sleep 1; done; z KILL ) & w=$!; ` +
 		`wait $p; s=$?; { kill $w; wait $w; } 2>/dev/null; exit $s`
 }
 
