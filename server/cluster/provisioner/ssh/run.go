@@ -167,3 +167,22 @@ func lines(text string) string {
 	all := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
 	return strings.Join(all[max(0, len(all)-12):], "\n")
 }
+
+// Ask runs a short command that needs nothing but /bin/sh, and returns what it prints. It has no watchdog: it must end
+// by itself, or when its standard input, which is empty, has ended.
+func (c *Client) Ask(ctx context.Context, text string, sudo bool) (string, error) {
+	s, err := c.start(ctx, c.line(sudo, text, "ordain"))
+	if err != nil {
+		return "", err
+	}
+	defer s.channel.Close()
+	out := copyOutput(s, nil)
+	_ = s.channel.CloseWrite()
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+		return "", fault.Wrap("ssh.Ask", fault.Unavailable, context.Cause(ctx)).Say(c.address + " does not answer in time")
+	}
+	answer := out.finish()
+	return answer, s.result(c, lines(answer))
+}
