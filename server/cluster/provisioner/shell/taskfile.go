@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -95,7 +96,9 @@ func putTask(ctx context.Context, c plugin.Call, t *target.Target) error {
 		return fmt.Errorf("the task as JSON: %w", err)
 	}
 	var tree any
-	if err := json.Unmarshal(theirs, &tree); err != nil {
+	numbers := json.NewDecoder(bytes.NewReader(theirs))
+	numbers.UseNumber()
+	if err := numbers.Decode(&tree); err != nil {
 		return fmt.Errorf("the task as JSON: %w", err)
 	}
 	var values strings.Builder
@@ -159,4 +162,3 @@ func line(w *strings.Builder, key, value string) {
 	}
 	w.WriteString(key + "\t" + escape.Replace(value) + "\n")
 }
-
