@@ -271,7 +271,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus",
+			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may

@@ -89,7 +89,7 @@ func orUnexpected(err error) error {
 func (f *Folder) Remove(ctx context.Context) error {
 	close(f.quit)
 	defer f.session.channel.Close()
-	if _, err := f.session.channel.Write([]byte("q")); err != nil {
+	if err := f.session.say('q'); err != nil {
 		return f.client.lost(err)
 	}
 	select {

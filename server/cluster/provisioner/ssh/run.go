@@ -68,7 +68,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) error {
 	case <-s.ended:
 	case <-ctx.Done():
 		stopped = true
-		_ = s.channel.CloseWrite()
+		go s.eof() // which may wait for a connection that passes nothing any more
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
@@ -123,7 +123,7 @@ func (s *session) beat(every time.Duration, quit <-chan struct{}) {
 		case <-s.ended:
 			return
 		case <-tick.C:
-			if _, err := s.channel.Write([]byte(".")); err != nil {
+			if s.say('.') != nil {
 				return
 			}
 		}
@@ -139,12 +139,12 @@ func (c *Client) line(sudo bool, script, argument string) string {
 	return line
 }
 
-// awaitSilence is shell text that sets c to the byte that arrives next on file descriptor 3, or to nothing at the end
-// of the stream and after four times the beat. Without timeout(1) only the end of the stream counts.
+// awaitSilence is shell text that sets c to the byte that arrives next on file descriptor 3, or to nothing at the end of
+// the stream and after four times the beat. Without timeout(1) only the end of the stream counts.
 func awaitSilence(beat time.Duration) string {
 	seconds := strconv.FormatFloat((4 * beat).Seconds(), 'f', -1, 64)
-	return "if command -v timeout >/dev/null 2>&1; then c=$(timeout " + seconds + " dd bs=1 count=1 2>/dev/null <&3); " +
-		"else c=$(dd bs=1 count=1 2>/dev/null <&3); fi; "
+	return "if command -v timeout >/dev/null 2>&1; " +
+		"then c=$(timeout " + seconds + " dd bs=1 count=1 2>/dev/null <&3); else c=$(dd bs=1 count=1 2>/dev/null <&3); fi; "
 }
 
 // watched is the script that runs $0 in a session of its own, beside a watchdog. It has no newline and no exclamation
@@ -177,7 +177,7 @@ func (c *Client) Ask(ctx context.Context, text string, sudo bool) (string, error
 	}
 	defer s.channel.Close()
 	out := copyOutput(s, nil)
-	_ = s.channel.CloseWrite()
+	s.eof()
 	select {
 	case <-s.ended:
 	case <-ctx.Done():

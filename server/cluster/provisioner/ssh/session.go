@@ -25,6 +25,8 @@ const (
 // once nobody holds the output any more.
 type session struct {
 	channel gossh.Channel
+	stdin   sync.Mutex    // is held for writing to the channel, and for ending that
+	silent  bool          // whether the standard input has ended
 	ended   chan struct{} // is closed when the command has ended, or the connection has
 	// known, status and signal may be read when ended is closed.
 	known  bool
@@ -106,6 +108,25 @@ func (s *session) watch(requests <-chan *gossh.Request) {
 			_ = r.Reply(false, nil)
 		}
 	}
+}
+
+// say writes a byte to the standard input of the command.
+func (s *session) say(b byte) error {
+	s.stdin.Lock()
+	defer s.stdin.Unlock()
+	if s.silent {
+		return io.EOF
+	}
+	_, err := s.channel.Write([]byte{b})
+	return err
+}
+
+// eof ends the standard input of the command.
+func (s *session) eof() {
+	s.stdin.Lock()
+	defer s.stdin.Unlock()
+	s.silent = true
+	_ = s.channel.CloseWrite()
 }
 
 func (c *Client) lost(err error) error {
