@@ -105,10 +105,10 @@ func AddResource(t testing.TB, c *plugin.Call, automator, resourceType, name str
 		}
 	}
 	for file, text := range files {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // a test
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // a test
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 func login(t *testing.T, m *Machine, user, command string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(tool.Need(t, "ssh"), "-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
-		"-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=2", "-o", "IdentitiesOnly=yes",
+		"-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=2",
+		"-o", "IdentitiesOnly=yes",
 		"-i", m.KeyFile, "-p", strconv.Itoa(m.Port), user+"@"+m.Address, command)
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
@@ -30,7 +31,8 @@ func TestMachinesAreApart(t *testing.T) {
 	for _, m := range machines {
 		out, err := login(t, m, m.User, "hostname >/etc/who-am-i; cat /etc/who-am-i; ls -A /tmp")
 		if err != nil || out != m.Hostname {
-			t.Fatalf("the machine %s says %q (%v), want its host name %s and an empty /tmp", m.Address, out, err, m.Hostname)
+			t.Fatalf("the machine %s says %q (%v), want its host name %s and an empty /tmp",
+				m.Address, out, err, m.Hostname)
 		}
 	}
 	for _, m := range machines {
@@ -57,7 +59,8 @@ func TestMachinesAreApart(t *testing.T) {
 func TestAMachineBreaksAndComesBack(t *testing.T) {
 	t.Parallel()
 	m := Machines(t, 1)[0]
-	if out, err := login(t, m, m.User, "echo here >note; setsid sleep 4242 >/dev/null 2>&1 </dev/null & echo done"); err != nil {
+	const leave = "echo here >note; setsid sleep 4242 >/dev/null 2>&1 </dev/null & echo done"
+	if out, err := login(t, m, m.User, leave); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
 	if m.root != nil && len(m.Processes("sleep 4242")) == 0 {

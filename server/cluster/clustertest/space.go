@@ -49,7 +49,8 @@ exec chroot . /bin/cat
 
 func (m *Machine) newSpace() *space {
 	m.t.Helper()
-	if err := os.Chmod(m.dir, 0o755); err != nil { //nolint:gosec // users of the machine read their authorized keys there
+	// Users of the machine read their authorized keys there.
+	if err := os.Chmod(m.dir, 0o755); err != nil {
 		m.t.Fatal(err)
 	}
 	p := m.start("unshare", "--mount", "--uts", "/bin/sh", "-c", makeSpace, "sh", m.dir, m.Hostname, m.Address)

@@ -78,7 +78,7 @@ func (m *Machine) Admit() { m.t.Helper(); m.authorize(m.public(m.KeyFile)) }
 
 func (m *Machine) authorize(keys []byte) {
 	m.t.Helper()
-	if err := os.WriteFile(m.path("authorized_keys"), keys, 0o644); err != nil { //nolint:gosec // they are public
+	if err := os.WriteFile(m.path("authorized_keys"), keys, 0o644); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -101,7 +101,8 @@ func TestTheLifeOfANode(t *testing.T) {
 	}
 }
 
-// A cleaning script may be a resource of the provider; one that fails is an error, so that the machine does not go back.
+// A cleaning script may be a resource of the provider; one that fails is an error, so that the machine does
+// not go back.
 func TestACleaningScriptOfTheResources(t *testing.T) {
 	t.Parallel()
 	m := clustertest.Machines(t, 1)[0]
@@ -111,10 +112,12 @@ func TestACleaningScriptOfTheResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	learn(&c, r)
-	clustertest.AddResource(t, &c, "pool", pool.ScriptsType, "wipe", "#!/bin/sh\n: >~/wiped; [ -e ~/may-go ] || { echo busy; exit 1; }\n")
+	clustertest.AddResource(t, &c, "pool", pool.ScriptsType, "wipe",
+		"#!/bin/sh\n: >~/wiped; [ -e ~/may-go ] || { echo busy; exit 1; }\n")
 	c.Resources[0].Kind = "providertypes"
 	c.Provider.Fields[pool.CleanField] = clustertest.JSON(t, "wipe")
-	if _, err := plug.Delete(t.Context(), c); err == nil || plugin.IsRefused(err) || !strings.Contains(err.Error(), "busy") {
+	_, err = plug.Delete(t.Context(), c)
+	if err == nil || plugin.IsRefused(err) || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("got %v", err)
 	}
 	if !m.Exists("wiped") {

@@ -69,8 +69,8 @@ func TestACommandReadsTheTask(t *testing.T) {
 	t.Parallel()
 	m := clustertest.Machines(t, 1)[0]
 	c, out := call(t, m, `cat "$ORDAIN_TASK"; echo; echo =====; cat "$COOPR_CONFIG"; echo; echo =====; `+
-		`for k in config/cluster/greeting config/cluster/big config/cluster/hosts config/nodes/1000/hostname nodeId; do `+
-		`coopr_lookup_key $k; done; coopr_lookup_key config/none || stat -c %a "$ORDAIN_TASK" >&2;`, "")
+		`for k in config/cluster/greeting config/cluster/big config/cluster/hosts config/nodes/1000/hostname nodeId; `+
+		`do coopr_lookup_key $k; done; coopr_lookup_key config/none || stat -c %a "$ORDAIN_TASK" >&2;`, "")
 	c.Provider.Fields["password"] = json.RawMessage(`"hush"`)
 	c.Node.Facts["root_password"] = json.RawMessage(`"hush"`)
 	parts := strings.Split(run(t, c, out), "=====\n")

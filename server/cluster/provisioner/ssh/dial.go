@@ -24,7 +24,7 @@ type Config struct {
 	Key  []byte // a private key without a passphrase, as ssh-keygen writes it
 	// HostKeys are the pinned keys, one of which the machine has to show.
 	HostKeys []string
-	// Learn accepts any host key if none is pinned: the caller pins Client.HostKey. Only confirming a machine does this.
+	// Learn accepts any host key if none is pinned: the caller pins Client.HostKey. Only Confirm does this.
 	Learn   bool
 	Timeout time.Duration // of connecting and logging in; 20 seconds if it is 0
 	// Beat is the time between signs of life; 15 seconds if it is 0. Either side gives up after four of silence.
@@ -137,7 +137,8 @@ func parseKey(key []byte) (gossh.Signer, error) {
 	case errors.As(err, &locked):
 		return nil, &plugin.Refused{Err: fault.New("ssh.Dial", fault.Invalid,
 			"the private key is protected by a passphrase, which nobody can enter here").
-			Hint("make a key without one (ssh-keygen -t ed25519 -N ''), and upload it as the provider's ssh_keys resource")}
+			Hint("make a key without one (ssh-keygen -t ed25519 -N ''), " +
+				"and upload it as the provider's ssh_keys resource")}
 	case err != nil: // the parser's own error may quote the file
 		return nil, &plugin.Refused{Err: fault.New("ssh.Dial", fault.Invalid,
 			"the file of the private key has no private key that can be used").
@@ -158,7 +159,8 @@ func unreachable(address string, limit time.Duration, err error) error {
 		return f.Say("there is no route to " + address).
 			Hint("check that the machine runs, and the network between the provisioner and it")
 	case errors.As(err, &name):
-		return f.Say("the name of " + address + " has no address").Hint("correct the machine's address, or its DNS entry")
+		return f.Say("the name of " + address + " has no address").
+			Hint("correct the machine's address, or its DNS entry")
 	case errors.Is(err, context.Canceled):
 		return f.Say("connecting to " + address + " was stopped")
 	case isTimeout(err):

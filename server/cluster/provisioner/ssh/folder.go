@@ -25,8 +25,8 @@ const folderMark = "ordain-folder:"
 
 // holdFolder is the script of that process. Folders that survived a crash of the machine are removed after a week.
 func holdFolder(beat time.Duration) string {
-	return `exec 3<&0 </dev/null; umask 077; cd / && ` +
-		`if [ "$(id -u)" = 0 ]; then b=/var/cache/ordain-tasks; else b=$HOME/.cache/ordain-tasks; fi && mkdir -p "$b" && ` +
+	return `exec 3<&0 </dev/null; umask 077; cd / && b=$HOME/.cache/ordain-tasks && ` +
+		`if [ "$(id -u)" = 0 ]; then b=/var/cache/ordain-tasks; fi && mkdir -p "$b" && ` +
 		`find "$b" -mindepth 1 -maxdepth 1 -type d -mtime +7 -exec rm -rf -- {} + && ` +
 		`d=$(mktemp -d "$b/XXXXXXXXXX") || exit 1; echo "` + folderMark + `$d"; c=.; ` +
 		`while [ "$c" = . ]; do touch "$d"; ` + awaitSilence(beat) + `done; ` +

@@ -128,7 +128,8 @@ func (c *checker) check(address string, _ net.Addr, key gossh.PublicKey) error {
 	case len(c.pinned) == 0:
 		c.wrong = &plugin.Refused{Err: fault.New("ssh.Dial", fault.Forbidden,
 			"the host key of "+address+" is not known, so this may be another machine").
-			Hint("a machine's host key is learnt when it is confirmed; create the node again, or declare its host keys")}
+			Hint("a machine's host key is learnt when it is confirmed; create the node again, " +
+				"or declare its host keys")}
 	default:
 		var prints []string
 		for _, k := range c.pinned {

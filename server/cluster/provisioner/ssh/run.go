@@ -139,12 +139,13 @@ func (c *Client) line(sudo bool, script, argument string) string {
 	return line
 }
 
-// awaitSilence is shell text that sets c to the byte that arrives next on file descriptor 3, or to nothing at the end of
-// the stream and after four times the beat. Without timeout(1) only the end of the stream counts.
+// awaitSilence is shell text that sets c to the byte that arrives next on file descriptor 3, or to nothing at the end
+// of the stream and after four times the beat. Without timeout(1) only the end of the stream counts.
 func awaitSilence(beat time.Duration) string {
 	seconds := strconv.FormatFloat((4 * beat).Seconds(), 'f', -1, 64)
 	return "if command -v timeout >/dev/null 2>&1; " +
-		"then c=$(timeout " + seconds + " dd bs=1 count=1 2>/dev/null <&3); else c=$(dd bs=1 count=1 2>/dev/null <&3); fi; "
+		"then c=$(timeout " + seconds + " dd bs=1 count=1 2>/dev/null <&3); " +
+		"else c=$(dd bs=1 count=1 2>/dev/null <&3); fi; "
 }
 
 // watched is the script that runs $0 in a session of its own, beside a watchdog. It has no newline and no exclamation
@@ -181,7 +182,8 @@ func (c *Client) Ask(ctx context.Context, text string, sudo bool) (string, error
 	select {
 	case <-s.ended:
 	case <-ctx.Done():
-		return "", fault.Wrap("ssh.Ask", fault.Unavailable, context.Cause(ctx)).Say(c.address + " does not answer in time")
+		return "", fault.Wrap("ssh.Ask", fault.Unavailable, context.Cause(ctx)).
+			Say(c.address + " does not answer in time")
 	}
 	answer := out.finish()
 	return answer, s.result(c, lines(answer))

@@ -59,7 +59,8 @@ func TestACommandRuns(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- c.Run(t.Context(), ssh.Command{
-			Text: "echo 'it''s one'; echo two >&2; while [ ! -e go-on ]; do sleep 0.05; done; echo three; exit 7", Out: write,
+			Text: "echo 'it''s one'; echo two >&2; while [ ! -e go-on ]; do sleep 0.05; done; echo three; exit 7",
+			Out:  write,
 		})
 		_ = write.Close()
 	}()
@@ -79,7 +80,8 @@ func TestACommandRuns(t *testing.T) {
 	}
 }
 
-// A service that a command starts in the background, and that keeps its output open, goes on; the command does not wait.
+// A service that a command starts in the background, and that keeps its output open, goes on; the command does not
+// wait.
 func TestAServiceOutlivesItsCommand(t *testing.T) {
 	t.Parallel()
 	m := clustertest.Machines(t, 1)[0]
@@ -153,7 +155,9 @@ func TestACommandEndsWithWhoStartedIt(t *testing.T) {
 				if err := <-ended; err == nil || fault.KindOf(err) != fault.Unavailable {
 					t.Errorf("the command ended with %v", err)
 				}
-				eventually(t, "nothing of it runs", func() bool { return running(m) == 0 && len(m.Processes("sleep 6162")) == 0 })
+				eventually(t, "nothing of it runs", func() bool {
+					return running(m) == 0 && len(m.Processes("sleep 6162")) == 0
+				})
 				eventually(t, "no watchdog is left", func() bool { return len(m.Processes("dd bs=1")) == 0 })
 			})
 		}
@@ -426,7 +430,9 @@ func TestUpload(t *testing.T) {
 	if m.Read(f.Path+"/tree/link") != "#!/bin/sh\n" {
 		t.Error("the link leads elsewhere")
 	}
-	err = c.Upload(t.Context(), "/no/such folder", true, func(w *tar.Writer) error { return ssh.AddPath(w, "tree", local) })
+	err = c.Upload(t.Context(), "/no/such folder", true, func(w *tar.Writer) error {
+		return ssh.AddPath(w, "tree", local)
+	})
 	if err == nil || !strings.Contains(err.Error(), "/no/such folder") {
 		t.Errorf("got %v", err)
 	}

@@ -54,7 +54,8 @@ func Check(ctx context.Context, c plugin.Call) error {
 	if _, err := client.Ask(ctx, "exit 0", true); errors.As(err, &exit) {
 		return &plugin.Refused{Err: fault.Wrap("target.Check", fault.Forbidden, err).
 			Say(config.User + " may not become root on " + c.Node.Hostname + " by sudo without a password").
-			Hint("allow it in the machine's sudoers, log in as root, or set the provider's field " + SudoField + " to never")}
+			Hint("allow it in the machine's sudoers, log in as root, or set the provider's field " +
+				SudoField + " to never")}
 	} else if err != nil {
 		return err
 	}

@@ -183,7 +183,8 @@ func TestConfirmWaitsForAMachine(t *testing.T) {
 	c, out := m.Call(t, task.Confirm)
 	c.Node.Facts = nil
 	first := target.First{
-		Config: ssh.Config{Host: m.Address, Port: m.Port, User: m.User, Key: m.Key()}, KeyLater: true, Wait: time.Minute,
+		Config: ssh.Config{Host: m.Address, Port: m.Port, User: m.User, Key: m.Key()}, KeyLater: true,
+		Wait: time.Minute,
 	}
 	type answer struct {
 		result plugin.Result
