@@ -37,6 +37,8 @@ type Machine struct {
 	dir  string
 	sshd string
 	root *space // nil for an ordinary user
+	// janitor removes the machine's folder if the test is killed and cannot.
+	janitor *process
 
 	mu   sync.Mutex
 	run  *process
@@ -84,6 +86,7 @@ func start(t testing.TB, sshd string, number int) *Machine {
 	}
 	m := &Machine{t: t, dir: dir, sshd: sshd, KeyFile: filepath.Join(dir, "key"), User: "root"}
 	t.Cleanup(m.end)
+	m.janitor = m.start("/bin/sh", "-c", `cat >/dev/null; rm -rf -- "$1"`, "sh", dir)
 	m.Address, m.Port = freeAddress(t)
 	m.keyPair(m.KeyFile)
 	m.keyPair(m.path("host_key"))

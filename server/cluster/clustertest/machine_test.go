@@ -1,7 +1,9 @@
 package clustertest
 
 import (
+	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -99,5 +101,46 @@ func TestAMachineBreaksAndComesBack(t *testing.T) {
 	}
 	if out, err := login(t, m, m.User, "cat note"); err != nil || out != "here" {
 		t.Errorf("the machine came back as %q, %v", out, err)
+	}
+}
+
+// A test that is killed leaves no machine behind: no process, no port, no folder.
+func TestMachinesEndWithAKilledTest(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("ORDAIN_TEST_HOLDS_A_MACHINE") != "" {
+		m := Machines(t, 1)[0]
+		fmt.Printf("machine %s %d %s\n", m.Address, m.Port, m.dir)
+		select {}
+	}
+	tool.Need(t, "sshd", "/usr/sbin/sshd")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestMachinesEndWithAKilledTest$")
+	cmd.Env = append(os.Environ(), "ORDAIN_TEST_HOLDS_A_MACHINE=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var address, dir string
+	var port int
+	if _, err := fmt.Fscanf(out, "machine %s %d %s\n", &address, &port, &dir); err != nil {
+		t.Errorf("the other test starts no machine: %v", err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	gone := func() bool {
+		conn, err := net.Dial("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+		if err == nil {
+			_ = conn.Close()
+			return false
+		}
+		_, err = os.Stat(dir)
+		return os.IsNotExist(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); !gone(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the machine %s, port %d, folder %s is still there", address, port, dir)
+		}
 	}
 }

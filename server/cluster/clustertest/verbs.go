@@ -171,6 +171,7 @@ func (m *Machine) end() {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		err := os.RemoveAll(m.dir)
 		if err == nil {
+			m.janitor.end()
 			return
 		}
 		if time.Now().After(deadline) {
