@@ -1,8 +1,8 @@
 // Package clustertest has machines for tests: real SSH servers at addresses of this
 // machine's loopback network.
 //
-//	Machines(t, 3) ── for each: an address 127.x.y.z, a host key, an authorized key,
-//	                  and, as root, a file system, processes and a host name of its own
+//	Machines(t, 3) ── for each: an address 127.x.y.z, a host key, the same authorized
+//	                  key, and, as root, a file system, processes and a host name of its own
 //
 // As root, a machine is a set of namespaces. Its file system is that of this machine with
 // an overlay in memory, so that what is written there is seen nowhere else and survives

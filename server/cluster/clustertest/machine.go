@@ -62,7 +62,7 @@ func NeedRoot(t testing.TB) {
 	tool.Need(t, "nsenter")
 }
 
-// Machines starts n machines. They end with the test.
+// Machines starts n machines that let the same key in. They end with the test.
 func Machines(t testing.TB, n int) []*Machine {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -72,12 +72,16 @@ func Machines(t testing.TB, n int) []*Machine {
 	tool.Need(t, "ssh-keygen")
 	var out []*Machine
 	for i := range n {
-		out = append(out, start(t, sshd, i+1))
+		var first *Machine
+		if i > 0 {
+			first = out[0]
+		}
+		out = append(out, start(t, sshd, i+1, first))
 	}
 	return out
 }
 
-func start(t testing.TB, sshd string, number int) *Machine {
+func start(t testing.TB, sshd string, number int, first *Machine) *Machine {
 	t.Helper()
 	// A short path: sshd and overlay options have limits, and t.TempDir has the name of the test.
 	dir, err := os.MkdirTemp("", "ordain-machine-")
@@ -88,7 +92,11 @@ func start(t testing.TB, sshd string, number int) *Machine {
 	t.Cleanup(m.end)
 	m.janitor = m.start("/bin/sh", "-c", `cat >/dev/null; rm -rf -- "$1"`, "sh", dir)
 	m.Address, m.Port = freeAddress(t)
-	m.keyPair(m.KeyFile)
+	if first != nil {
+		m.KeyFile = first.KeyFile
+	} else {
+		m.keyPair(m.KeyFile)
+	}
 	m.keyPair(m.path("host_key"))
 	if err := os.WriteFile(m.path("authorized_keys"), m.public(m.KeyFile), 0o644); err != nil {
 		t.Fatal(err)

@@ -73,6 +73,17 @@ func machine(c plugin.Call) (Machine, bool, error) {
 	return m, true, nil
 }
 
+// id is the machine's id among the facts of its node.
+func (m Machine) id() string { return net.JoinHostPort(m.Address, strconv.Itoa(m.Port)) }
+
+// confirmed reports whether the facts of the node are about this machine, and not about one it had before.
+func (m Machine) confirmed(c plugin.Call) bool {
+	_, pinned := c.Node.Facts[target.HostKeysFact]
+	return pinned && target.Text(c.Node.Facts, idFact) == m.id()
+}
+
+const idFact = "providerid"
+
 func chosen(c plugin.Call) (Machine, error) {
 	m, ok, err := machine(c)
 	if err == nil && !ok {
@@ -93,7 +104,7 @@ func (p Pool) Create(ctx context.Context, c plugin.Call) (plugin.Result, error) 
 	if limit <= 0 {
 		limit = 20 * time.Second
 	}
-	address := net.JoinHostPort(m.Address, strconv.Itoa(m.Port))
+	address := m.id()
 	conn, err := (&net.Dialer{Timeout: limit}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		f := fault.Wrap("pool.Create", fault.Unavailable, err).
@@ -105,12 +116,12 @@ func (p Pool) Create(ctx context.Context, c plugin.Call) (plugin.Result, error) 
 		return plugin.Result{}, f
 	}
 	_ = conn.Close()
-	id, err := json.Marshal(address)
+	id, err := json.Marshal(m.id())
 	if err != nil {
 		return plugin.Result{}, err
 	}
 	return plugin.Result{
-		Addresses: map[string]string{"access_v4": m.Address}, Facts: task.Fields{"providerid": id},
+		Addresses: map[string]string{"access_v4": m.Address}, Facts: task.Fields{idFact: id},
 	}, nil
 }
 
@@ -123,6 +134,9 @@ func (p Pool) config(c plugin.Call, m Machine) (ssh.Config, error) {
 	config.Host, config.Port, config.Timeout = m.Address, m.Port, p.Timeout
 	if m.User != "" {
 		config.User = m.User
+	}
+	if !m.confirmed(c) {
+		config.HostKeys = nil
 	}
 	if len(m.HostKeys) > 0 { // what an administrator declares counts more than what was learnt
 		config.HostKeys = m.HostKeys
@@ -148,6 +162,9 @@ func (p Pool) Confirm(ctx context.Context, c plugin.Call) (plugin.Result, error)
 	if err != nil {
 		return result, err
 	}
+	if result.Facts[idFact], err = json.Marshal(m.id()); err != nil {
+		return result, err
+	}
 	if name := target.Text(result.Facts, "hostname"); name != "localhost" {
 		result.Hostname = name
 	}
@@ -161,7 +178,7 @@ func (p Pool) Delete(ctx context.Context, c plugin.Call) (plugin.Result, error) 
 	if err != nil || !ok {
 		return plugin.Result{}, err
 	}
-	if _, confirmed := c.Node.Facts[target.HostKeysFact]; !confirmed {
+	if !m.confirmed(c) {
 		return plugin.Result{}, nil
 	}
 	config, err := p.config(c, m)

@@ -144,6 +144,23 @@ func TestDeclaredHostKeysAndRefusals(t *testing.T) {
 		!strings.Contains(err.Error(), "has changed") {
 		t.Errorf("got %v", err)
 	}
+	// The node gets another machine: what was learnt about the one before does not count.
+	c := call(t, machines[1])
+	r, err := plug.Confirm(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	learn(&c, r)
+	c.Provider.Fields[pool.MachineField] = call(t, m).Provider.Fields[pool.MachineField]
+	if _, err := plug.Confirm(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	// The same machine with another host key is refused.
+	c.Provider.Fields[pool.MachineField] = call(t, machines[1]).Provider.Fields[pool.MachineField]
+	machines[1].ChangeHostKey()
+	if _, err := plug.Confirm(t.Context(), c); !plugin.IsRefused(err) {
+		t.Errorf("got %v", err)
+	}
 	m.Refuse()
 	if _, err := plug.Confirm(t.Context(), call(t, m)); !plugin.IsRefused(err) {
 		t.Errorf("a key that the machine does not let in: %v", err)
@@ -156,7 +173,7 @@ func TestDeclaredHostKeysAndRefusals(t *testing.T) {
 	if _, err := plug.Delete(t.Context(), call(t, m)); err != nil {
 		t.Errorf("a machine that is off and was never confirmed: %v", err)
 	}
-	c := call(t, m)
+	c = call(t, m)
 	delete(c.Provider.Fields, pool.MachineField)
 	if _, err := plug.Create(t.Context(), c); !plugin.IsRefused(err) || !strings.Contains(err.Error(), "was chosen") {
 		t.Errorf("no machine: %v", err)

@@ -163,10 +163,11 @@ func watched(beat time.Duration) string {
 		`wait $p; s=$?; { kill $w; wait $w; } 2>/dev/null; exit $s`
 }
 
-// lines returns the last lines of output, at most twelve.
+// lines returns the last lines of output, at most twelve, and of those the last two thousand bytes.
 func lines(text string) string {
 	all := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
-	return strings.Join(all[max(0, len(all)-12):], "\n")
+	last := strings.Join(all[max(0, len(all)-12):], "\n")
+	return strings.ToValidUTF8(last[max(0, len(last)-2000):], "")
 }
 
 // Ask runs a short command that needs nothing but /bin/sh, and returns what it prints. It has no watchdog: it must end

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 
@@ -78,6 +79,9 @@ func (f First) dial(ctx context.Context, c plugin.Call) (*ssh.Client, error) {
 	}
 }
 
+// hostName is what a machine may say that its name is.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+
 // ask asks the machine what only it knows. SSH_CONNECTION has the machine's own address of the connection, which is
 // another than the one dialled if there is address translation between.
 func (f First) ask(ctx context.Context, client *ssh.Client) (plugin.Result, error) {
@@ -103,7 +107,7 @@ func (f First) ask(ctx context.Context, client *ssh.Client) (plugin.Result, erro
 				}
 			}
 		}
-		if text, ok := strings.CutPrefix(line, "ordain-hostname:"); ok && len(text) <= 253 {
+		if text, ok := strings.CutPrefix(line, "ordain-hostname:"); ok && hostName.MatchString(text) {
 			hostname = text
 		}
 	}
