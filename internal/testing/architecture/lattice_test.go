@@ -131,6 +131,24 @@ var lattice = []struct {
 			"layout " +
 			"server/agent/protocol",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/target",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/shell",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
+	{
+		"server/cluster/provisioner/pool",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target server/cluster/task",
+	},
+	{"server/cluster/clustertest", "internal/testing/tool server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
