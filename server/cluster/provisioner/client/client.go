@@ -7,9 +7,9 @@
 //
 // How the desk is reached is up to the caller, who passes an *http.Client: with a client certificate over TLS, or
 // over one end of a socket pair. The requests name tasks by id and fence, so the desk recognizes one that it has
-// answered already, and Client repeats them after failures of the network and of the server. The exceptions are
-// Take, because the tasks of a lost answer are leased, and Output, because the text would appear twice: these are
-// repeated only if the desk cannot have acted on them.
+// answered already, and Client repeats them after failures of the network and of the server. There are two
+// exceptions. Output is repeated only if the desk cannot have seen it, because the text would appear twice. Take is
+// not repeated at all, because its caller asks again anyway.
 package client
 
 import (
