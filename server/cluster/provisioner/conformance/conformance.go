@@ -119,7 +119,7 @@ func (s Subject) want(t *testing.T, when string, tags ...string) {
 }
 
 // cuts is how often Provider cuts a call off at other moments.
-const cuts = 20
+const cuts = 8
 
 // Provider tests a provider plug-in. make makes a world without machines.
 func Provider(t *testing.T, make func(t *testing.T) Subject) {
