@@ -48,7 +48,7 @@ func (h *Head) head() *Head { return h }
 // Field is a field that a plug-in asks an administrator or a user for.
 type Field struct {
 	Label     string            `json:"label,omitempty"`
-	Type      string            `json:"type"` // text, password, select, checkbox, file
+	Type      string            `json:"type"` // text, password, select, checkbox, file, json (a text or a value)
 	Tip       string            `json:"tip,omitempty"`
 	Options   []json.RawMessage `json:"options,omitempty"` // of a select
 	Default   json.RawMessage   `json:"default,omitempty"`
@@ -255,6 +255,8 @@ type Template struct {
 	Parent   *Reference  `json:"parent,omitempty"`
 	Includes []Reference `json:"includes,omitempty"`
 	Links    []Link      `json:"links,omitempty"`
+
+	leaseGiven []string // which members of the lease stand in the text: 0 overrides what a parent says
 }
 
 // Kind is Templates.

@@ -64,6 +64,8 @@ CREATE TABLE cluster (
     expires      timestamptz,   -- NULL: never
     noticed      timestamptz,   -- when its end was announced
     paused       boolean NOT NULL DEFAULT false,
+    may_delete   boolean NOT NULL DEFAULT false, -- a person asked for its end
+    retry        boolean NOT NULL DEFAULT false, -- a person asked for another job
     problem      text NOT NULL DEFAULT '', -- why it is not as wanted, for people
     CONSTRAINT cluster_ended CHECK ((state = 'terminated') = (ended IS NOT NULL))
 );
@@ -90,8 +92,10 @@ CREATE TABLE cluster_node (
     hardware text NOT NULL,
     image    text NOT NULL,
     provider text NOT NULL,
-    services jsonb NOT NULL DEFAULT '{}', -- by name: how far it is, as installed, configured, initialized, started, stopped
+    services jsonb NOT NULL DEFAULT '{}', -- by name: {"phase": how far it is, "config": digest of its configuration}
     state    text NOT NULL CHECK (state IN ('planned', 'made', 'gone')), -- made: there may be a machine
+    ready    boolean NOT NULL DEFAULT false,    -- it was bootstrapped
+    automators text[] NOT NULL DEFAULT '{}',    -- that it was bootstrapped for
     facts    jsonb NOT NULL DEFAULT '{}', -- what plug-ins returned
     sealed   bytea,                       -- what plug-ins returned as secret
     made     timestamptz,
@@ -107,6 +111,7 @@ CREATE TABLE cluster_job (
     action   text NOT NULL CHECK (action <> ''),
     state    text NOT NULL CHECK (state IN ('running', 'complete', 'failed', 'aborted')),
     goal     jsonb,   -- manifest; NULL: no machines
+    prior    jsonb,   -- manifest that the cluster had before; NULL: none
     at       text NOT NULL DEFAULT '', -- commit
     made_by  text NOT NULL,
     made     timestamptz NOT NULL DEFAULT now(),
@@ -130,10 +135,12 @@ CREATE TABLE cluster_task (
     service    text NOT NULL DEFAULT '',
     action     text NOT NULL,
     provider   text NOT NULL,          -- for its limit
-    needs      integer[] NOT NULL,     -- numbers of tasks of the job
-    open_needs integer NOT NULL CHECK (open_needs >= 0), -- of those, how many are not complete
+    needs      integer[] NOT NULL,     -- numbers of tasks of the job, on the same node
+    after      text[] NOT NULL,        -- groups of tasks: it waits for all of each
+    open_needs integer NOT NULL CHECK (open_needs >= 0), -- of both, how many are not complete
     state      text NOT NULL CHECK (state IN ('waiting', 'ready', 'running', 'complete', 'failed', 'dropped')),
     attempts   integer NOT NULL DEFAULT 0,
+    config     text NOT NULL DEFAULT '', -- of configure and start: digest of the configuration
     replace    boolean NOT NULL DEFAULT false, -- of a create: delete first what the attempt before made
     not_before timestamptz NOT NULL DEFAULT '-infinity',
     fence      bigint NOT NULL DEFAULT 0, -- of the newest lease
@@ -151,6 +158,15 @@ CREATE INDEX cluster_task_ready ON cluster_task (project, not_before) WHERE stat
 CREATE INDEX cluster_task_leased_to ON cluster_task (lease_to) WHERE state = 'running';
 -- One task at a time on a machine, whatever its job.
 CREATE UNIQUE INDEX cluster_task_of_node ON cluster_task (cluster, node) WHERE state = 'running';
+
+-- All tasks of a job with one action and one service are a group, as "start mysql-server". Others wait for the group, so
+-- that a job has as many edges as tasks, and not as pairs of nodes.
+CREATE TABLE cluster_task_group (
+    job  uuid NOT NULL CONSTRAINT cluster_task_group_job REFERENCES cluster_job ON DELETE CASCADE,
+    name text NOT NULL,
+    open integer NOT NULL CHECK (open >= 0), -- tasks that are not complete
+    PRIMARY KEY (job, name)
+);
 
 -- Provisioners that run elsewhere. They serve one project for their life.
 CREATE TABLE provisioner (
