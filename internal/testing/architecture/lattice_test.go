@@ -208,6 +208,8 @@ var lattice = []struct {
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
 			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
 	{"server/cluster/archive", "internal/fault"},
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
 	{
@@ -272,7 +274,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus",
+			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may

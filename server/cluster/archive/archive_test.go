@@ -129,7 +129,8 @@ func TestUnpack(t *testing.T) {
 			if err != nil || info.Mode() != 0o755 {
 				t.Fatalf("%v, %v", info.Mode(), err)
 			}
-			if text, err := os.ReadFile(filepath.Join(dir, "books/recipes/up")); err != nil || string(text) != "#!/bin/sh" {
+			if text, err := os.ReadFile(filepath.Join(dir, "books/recipes/up")); err != nil ||
+				string(text) != "#!/bin/sh" {
 				t.Fatalf("%q, %v", text, err)
 			}
 		})
@@ -140,18 +141,22 @@ func TestUnpack(t *testing.T) {
 // Unpack alike, and Unpack leaves nothing outside of its folder.
 func TestHostile(t *testing.T) {
 	for name, items := range map[string][]item{
-		"goes up":                   {{name: "books/../../evil", content: "x"}},
-		"is absolute":               {{name: "/evil", content: "x"}},
-		"backslashes":               {{name: `books\..\..\evil`, content: "x"}},
-		"another top":               {{name: "evil/x", content: "x"}},
-		"two tops":                  {{name: "books/x", content: "x"}, {name: "evil/x", content: "x"}},
-		"file at the top":           {{name: "books", content: "x"}},
-		"nothing":                   {},
-		"link to the system":        {{name: "books/x", link: "/etc/passwd", kind: tar.TypeSymlink}},
-		"link that goes up":         {{name: "books/x", link: "../evil", kind: tar.TypeSymlink}},
-		"link that goes down, up":   {{name: "books/a/b/x", link: "d/../../y", kind: tar.TypeSymlink}},
-		"file through a link":       {{name: "books/x", link: ".", kind: tar.TypeSymlink}, {name: "books/x/y", content: "x"}},
-		"link over a folder":        {{name: "books/x/y", content: "x"}, {name: "books/x", link: ".", kind: tar.TypeSymlink}},
+		"goes up":                 {{name: "books/../../evil", content: "x"}},
+		"is absolute":             {{name: "/evil", content: "x"}},
+		"backslashes":             {{name: `books\..\..\evil`, content: "x"}},
+		"another top":             {{name: "evil/x", content: "x"}},
+		"two tops":                {{name: "books/x", content: "x"}, {name: "evil/x", content: "x"}},
+		"file at the top":         {{name: "books", content: "x"}},
+		"nothing":                 {},
+		"link to the system":      {{name: "books/x", link: "/etc/passwd", kind: tar.TypeSymlink}},
+		"link that goes up":       {{name: "books/x", link: "../evil", kind: tar.TypeSymlink}},
+		"link that goes down, up": {{name: "books/a/b/x", link: "d/../../y", kind: tar.TypeSymlink}},
+		"file through a link": {
+			{name: "books/x", link: ".", kind: tar.TypeSymlink}, {name: "books/x/y", content: "x"},
+		},
+		"link over a folder": {
+			{name: "books/x/y", content: "x"}, {name: "books/x", link: ".", kind: tar.TypeSymlink},
+		},
 		"twice":                     {{name: "books/x", content: "x"}, {name: "books/./x", content: "y"}},
 		"pipe":                      {{name: "books/x", kind: tar.TypeFifo}},
 		"name with a null byte":     {{name: "books/x\x00y", content: "x"}},
@@ -188,7 +193,8 @@ func TestHostile(t *testing.T) {
 			})
 		}
 	}
-	for name, kind := range map[string]byte{"hard link": tar.TypeLink, "device": tar.TypeBlock, "terminal": tar.TypeChar} {
+	kinds := map[string]byte{"hard link": tar.TypeLink, "device": tar.TypeBlock, "terminal": tar.TypeChar}
+	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			content := makeTar(t, item{name: "books/x", link: "books/y", kind: kind})
 			if err := archive.Check(bytes.NewReader(content), "books"); !fault.Is(err, fault.Invalid) {

@@ -82,8 +82,13 @@ func (r *rules) admit(raw string, e entry) (_ entry, skip bool, err error) {
 func (r *rules) clean(raw string) (string, error) {
 	name := strings.TrimSuffix(raw, "/")
 	if len(raw) > maxPath || !utf8.ValidString(raw) || strings.ContainsAny(raw, "\x00\\") {
-		return "", invalid("the archive has the path %s, which is too long or has characters that cannot be used", shown(raw)).
-			Hint("use shorter paths in UTF-8, without backslashes")
+		return "", invalid(
+			"the archive has the path %s, which is too long or has characters that cannot be used",
+			shown(raw),
+		).
+			Hint(
+				"use shorter paths in UTF-8, without backslashes",
+			)
 	}
 	if name == "" || strings.HasPrefix(name, "/") {
 		return "", invalid("the archive has the absolute path %s", shown(raw))
@@ -140,7 +145,11 @@ func (r *rules) spend(n int) error {
 // complete checks what can be said at the end only.
 func (r *rules) complete() error {
 	if _, ok := r.seen[r.name]; !ok {
-		return invalid("the archive is empty").Hint("an archive has one folder at its top, with the name of the resource")
+		return invalid(
+			"the archive is empty",
+		).Hint(
+			"an archive has one folder at its top, with the name of the resource",
+		)
 	}
 	return nil
 }

@@ -96,7 +96,10 @@ func walkTar(r io.Reader, rules *rules, visit func(entry, io.Reader) error) erro
 			return invalid("the archive has the hard link %s", shown(header.Name)).
 				Hint("make the archive with tar --hard-dereference")
 		default:
-			return invalid("the archive has %s, which is neither a file, a folder nor a symbolic link", shown(header.Name))
+			return invalid(
+				"the archive has %s, which is neither a file, a folder nor a symbolic link",
+				shown(header.Name),
+			)
 		}
 		if err := pass(rules, header.Name, e, stream, visit); err != nil {
 			return err

@@ -236,7 +236,12 @@ func (c *Client) once(
 	if method == "" {
 		method = http.MethodPost
 	}
-	request, err := http.NewRequestWithContext(limited, method, c.base.JoinPath(order.path).String(), bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(
+		limited,
+		method,
+		c.base.JoinPath(order.path).String(),
+		bytes.NewReader(text),
+	)
 	if err != nil {
 		return false, 0, fault.Wrap(order.op, fault.Internal, err)
 	}
@@ -305,7 +310,11 @@ func refused(op string, r *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(r.Body, refusalMax))
 	message := fmt.Sprintf("the server's desk answered %d %s", r.StatusCode, http.StatusText(r.StatusCode))
 	if json.Unmarshal(text, &said) == nil && said.Message != "" {
-		message = fmt.Sprintf("the server's desk refused with %d: %s", r.StatusCode, strings.ToValidUTF8(said.Message, "?"))
+		message = fmt.Sprintf(
+			"the server's desk refused with %d: %s",
+			r.StatusCode,
+			strings.ToValidUTF8(said.Message, "?"),
+		)
 	}
 	return fault.New(op, kind, message)
 }

@@ -186,7 +186,8 @@ func TestTransports(t *testing.T) {
 		defer s.Close()
 		own := s.Client().Transport.(*http.Transport).Clone()
 		own.TLSClientConfig.Certificates = s.TLS.Certificates
-		for with, transport := range map[bool]*http.Transport{true: own, false: s.Client().Transport.(*http.Transport)} {
+		without := s.Client().Transport.(*http.Transport)
+		for with, transport := range map[bool]*http.Transport{true: own, false: without} {
 			c, err := client.New(client.Config{Base: s.URL, HTTP: &http.Client{Transport: transport}, Backoff: quick,
 				Patience: 50 * time.Millisecond})
 			if err != nil {
@@ -215,7 +216,9 @@ func TestTransports(t *testing.T) {
 		s := &http.Server{Handler: hello}
 		go func() { _ = s.Serve(l) }()
 		defer s.Close()
-		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ends[1], nil }}
+		transport := &http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return ends[1], nil },
+		}
 		c, err := client.New(client.Config{Base: "http://desk", HTTP: &http.Client{Transport: transport}})
 		if err != nil {
 			t.Fatal(err)

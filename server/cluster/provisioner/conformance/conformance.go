@@ -67,7 +67,11 @@ func (s Subject) call(t *testing.T, action task.Action, tag string) (plugin.Call
 	return plugin.Call{
 		Task: task.Task{
 			ID: uuid.New(), Fence: 1, Attempt: 1, Action: action, Tag: tag, Node: node, Resources: s.Resources,
-			Provider: task.Provider{Name: "conformance", Type: "conformance", Fields: s.Fields}, TimeoutMS: s.patience().Milliseconds(),
+			Provider: task.Provider{
+				Name:   "conformance",
+				Type:   "conformance",
+				Fields: s.Fields,
+			}, TimeoutMS: s.patience().Milliseconds(),
 		},
 		Out: out, Files: files, Work: t.TempDir(),
 	}, out
@@ -266,7 +270,8 @@ func Program(t *testing.T, p *program.Program) {
 		}
 	})
 	for name, text := range map[string]string{
-		"nothing": "", "half a task": `{"protocol":1,"action":"create","tag":"x`, "no JSON": "hello\n", "no object": "[1,2]",
+		"nothing": "", "half a task": `{"protocol":1,"action":"create","tag":"x`, "no JSON": "hello\n",
+		"no object": "[1,2]",
 	} {
 		t.Run(name+" is not carried out", func(t *testing.T) {
 			if err := speak(t, task.Create, text); err == nil {

@@ -126,7 +126,9 @@ func Open(c Config, dir string) (*Program, error) {
 		return nil, bad(fmt.Sprintf("%q cannot be its name", m.Name))
 	}
 	if m.Protocol != Protocol {
-		return nil, bad(fmt.Sprintf("it speaks version %d of the protocol, and this provisioner speaks %d", m.Protocol, Protocol))
+		return nil, bad(
+			fmt.Sprintf("it speaks version %d of the protocol, and this provisioner speaks %d", m.Protocol, Protocol),
+		)
 	}
 	if len(m.ProviderTypes)+len(m.AutomatorTypes) == 0 {
 		return nil, bad("it has neither provider types nor automator types")

@@ -173,7 +173,8 @@ func (p *Program) run(ctx context.Context, cmd *exec.Cmd, r *room, given func())
 		given()
 		defer func() { space.Close() }() // there may be a space in spite of an error
 		if err != nil {
-			ended <- fault.Wrap("program.Run", fault.Unavailable, err).Say("the plug-in " + p.path + " cannot be started")
+			ended <- fault.Wrap("program.Run", fault.Unavailable, err).
+				Say("the plug-in " + p.path + " cannot be started")
 			return
 		}
 		process := &process{pid: cmd.Process.Pid, space: space}
@@ -297,7 +298,11 @@ type room struct {
 // openRoom makes the folders of a call. A confined program has a user of its own, as a rule, so it gets copies of its
 // files: the originals may be readable for their owner only, and belong to other tasks as well.
 func (p *Program) openRoom(c plugin.Call) (_ *room, err error) {
-	r := &room{work: c.Work, files: map[string]map[string]string{}, environ: []string{"HOME=" + c.Work, "TMPDIR=" + c.Work}}
+	r := &room{
+		work:    c.Work,
+		files:   map[string]map[string]string{},
+		environ: []string{"HOME=" + c.Work, "TMPDIR=" + c.Work},
+	}
 	if p.c.Cell != nil {
 		if err := os.Chmod(c.Work, 0o711); err != nil {
 			return nil, fault.Disk("program.Run", c.Work, err)
@@ -355,7 +360,13 @@ func (r *room) confine(p *Program, cmd *exec.Cmd) (func() (*isolation.Space, err
 	}
 	started, err := r.private.Confine(cmd, access)
 	if err != nil {
-		return nil, fault.Wrap("program.Run", fault.Unavailable, err).Say("the plug-in " + p.path + " cannot be confined")
+		return nil, fault.Wrap(
+			"program.Run",
+			fault.Unavailable,
+			err,
+		).Say(
+			"the plug-in " + p.path + " cannot be confined",
+		)
 	}
 	return started, nil
 }

@@ -97,7 +97,11 @@ func (f files) Path(_, name string) (string, error) {
 
 func call(t *testing.T, out *output) plugin.Call {
 	return plugin.Call{
-		Task: task.Task{Action: task.Create, Tag: "the-tag", Secrets: []string{"hidden-value"}}, Out: out, Files: files{}, Work: t.TempDir(),
+		Task: task.Task{
+			Action:  task.Create,
+			Tag:     "the-tag",
+			Secrets: []string{"hidden-value"},
+		}, Out: out, Files: files{}, Work: t.TempDir(),
 	}
 }
 
@@ -319,7 +323,12 @@ func TestLoad(t *testing.T) {
 	script := "exit 0"
 	write(t, filepath.Join(top, "a"), `{"name":"a","protocol":1,"program":"main.sh","providertypes":["cloud"],
 		"automatortypes":["shell"],"cloud":{"name":"cloud","parameters":{}}}`, script)
-	write(t, filepath.Join(top, "b"), `{"name":"b","protocol":1,"program":"main.sh","providertypes":["cloud","other"]}`, script)
+	write(
+		t,
+		filepath.Join(top, "b"),
+		`{"name":"b","protocol":1,"program":"main.sh","providertypes":["cloud","other"]}`,
+		script,
+	)
 	for name, text := range map[string]string{
 		"c": `{`, "d": `{"name":"d","protocol":2,"program":"main.sh","providertypes":["x"]}`,
 		"e": `{"name":"e","protocol":1,"program":"../a/main.sh","providertypes":["x"]}`,
@@ -340,7 +349,8 @@ func TestLoad(t *testing.T) {
 	if len(found.Programs) != 2 || len(found.Providers) != 2 || len(found.Automators) != 1 || len(problems) != 8 {
 		t.Errorf("%+v\n%v", found, problems)
 	}
-	if p := found.Providers["cloud"].(*program.Program); p.Manifest.Name != "a" || !json.Valid(p.Manifest.Types["cloud"]) {
+	if p := found.Providers["cloud"].(*program.Program); p.Manifest.Name != "a" ||
+		!json.Valid(p.Manifest.Types["cloud"]) {
 		t.Errorf("%+v", p.Manifest)
 	}
 }

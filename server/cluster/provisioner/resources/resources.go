@@ -187,7 +187,8 @@ func (s *Store) pin(ctx context.Context, set *Set, r task.Resource) (string, err
 			set.keys = append(set.keys, key)
 			return filepath.Join(s.c.Folder, key, r.Name), nil
 		}
-		if ok && ctx.Err() == nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
+		if ok && ctx.Err() == nil &&
+			(errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
 			continue // the task that fetched it has ended
 		}
 		return "", e.err
@@ -331,12 +332,17 @@ func permit(top string, mode os.FileMode) error {
 // check checks what a task says of a resource, and returns the mode of its files.
 func check(r task.Resource) (os.FileMode, error) {
 	refuse := func(text string) (os.FileMode, error) {
-		return 0, fault.New("resources.Use", fault.Invalid, fmt.Sprintf("the resource %q of the type %q %s", r.Name, r.Type, text))
+		return 0, fault.New(
+			"resources.Use",
+			fault.Invalid,
+			fmt.Sprintf("the resource %q of the type %q %s", r.Name, r.Type, text),
+		)
 	}
 	if r.Name == "" || r.Name == "." || r.Name == ".." || len(r.Name) > 255 || strings.ContainsAny(r.Name, "/\\\x00") {
 		return refuse("has a name that cannot be that of a file")
 	}
-	if sum, err := hex.DecodeString(r.Hash); err != nil || len(sum) != sha256.Size || strings.ToLower(r.Hash) != r.Hash {
+	if sum, err := hex.DecodeString(r.Hash); err != nil || len(sum) != sha256.Size ||
+		strings.ToLower(r.Hash) != r.Hash {
 		return refuse("has a hash that is not a SHA-256")
 	}
 	if r.Size < 0 || r.Size > sizeMax {

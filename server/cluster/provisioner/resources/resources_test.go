@@ -142,7 +142,16 @@ func TestFetcherCutOff(t *testing.T) {
 func TestLeastRecentlyUsed(t *testing.T) {
 	s, dir := newShop(), t.TempDir()
 	size := 1000
-	a, b, c := s.file("a", strings.Repeat("a", size)), s.file("b", strings.Repeat("b", size)), s.file("c", strings.Repeat("c", size))
+	a, b, c := s.file(
+		"a",
+		strings.Repeat("a", size),
+	), s.file(
+		"b",
+		strings.Repeat("b", size),
+	), s.file(
+		"c",
+		strings.Repeat("c", size),
+	)
 	store := open(t, s, dir, 2500)
 	held := use(t, store, a)
 	use(t, store, b).Release()
@@ -196,7 +205,10 @@ func TestPermissions(t *testing.T) {
 	for _, want := range []struct {
 		kind, below string
 		mode        os.FileMode
-	}{{"files", "", 0o400}, {"open", "", 0o444}, {"books", "run", 0o550}, {"books", "read", 0o440}, {"books", "", os.ModeDir | 0o750}} {
+	}{
+		{"files", "", 0o400}, {"open", "", 0o444},
+		{"books", "run", 0o550}, {"books", "read", 0o440}, {"books", "", os.ModeDir | 0o750},
+	} {
 		path, err := set.Path(want.kind, "content")
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +248,8 @@ func TestRefused(t *testing.T) {
 	}
 	set := use(t, store, good)
 	defer set.Release()
-	if _, err := set.Path("files", "b"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "these are there: a") {
+	if _, err := set.Path("files", "b"); !fault.Is(err, fault.NotFound) ||
+		!strings.Contains(err.Error(), "these are there: a") {
 		t.Error(err)
 	}
 }

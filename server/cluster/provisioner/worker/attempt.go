@@ -80,7 +80,12 @@ type answer struct {
 
 // contain calls the plug-ins in a goroutine of their own, so that neither a panic nor a plug-in that does not return
 // does harm. The latter is left behind some time after its context has ended.
-func (w *Worker) contain(ctx context.Context, t task.Task, redactor *secret.Redactor, out *output) (plugin.Result, error) {
+func (w *Worker) contain(
+	ctx context.Context,
+	t task.Task,
+	redactor *secret.Redactor,
+	out *output,
+) (plugin.Result, error) {
 	answers := make(chan answer, 1)
 	go func() {
 		a := answer{err: errors.New("the plug-in has ended its goroutine")}
@@ -164,7 +169,9 @@ func (w *Worker) call(ctx context.Context, t task.Task, out *output) (plugin.Res
 		return w.bootstrap(ctx, t, out)
 	case task.Install, task.Configure, task.Initialize, task.Start, task.Stop, task.Remove:
 	default:
-		return plugin.Result{}, plugin.Refuse(fmt.Sprintf("the action %q is unknown to this provisioner: update it", t.Action))
+		return plugin.Result{}, plugin.Refuse(
+			fmt.Sprintf("the action %q is unknown to this provisioner: update it", t.Action),
+		)
 	}
 	if t.Service == nil {
 		return plugin.Result{}, plugin.Refuse(fmt.Sprintf("the task has no service to %s", t.Action))

@@ -28,7 +28,14 @@ type finisher struct {
 }
 
 func newFinisher(c *client.Client, l *leases, b client.Backoff, log *slog.Logger) *finisher {
-	return &finisher{client: c, leases: l, backoff: b, log: log, wake: make(chan struct{}, 1), moved: make(chan struct{})}
+	return &finisher{
+		client:  c,
+		leases:  l,
+		backoff: b,
+		log:     log,
+		wake:    make(chan struct{}, 1),
+		moved:   make(chan struct{}),
+	}
 }
 
 // gather is how long the first of several results or free places waits for the others, so that short tasks share

@@ -11,7 +11,7 @@ import (
 
 // secretKey matches the names of fields whose values are masked although nobody has declared them as sensitive.
 var secretKey = regexp.MustCompile(
-	`(?i)pass(word|wd|phrase|_?code)|secret|token|credential|private[-_ ]?key|api[-_ ]?key|access[-_ ]?key|^(ssh|auth)[-_]?key$`,
+	`(?i)pass(word|wd|phrase|_?code)|secret|token|credential|(private|api|access)[-_ ]?key|^(ssh|auth)[-_]?key$`,
 )
 
 // undeclaredMin is the length of the shortest undeclared value that is masked. A shorter one would match innocent text.

@@ -84,8 +84,15 @@ func TestSecrets(t *testing.T) {
 		Config:  raw(`{"credentials":{"user":"admin-user"},"size":"medium-size","broken":`),
 	})
 	slices.Sort(got)
-	want := []string{"-----BEGIN OPENSSH PRIVATE KEY-----\nabc", "12345678", "abc", "access-key-value", "key-of-the-api",
-		"nested-one", "nested-two"}
+	want := []string{
+		"-----BEGIN OPENSSH PRIVATE KEY-----\nabc",
+		"12345678",
+		"abc",
+		"access-key-value",
+		"key-of-the-api",
+		"nested-one",
+		"nested-two",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -22,7 +22,11 @@ func checkResult(r plugin.Result) error {
 		return fmt.Errorf("the plug-in returned a host name that is too long, or not in UTF-8")
 	}
 	if len(r.Addresses) > addressesMax {
-		return fmt.Errorf("the plug-in returned %d addresses, and a machine has %d at most", len(r.Addresses), addressesMax)
+		return fmt.Errorf(
+			"the plug-in returned %d addresses, and a machine has %d at most",
+			len(r.Addresses),
+			addressesMax,
+		)
 	}
 	for name, address := range r.Addresses {
 		if len(name) > nameMax || len(address) > nameMax || !utf8.ValidString(name+address) {
@@ -38,7 +42,11 @@ func checkResult(r plugin.Result) error {
 			size += len(name) + len(value)
 		}
 		if size > task.MaxFacts {
-			return fmt.Errorf("the plug-in returned facts of %d KiB, and %d KiB is the limit", size>>10, task.MaxFacts>>10)
+			return fmt.Errorf(
+				"the plug-in returned facts of %d KiB, and %d KiB is the limit",
+				size>>10,
+				task.MaxFacts>>10,
+			)
 		}
 	}
 	return nil

@@ -57,9 +57,20 @@ func TestCreate(t *testing.T) {
 	hash, size := d.store("the key")
 	create.Resources = []task.Resource{{Kind: "providertypes", Plugin: "test", Type: "ssh_keys", Name: "team",
 		Format: "file", Permissions: "0400", Hash: hash, Size: size},
-		{Kind: "providertypes", Plugin: "other", Type: "ssh_keys", Name: "theirs", Format: "file", Hash: hash, Size: size}}
+		{
+			Kind:   "providertypes",
+			Plugin: "other",
+			Type:   "ssh_keys",
+			Name:   "theirs",
+			Format: "file",
+			Hash:   hash,
+			Size:   size,
+		}}
 	create.Secrets = []string{"declared-value"}
-	create.Provider.Fields = task.Fields{"api_password": json.RawMessage(`"hidden-value"`), "url": json.RawMessage(`"https://x"`)}
+	create.Provider.Fields = task.Fields{
+		"api_password": json.RawMessage(`"hidden-value"`),
+		"url":          json.RawMessage(`"https://x"`),
+	}
 	d.start(plugins(func(ctx context.Context, c plugin.Call) (plugin.Result, error) {
 		path, err := c.Files.Path("ssh_keys", "team")
 		if err != nil {
@@ -78,7 +89,9 @@ func TestCreate(t *testing.T) {
 		fmt.Fprint(c.Out, "declared-")
 		fmt.Fprint(c.Out, "value, hidden-value, made-up-value, https://x\n")
 		return plugin.Result{Hostname: "h", Addresses: map[string]string{"access_v4": "10.0.0.1"},
-			Facts: task.Fields{"providerid": json.RawMessage(`"i-1"`)}, Secret: task.Fields{"root": json.RawMessage(`"made-up-value"`)}}, nil
+			Facts: task.Fields{
+				"providerid": json.RawMessage(`"i-1"`),
+			}, Secret: task.Fields{"root": json.RawMessage(`"made-up-value"`)}}, nil
 	}), 1, nil)
 	d.add(create)
 	r := d.result(create.ID)
@@ -136,7 +149,9 @@ func TestContained(t *testing.T) {
 		case "no json":
 			return plugin.Result{Facts: task.Fields{"x": json.RawMessage("{")}}, nil
 		case "large":
-			return plugin.Result{Facts: task.Fields{"x": json.RawMessage(`"` + strings.Repeat("x", task.MaxFacts) + `"`)}}, nil
+			return plugin.Result{
+				Facts: task.Fields{"x": json.RawMessage(`"` + strings.Repeat("x", task.MaxFacts) + `"`)},
+			}, nil
 		case "talks":
 			return plugin.Result{}, errors.New("begin" + strings.Repeat("x", 10*task.MaxProblem) + "end\x00\xff")
 		}
@@ -296,7 +311,11 @@ func (d *desk) untilAsked(path string, n int) {
 // A thousand tasks that do nothing take little time and few requests: results travel together.
 func TestThousand(t *testing.T) {
 	d := newDesk(t, time.Minute)
-	d.start(plugins(func(context.Context, plugin.Call) (plugin.Result, error) { return plugin.Result{}, nil }), 100, nil)
+	d.start(
+		plugins(func(context.Context, plugin.Call) (plugin.Result, error) { return plugin.Result{}, nil }),
+		100,
+		nil,
+	)
 	tasks := make([]task.Task, 1000)
 	for i := range tasks {
 		tasks[i] = newTask(task.Confirm)
