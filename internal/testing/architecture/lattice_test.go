@@ -218,8 +218,8 @@ var lattice = []struct {
 	},
 	{
 		"server/cluster/provisioner/worker",
-		"internal/fault internal/secret internal/service server/cluster/catalogue server/cluster/task " +
-			"server/cluster/provisioner/plugin server/cluster/provisioner/client server/cluster/provisioner/resources",
+		"internal/fault internal/secret internal/service server/cluster/task server/cluster/provisioner/plugin " +
+			"server/cluster/provisioner/client server/cluster/provisioner/resources",
 	},
 	{
 		"server/cluster/provisioner/program",

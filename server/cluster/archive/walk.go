@@ -85,7 +85,7 @@ func walkTar(r io.Reader, rules *rules, visit func(entry, io.Reader) error) erro
 		}
 		e := entry{program: header.Mode&0o111 != 0}
 		switch header.Typeflag {
-		case tar.TypeReg, tar.TypeRegA, tar.TypeGNUSparse: //nolint:staticcheck // old archives have RegA
+		case tar.TypeReg, tar.TypeGNUSparse:
 		case tar.TypeDir:
 			e.kind = folder
 		case tar.TypeSymlink:

@@ -106,11 +106,11 @@ func call(t *testing.T, out *output) plugin.Call {
 }
 
 // run carries out a create.
-func run(t *testing.T, p *program.Program) (plugin.Result, error, string) {
+func run(t *testing.T, p *program.Program) (plugin.Result, string, error) {
 	t.Helper()
 	out := &output{}
 	r, err := p.Create(t.Context(), call(t, out))
-	return r, err, out.String()
+	return r, out.String(), err
 }
 
 // A plug-in reads its task, prints, and answers: what it prints on standard output and on standard error is output,
@@ -128,7 +128,7 @@ tr '\0' ' ' < /proc/$$/cmdline | grep -q hidden-value && exit 7
 echo '{"status":"done","hostname":"h","addresses":{"access_v4":"10.0.0.1"},
   "facts":{"providerid":"i-1"},"secret":{"password":"x"}}' >&3
 `)
-		r, err, out := run(t, p)
+		r, out, err := run(t, p)
 		if err != nil || r.Hostname != "h" || r.Addresses["access_v4"] != "10.0.0.1" ||
 			string(r.Facts["providerid"]) != `"i-1"` || string(r.Secret["password"]) != `"x"` {
 			t.Fatalf("%+v, %v, %s", r, err, out)
@@ -154,7 +154,7 @@ func TestBadAnswers(t *testing.T) {
 		`kill -9 $$`: "killed",
 		`echo '{"status":"refused","problem":"wrong credential"}' >&3; exit 1`: "wrong credential",
 	} {
-		_, err, _ := run(t, open(t, program.Config{}, script))
+		_, _, err := run(t, open(t, program.Config{}, script))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
@@ -197,7 +197,7 @@ func TestLeftBehind(t *testing.T) {
 		nap := nap()
 		p := open(t, c, "sleep "+nap+` & echo '{"status":"done"}' >&3`)
 		began := time.Now()
-		if _, err, _ := run(t, p); err != nil {
+		if _, _, err := run(t, p); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 20*time.Second {

@@ -11,9 +11,14 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/secret"
-	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 	"ordain.dev/ordain/server/cluster/task"
+)
+
+// The kinds of plug-ins, as resources name them.
+const (
+	ofProviders  = "providertypes"
+	ofAutomators = "automatortypes"
 )
 
 // errTimeout ends an attempt that takes too long.
@@ -162,7 +167,7 @@ func (w *Worker) call(ctx context.Context, t task.Task, out *output) (plugin.Res
 		do := map[task.Action]func(context.Context, plugin.Call) (plugin.Result, error){
 			task.Create: p.Create, task.Confirm: p.Confirm, task.Delete: p.Delete,
 		}[t.Action]
-		return w.with(ctx, t, string(catalogue.ProviderTypes), t.Provider.Type, out, do)
+		return w.with(ctx, t, ofProviders, t.Provider.Type, out, do)
 	}
 	switch t.Action {
 	case task.Bootstrap:
@@ -180,7 +185,7 @@ func (w *Worker) call(ctx context.Context, t task.Task, out *output) (plugin.Res
 	if !ok {
 		return plugin.Result{}, unknown("automator", t.Service.Type)
 	}
-	return w.with(ctx, t, string(catalogue.AutomatorTypes), t.Service.Type, out, a.Run)
+	return w.with(ctx, t, ofAutomators, t.Service.Type, out, a.Run)
 }
 
 // bootstrap prepares a node for all automators of the task.
@@ -191,7 +196,7 @@ func (w *Worker) bootstrap(ctx context.Context, t task.Task, out *output) (plugi
 		if !ok {
 			return all, unknown("automator", name)
 		}
-		one, err := w.with(ctx, t, string(catalogue.AutomatorTypes), name, out, a.Bootstrap)
+		one, err := w.with(ctx, t, ofAutomators, name, out, a.Bootstrap)
 		if err != nil {
 			return all, fmt.Errorf("prepare the node for %s: %w", name, err)
 		}
