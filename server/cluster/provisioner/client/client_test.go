@@ -147,11 +147,11 @@ func TestFinishInParts(t *testing.T) {
 		t.Errorf("%v, %v, %v", err, dropped, sizes)
 	}
 	sizes = nil
-	large := make([]task.Result, 100)
+	large := make([]task.Result, 50)
 	for i := range large {
 		large[i].Output = strings.Repeat("\x01", task.MaxOutput) // six bytes each in JSON
 	}
-	if _, err := c.Finish(t.Context(), large); err != nil || len(sizes) != 3 {
+	if _, err := c.Finish(t.Context(), large); err != nil || len(sizes) != 2 {
 		t.Errorf("%v, %v", err, sizes)
 	}
 }
