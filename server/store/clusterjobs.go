@@ -158,15 +158,24 @@ func (s *Store) ClusterJobOpen(ctx context.Context, job uuid.UUID) (out ClusterJ
 // are dropped; those that run lose their leases.
 func (s *Store) EndClusterJob(ctx context.Context, j intent.ClusterJob, c intent.Cluster, reached bool) error {
 	return s.writeOwned(ctx, c.Environment, "store.EndClusterJob", nil, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.ClusterJobLock, []uuid.UUID{j.ID}); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, statements.ClusterJobDrop, []uuid.UUID{j.ID}); err != nil {
-			return err
-		}
-		if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State), cleanText(j.Problem))); err != nil {
-			return err
-		}
-		return settle(ctx, tx, c, reached)
+		return endJob(ctx, tx, j, c, reached)
 	})
+}
+
+func endJob(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, c intent.Cluster, reached bool) error {
+	if _, err := tx.Exec(ctx, statements.ClusterJobLock, []uuid.UUID{j.ID}); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statements.ClusterJobDrop, []uuid.UUID{j.ID}); err != nil {
+		return err
+	}
+	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State), cleanText(j.Problem))); err != nil {
+		return err
+	}
+	return settle(ctx, tx, c, reached)
+}
+
+// AbortClusterJob ends a job as EndClusterJob does, for anybody: it takes away work, and gives none.
+func (s *Store) AbortClusterJob(ctx context.Context, j intent.ClusterJob, c intent.Cluster) error {
+	return s.write(ctx, "store.ClusterJob", func(tx pgx.Tx) error { return endJob(ctx, tx, j, c, false) })
 }

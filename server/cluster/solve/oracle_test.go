@@ -21,7 +21,9 @@ type oracle struct {
 	services []string
 }
 
-func (o *oracle) on(kind ruleKind, name string, index int) bool { return !o.off[key{kind, name, index}] }
+func (o *oracle) on(kind ruleKind, name string, index int) bool {
+	return !o.off[key{kind, name, index}]
+}
 
 func (o *oracle) constrained(name string) bool {
 	c := o.r.Template.Constraints

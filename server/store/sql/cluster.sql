@@ -38,10 +38,16 @@ UPDATE cluster SET retry = true WHERE id = $1 AND state <> 'terminated';
 UPDATE cluster SET noticed = now() WHERE id = $1;
 
 -- name: ClusterBusy :many
--- The environments where something may have to be done: a cluster that is not as wanted, or whose lease is over or soon.
-SELECT DISTINCT environment FROM cluster
-WHERE state <> 'terminated' AND (state <> 'active' OR wanted_at <> applied_at OR wanted IS NULL OR retry
-    OR expires < now() + interval '1 day');
+-- The environments where something may have to be done: a cluster that is not as wanted, whose lease is over or soon, or
+-- that the active version wants and nobody has seen yet.
+SELECT environment FROM cluster
+WHERE state <> 'terminated' AND (state <> 'active' OR wanted IS DISTINCT FROM applied OR retry
+    OR expires < now() + interval '1 day')
+UNION
+SELECT v.environment FROM version v JOIN version_clusters c ON c.environment = v.environment AND c.version = v.number
+CROSS JOIN LATERAL jsonb_each(c.manifests) AS m
+WHERE v.status = 'active' AND NOT EXISTS (
+    SELECT FROM cluster k WHERE k.environment = v.environment AND k.name = m.key AND k.state <> 'terminated' AND k.wanted = m.value);
 
 -- name: ClustersOf :one
 -- How much of the cluster service a project uses.
@@ -52,12 +58,12 @@ WHERE e.project = $1 AND c.state <> 'terminated';
 
 -- name: ClusterUsing :many
 -- The clusters whose wanted or applied manifest pins an entity, or any version of it.
-SELECT name FROM cluster c JOIN environment e ON e.id = c.environment
+SELECT c.name FROM cluster c JOIN environment e ON e.id = c.environment
 WHERE c.state <> 'terminated' AND ($1::uuid IS NULL OR e.project = $1)
-  AND ((wanted -> 'catalogue' -> $2::text) ? $3::text OR (applied -> 'catalogue' -> $2::text) ? $3::text)
-  AND ($4::int IS NULL OR (wanted -> 'catalogue' -> $2::text ->> $3::text)::int = $4
-       OR (applied -> 'catalogue' -> $2::text ->> $3::text)::int = $4)
-ORDER BY name LIMIT 20;
+  AND ((c.wanted -> 'catalogue' -> $2::text) ? $3::text OR (c.applied -> 'catalogue' -> $2::text) ? $3::text)
+  AND ($4::int IS NULL OR (c.wanted -> 'catalogue' -> $2::text ->> $3::text)::int = $4
+       OR (c.applied -> 'catalogue' -> $2::text ->> $3::text)::int = $4)
+ORDER BY c.name LIMIT 20;
 
 -- name: ClusterLive :one
 SELECT count(*) FROM cluster c
