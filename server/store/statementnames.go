@@ -32,6 +32,11 @@ type statementTexts struct {
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
 	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	// clusterentity.sql
+	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned, ClusterEntityStamp string
+	ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd, ClusterEntityDeleteVersion                   string
+	ClusterEntityProjects, ClusterEntityUsed                                                              string
+	ClusterTenantList, ClusterTenantLock, ClusterTenantSet                                                string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

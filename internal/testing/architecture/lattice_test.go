@@ -118,6 +118,8 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/edge", "internal/fault internal/filestamp"},
+	{"server/cluster/catalogue", ""},
+	{"server/cluster/solve", "server/cluster/catalogue"},
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},

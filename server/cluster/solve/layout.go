@@ -27,8 +27,17 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	sv := newSolver(ctx, p)
 	st, kept, ok := sv.first()
 	if ok {
-		nodes := sv.decide(st, kept)
-		return nodes, ctx.Err()
+		simple := sv.simple(st, kept)
+		*sv.effort = choosingEffort
+		for _, nodes := range [][]Node{sv.decide(st, kept), simple} {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if len(nodes) == s.Size && len(Check(r, nodes)) == 0 {
+				return nodes, nil
+			}
+		}
+		sv.gaveUp = true
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -40,8 +49,11 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	return nil, explain(ctx, s)
 }
 
-// Effort bounds the steps of one search; a step takes some microseconds.
-const effort = 200_000
+// Effort bounds the steps of a search for any layout and, then, for the preferred one. A step takes some microseconds.
+const (
+	effort         = 200_000
+	choosingEffort = 6_000
+)
 
 func newSolver(ctx context.Context, p *problem) *solver {
 	left := effort
@@ -432,11 +444,15 @@ func (s *solver) best(st *state, at int, hardware, image set) (set, bool) {
 				may = may.without(b)
 				continue
 			}
-			if s.feasible(with(blocks.with(b), may.without(b))) {
+			taken := s.feasible(with(blocks.with(b), may.without(b)))
+			if taken {
 				choose(i+1, blocks.with(b), may.without(b), size+len(s.blocks[b].services))
 			}
 			may = may.without(b)
-			if !s.feasible(with(blocks, may)) {
+			if taken && left-len(s.blocks[b].services) <= bestSize {
+				return
+			}
+			if taken && !s.feasible(with(blocks, may)) {
 				return
 			}
 			choose(i+1, blocks, may, size)

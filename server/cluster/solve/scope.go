@@ -128,7 +128,7 @@ func (s *scope) layout() {
 			}
 		}
 		if present = sortedSet(present); len(present) > 1 {
-			s.must = append(s.must, present)
+			s.must = addSet(s.must, present)
 		}
 	}
 	for _, names := range constraints.Layout.CantCoexist {
@@ -138,7 +138,7 @@ func (s *scope) layout() {
 			all = all && on(name)
 		}
 		if all {
-			s.cant = append(s.cant, sortedSet(names))
+			s.cant = addSet(s.cant, sortedSet(names))
 		}
 	}
 	for _, name := range s.services {
@@ -234,6 +234,14 @@ func sortedSet(names []string) []string {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// addSet adds a set of names unless it is among the sets already.
+func addSet(sets [][]string, names []string) [][]string {
+	if slices.ContainsFunc(sets, func(other []string) bool { return slices.Equal(other, names) }) {
+		return sets
+	}
+	return append(sets, names)
 }
 
 // andNames writes "a, b and c", and orNames "a, b or c".
