@@ -208,6 +208,27 @@ var lattice = []struct {
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
 			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/archive", "internal/fault"},
+	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
+	{
+		"server/cluster/provisioner/resources",
+		"internal/fault server/cluster/archive server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/worker",
+		"internal/fault internal/secret internal/service server/cluster/task server/cluster/provisioner/plugin " +
+			"server/cluster/provisioner/client server/cluster/provisioner/resources",
+	},
+	{
+		"server/cluster/provisioner/program",
+		"internal/fault internal/isolation server/cluster/task server/cluster/provisioner/plugin",
+	},
+	{
+		"server/cluster/provisioner/conformance",
+		"server/cluster/task server/cluster/provisioner/plugin server/cluster/provisioner/program",
+	},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
@@ -253,7 +274,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus",
+			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
