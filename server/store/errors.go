@@ -61,6 +61,9 @@ var missing = map[string]string{
 	"job_token_trust":               "there is no such trust",
 	"agent_join_token_environment":  "there is no such environment",
 	"remote_agent_environment":      "there is no such environment",
+
+	"cluster_resource_project":        "there is no such project",
+	"cluster_resource_number_project": "there is no such project",
 }
 
 // translate turns an error of pgx into a fault. Values of statements never get into the message.

@@ -29,6 +29,12 @@ type statementTexts struct {
 	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd            string
 	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd, ClusterNodeFacts string
 	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues                                  string
+	// clusterresource.sql
+	ClusterResourceLock, ClusterContentLock, ClusterResourceUse, ClusterResourceNumber string
+	ClusterResourceAdd, ClusterResourceRows, ClusterResourceUnslate                    string
+	ClusterResourceSlate, ClusterResourceRetire, ClusterResourceEnliven                string
+	ClusterResourceDelete, ClusterResourceLive, ClusterContentLive                     string
+	ClusterContentsUsed                                                                string
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
 	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
