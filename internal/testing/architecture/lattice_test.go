@@ -275,6 +275,13 @@ var lattice = []struct {
 			"server/cluster/provisioner/plugin server/cluster/provisioner/resources server/cluster/task",
 	},
 	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
+	{"server/cluster/resources/blob", "internal/fault internal/secret"},
+	{
+		"server/cluster/resources",
+		"internal/bus internal/fault internal/intent internal/service server/access " +
+			"server/cluster/archive server/cluster/catalogue server/cluster/resources/blob " +
+			"server/cluster/task server/store",
+	},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
