@@ -295,17 +295,18 @@ var lattice = []struct {
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/access/tokens server/agent/authority " +
-			"server/control server/edge server/promote server/store internal/intent " +
-			"internal/fault internal/diag internal/jsontext internal/provenance",
+		"server/access server/access/audit server/access/people server/access/tokens " +
+			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
+			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
+			"server/cluster/admin server/cluster/resources",
 	},
 	{"api/client", "internal/fault"},
 	{
 		"server/console",
-		"server/access server/access/audit server/access/people server/access/provider server/access/tokens " +
-			"server/agent/authority " +
-			"server/control server/edge server/promote server/source server/store " +
-			"internal/intent internal/fault internal/bus internal/diag internal/provenance",
+		"server/access server/access/audit server/access/people server/access/provider " +
+			"server/access/tokens server/agent/authority server/control server/edge server/promote " +
+			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
+			"internal/provenance server/cluster server/cluster/admin server/cluster/resources",
 	},
 
 	// The wiring, and the program.
