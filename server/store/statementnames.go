@@ -22,6 +22,21 @@ type statementTexts struct {
 	ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd, ClusterEntityDeleteVersion                   string
 	ClusterEntityProjects, ClusterEntityUsed                                                              string
 	ClusterTenantList, ClusterTenantLock, ClusterTenantSet                                                string
+	// cluster.sql
+	ClusterRows, ClusterAdd, ClusterWant, ClusterSettle, ClusterProblem, ClusterPause                string
+	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing            string
+	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy, VersionClusters string
+	VersionClustersActive, ClusterSecretSet, ClusterSecrets, ClusterSecretsDelete, ClusterNodes      string
+	ClusterNodePlan, ClusterNodeForget, ClusterTenant, PoolLoans, PoolLend, PoolLock                 string
+	// clusterjob.sql
+	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen       string
+	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake              string
+	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd            string
+	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd, ClusterNodeFacts string
+	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues                                  string
+	// provisioner.sql
+	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
+	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

@@ -24,6 +24,7 @@ import (
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/catalogue"
+	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -213,7 +214,7 @@ func TestProjectsThatDoNotExist(t *testing.T) {
 		},
 		"Export":  func() error { _, err := d.s.Export(d.ctx, nobody); return err },
 		"Try":     func() error { _, err := d.s.Try(d.ctx, nobody, []byte(top)); return err },
-		"Pinned":  func() error { _, err := d.s.Pinned(d.ctx, nobody, nil); return err },
+		"At":      func() error { _, err := d.s.At(d.ctx, nobody, nil); return err },
 		"Secrets": func() error { _, err := d.s.ProviderSecrets(d.ctx, nobody, "x"); return err },
 		"Import": func() error {
 			_, err := d.s.Import(d.ctx, nobody, []admin.Entry{{Kind: catalogue.Services, Text: []byte(web)}}, false)
@@ -252,11 +253,11 @@ func TestAProjectsOwnTakesThePlaceOfWhatIsShared(t *testing.T) {
 	if newest.Version != 3 {
 		t.Errorf("the shared one has version %d", newest.Version)
 	}
-	pinned := must(d.s.Pinned(d.ctx, acme, map[catalogue.Kind]map[string]int{catalogue.Services: {"web": 1}}))(t)
+	pinned := must(d.s.At(d.ctx, acme, manifest.Pins{catalogue.Services: {"web": 1}}))(t)
 	if got := string(pinned.Services["web"].Provisioner.Actions[catalogue.Install].Fields["script"]); got != `"web.sh"` {
 		t.Error("version 1 has ", got)
 	}
-	_, err = d.s.Pinned(d.ctx, other, map[catalogue.Kind]map[string]int{catalogue.Services: {"web": 2}})
+	_, err = d.s.At(d.ctx, other, manifest.Pins{catalogue.Services: {"web": 2}})
 	d.refused(err, fault.NotFound, "there is no version 2 of the service web any more")
 
 	var kinds []string
@@ -631,7 +632,7 @@ func TestTenants(t *testing.T) {
 	all := must(d.s.Tenants(d.ctx))(t)
 	want := []store.ClusterTenant{
 		{Project: acme, Name: "acme", Set: true, Workers: 2, MaxClusters: n(2), MaxNodes: n(4), Clusters: 2, Nodes: 4},
-		{Project: other, Name: "other"},
+		{Project: other, Name: "other", Workers: store.DefaultWorkers},
 	}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("%+v", all)

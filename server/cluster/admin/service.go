@@ -17,6 +17,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/cluster/catalogue"
+	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -72,20 +75,20 @@ func (s *Service) Catalogue(ctx context.Context, project intent.ProjectID) (*cat
 	return now.all, nil
 }
 
-// Pinned is Catalogue with these versions in place of the newest ones, so that a cluster stays what it was made from.
-// NotFound names the versions that are gone.
-func (s *Service) Pinned(
-	ctx context.Context, project intent.ProjectID, pins map[catalogue.Kind]map[string]int,
+// At is Catalogue with pinned versions in place of the newest ones, so that a cluster stays what it was made from.
+// NotFound names the first version that is gone.
+func (s *Service) At(
+	ctx context.Context, project intent.ProjectID, pins manifest.Pins,
 ) (*catalogue.Catalogue, error) {
-	const op = "admin.Pinned"
+	const op = "admin.At"
 	now, err := s.snapshot(ctx, op, project)
 	if err != nil {
 		return nil, err
 	}
 	var ask []store.ClusterEntityPin
 	for _, kind := range catalogue.Kinds {
-		for name, version := range pins[kind] {
-			e := now.all.Get(kind, name)
+		for _, name := range slices.Sorted(maps.Keys(pins[kind])) {
+			version, e := pins[kind][name], now.all.Get(kind, name)
 			if version != 0 && (e == nil || catalogue.HeadOf(e).Version != version) {
 				ask = append(ask, store.ClusterEntityPin{Kind: string(kind), Name: name, Version: version})
 			}
@@ -153,10 +156,8 @@ func (s *Service) exists(ctx context.Context, project intent.ProjectID) (intent.
 }
 
 func checkKind(op string, kind catalogue.Kind) error {
-	for _, known := range catalogue.Kinds {
-		if kind == known {
-			return nil
-		}
+	if slices.Contains(catalogue.Kinds, kind) {
+		return nil
 	}
 	return fault.New(op, fault.NotFound, fmt.Sprintf("the catalogue has no %.40q", string(kind)))
 }

@@ -67,6 +67,8 @@ CREATE TABLE cluster (
     expires      timestamptz,   -- NULL: never
     noticed      timestamptz,   -- when its end was announced
     paused       boolean NOT NULL DEFAULT false,
+    may_delete   boolean NOT NULL DEFAULT false, -- a person asked for its end
+    retry        boolean NOT NULL DEFAULT false, -- a person asked for another job
     problem      text NOT NULL DEFAULT '', -- why it is not as wanted, for people
     CONSTRAINT cluster_ended CHECK ((state = 'terminated') = (ended IS NOT NULL))
 );
