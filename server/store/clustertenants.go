@@ -38,7 +38,8 @@ func (r clusterTenantRow) value() (ClusterTenant, error) { return ClusterTenant(
 
 // ClusterTenants returns all projects by name.
 func (s *Store) ClusterTenants(ctx context.Context) ([]ClusterTenant, error) {
-	return listed(ctx, s, "store.ClusterTenants", clusterTenantRow.value, statements.ClusterTenantList, nil, DefaultWorkers)
+	return listed(ctx, s, "store.ClusterTenants", clusterTenantRow.value, statements.ClusterTenantList, nil,
+		DefaultWorkers)
 }
 
 // ClusterTenant returns one project.
