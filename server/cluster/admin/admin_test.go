@@ -406,16 +406,28 @@ func TestSecretsOfProviders(t *testing.T) {
 	if !bytes.Contains(now.Content, []byte(`"openstack_tenant":"********"`)) {
 		t.Errorf("%s", now.Content)
 	}
-	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", now.Content))(t)
-	if all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t); string(all["openstack_tenant"]) != `"t"` ||
-		len(all) != 2 {
-		t.Errorf("secret are %v", all)
+	secrets := func() {
+		t.Helper()
+		all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t)
+		if string(all["openstack_tenant"]) != `"t"` || string(all["api_password"]) != `"hunter3"` || len(all) != 2 {
+			t.Errorf("secret are %v", all)
+		}
 	}
+	secrets()
+	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", now.Content))(t)
+	secrets()
 	// So are all versions, with their own type or without any.
 	old := must(d.s.GetVersion(d.ctx, acme, catalogue.Providers, "cloud", 1))(t)
 	if !bytes.Contains(old.Content, []byte(`"openstack_tenant":"********"`)) {
 		t.Errorf("%s", old.Content)
 	}
+	// What was sealed stays sealed when the type no longer asks for that.
+	if err := d.s.Delete(d.ctx, acme, catalogue.ProviderTypes, "openstack"); err != nil {
+		t.Fatal(err)
+	}
+	now = must(d.s.Get(d.ctx, acme, catalogue.Providers, "cloud"))(t)
+	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", now.Content))(t)
+	secrets()
 }
 
 // Who did what is in the audit trail, without secrets.
@@ -623,6 +635,19 @@ func TestWritersAtTheSameTime(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A catalogue in memory is read again after every write, even if the clock of the database was set back.
+func TestClockThatWasSetBack(t *testing.T) {
+	d := open(t)
+	acme := d.project("acme")
+	d.create(acme, catalogue.Services, web)
+	d.exec(`UPDATE cluster_entity SET made = made + interval '1 hour'`)
+	must(d.s.Catalogue(d.ctx, acme))(t)
+	must(d.s.Replace(d.ctx, acme, catalogue.Services, "web", []byte(`{"name": "web", "label": "new"}`)))(t)
+	if c := must(d.s.Catalogue(d.ctx, acme))(t); c.Services["web"].Label != "new" {
+		t.Errorf("%+v", c.Services["web"])
 	}
 }
 

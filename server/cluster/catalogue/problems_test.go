@@ -302,6 +302,9 @@ func TestWhatAChangeBreaks(t *testing.T) {
 	if found := broken[catalogue.Ref{Kind: catalogue.Services, Name: "web"}]; len(broken) != 1 || len(found) != 1 {
 		t.Error("when db no longer provides sql, broken are ", broken)
 	}
+	if broken = catalogue.Breaks(c, c.With(decode(t, catalogue.Templates, `{"name": "top"}`))); len(broken) > 0 {
+		t.Error("what is wrong with the change itself is for Check: ", broken)
+	}
 	if broken = catalogue.Breaks(c, c.Without(catalogue.Templates, "top")); len(broken) > 0 {
 		t.Error("nothing depends on the template: ", broken)
 	}

@@ -106,7 +106,7 @@ func (m *merger) defaults(into *Defaults, from Defaults, by, immutable string) e
 	var wrong problems
 	for _, key := range slices.Sorted(maps.Keys(from.Config)) {
 		field := join("defaults.config", key)
-		if writer, ok := m.fixed[key]; ok && writer != immutable && !sameJSON(into.Config[key], from.Config[key]) {
+		if writer, ok := m.fixed[key]; ok && !sameJSON(into.Config[key], from.Config[key]) {
 			wrong.add(field, "%s changes %.100q, which the immutable partial template %s sets", by, key, writer)
 			continue
 		}

@@ -121,7 +121,7 @@ func TestFieldsThatUsersGive(t *testing.T) {
 			"api_password": "********", "aws_region": "eu-central-1", "security_groups": "web"}}`),
 		decode(t, catalogue.Providers, `{"name": "closed", "providertype": "x", "provisioner": {"a": "1"}}`),
 		decode(t, catalogue.ProviderTypes, `{"name": "x", "parameters": {"admin": {"fields": {"a": {"type": "text"},
-			"b": {"type": "password", "override": true}}, "required": [["a", "b"]]},
+			"b": {"type": "password", "override": true}, "c": {"type": "text"}}, "required": [["c"], ["a", "b"]]},
 				"user": {"fields": {"u": {"type": "text"},
 			"v": {"type": "text"}}, "required": [["u"], ["v", "b"]]}}}`))
 	fields, required, err := c.UserFields("top", "amazon")
