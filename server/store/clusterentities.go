@@ -146,8 +146,8 @@ func (s *Store) AddClusterEntities(
 			return err
 		}
 		var now string
-		if err := tx.QueryRow(ctx, statements.ClusterEntityStamp, known(project)).Scan(&now); err != nil ||
-			now != stamp {
+		err := tx.QueryRow(ctx, statements.ClusterEntityStamp, known(project)).Scan(&now)
+		if err != nil || now != stamp {
 			return err
 		}
 		var count int

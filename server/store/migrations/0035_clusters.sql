@@ -49,6 +49,16 @@ CREATE UNIQUE INDEX cluster_resource_live ON cluster_resource (project, kind, pl
     NULLS NOT DISTINCT WHERE live;
 CREATE UNIQUE INDEX cluster_resource_slated ON cluster_resource (project, kind, plugin, type, name)
     NULLS NOT DISTINCT WHERE slated;
+-- Numbers of versions are never used twice, so that nobody stages another content than the one that was looked at.
+CREATE TABLE cluster_resource_number (
+    project uuid CONSTRAINT cluster_resource_number_project REFERENCES project ON DELETE CASCADE,
+    kind    text NOT NULL,
+    plugin  text NOT NULL,
+    type    text NOT NULL,
+    name    text NOT NULL,
+    last    integer NOT NULL CHECK (last > 0),
+    CONSTRAINT cluster_resource_number_of UNIQUE NULLS NOT DISTINCT (project, kind, plugin, type, name)
+);
 
 -- pending ──▶ active ◀──▶ inconsistent; pending ──▶ incomplete ──▶ active; all ──▶ terminated
 CREATE TABLE cluster (
