@@ -72,6 +72,7 @@ type Server struct {
 	forge   *forge.Service
 	// processes runs recorded work.
 	processes *process.Engine
+	clusters  Clusters
 	control   *control.Control
 	store     *store.Store
 	bus       *bus.Bus
@@ -187,6 +188,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if o.Has(config.RoleProcess) {
 		parts = append(parts, s.keepers, s.forge, s.processes)
 	}
+	parts = append(parts, s.clusterParts()...)
 	if o.Has(config.RoleAPI) {
 		if err := s.welcome(ctx, background); err != nil {
 			return nil, err

@@ -317,7 +317,9 @@ var lattice = []struct {
 			"server/access/tokens server/agent/authority server/agent/gateway server/agent/record " +
 			"server/agent/remote server/build server/callback server/config server/console server/control " +
 			"server/deployer server/edge server/eventbus server/forge server/keeper server/logfile " +
-			"server/process server/replica server/source server/store server/store/postgres webhooks",
+			"server/process server/replica server/source server/store server/store/postgres webhooks " +
+			"server/cluster server/cluster/admin server/cluster/desk server/cluster/repository " +
+			"server/cluster/resources server/cluster/resources/blob",
 	},
 	{
 		"cmd/ordain/demo",
