@@ -225,7 +225,7 @@ var lattice = []struct {
 	{
 		"server/cluster/admin",
 		"internal/bus internal/fault internal/intent internal/secret server/access server/access/audit " +
-			"server/cluster/catalogue server/cluster/manifest server/store",
+			"server/cluster/catalogue server/store",
 	},
 	{"server/cluster/archive", "internal/fault"},
 	{"server/cluster/provisioner/plugin", "server/cluster/task"},

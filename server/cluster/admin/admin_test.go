@@ -221,7 +221,7 @@ func TestProjectsThatDoNotExist(t *testing.T) {
 		},
 		"Export":  func() error { _, err := d.s.Export(d.ctx, nobody); return err },
 		"Try":     func() error { _, err := d.s.Try(d.ctx, nobody, []byte(top)); return err },
-		"At":      func() error { _, err := d.s.At(d.ctx, nobody, nil); return err },
+		"Pinned":  func() error { _, err := d.s.Pinned(d.ctx, nobody, nil); return err },
 		"Secrets": func() error { _, err := d.s.ProviderSecrets(d.ctx, nobody, "x"); return err },
 		"Import": func() error {
 			_, err := d.s.Import(d.ctx, nobody, []admin.Entry{{Kind: catalogue.Services, Text: []byte(web)}}, false)
@@ -260,12 +260,12 @@ func TestAProjectsOwnTakesThePlaceOfWhatIsShared(t *testing.T) {
 	if newest.Version != 3 {
 		t.Errorf("the shared one has version %d", newest.Version)
 	}
-	pinned := must(d.s.At(d.ctx, acme, manifest.Pins{catalogue.Services: {"web": 1}}))(t)
+	pinned := must(d.s.Pinned(d.ctx, acme, manifest.Pins{catalogue.Services: {"web": 1}}))(t)
 	install := pinned.Services["web"].Provisioner.Actions[catalogue.Install]
 	if got := string(install.Fields["script"]); got != `"web.sh"` {
 		t.Error("version 1 has ", got)
 	}
-	_, err = d.s.At(d.ctx, other, manifest.Pins{catalogue.Services: {"web": 2}})
+	_, err = d.s.Pinned(d.ctx, other, manifest.Pins{catalogue.Services: {"web": 2}})
 	d.refused(err, fault.NotFound, "there is no version 2 of the service web any more")
 
 	var kinds []string

@@ -27,7 +27,6 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/server/cluster/catalogue"
-	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -75,12 +74,12 @@ func (s *Service) Catalogue(ctx context.Context, project intent.ProjectID) (*cat
 	return now.all, nil
 }
 
-// At is Catalogue with pinned versions in place of the newest ones, so that a cluster stays what it was made from.
+// Pinned is Catalogue with pinned versions in place of the newest ones, so that a cluster stays what it was made from.
 // NotFound names the first version that is gone.
-func (s *Service) At(
-	ctx context.Context, project intent.ProjectID, pins manifest.Pins,
+func (s *Service) Pinned(
+	ctx context.Context, project intent.ProjectID, pins map[catalogue.Kind]map[string]int,
 ) (*catalogue.Catalogue, error) {
-	const op = "admin.At"
+	const op = "admin.Pinned"
 	now, err := s.snapshot(ctx, op, project)
 	if err != nil {
 		return nil, err
