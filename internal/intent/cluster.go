@@ -146,6 +146,8 @@ type ClusterTaskEnd struct {
 	State   ClusterTaskState // complete, failed, or ready to be tried again
 	Wait    time.Duration    // until it is tried again
 	Replace bool
+	// Again, of a confirm that is ready to be tried again, makes the machine again before that.
+	Again   bool
 	Output  string
 	Problem string
 	// Facts are merged into those of the node; nil: none. Sealed replaces what was sealed; nil: it stays.

@@ -34,7 +34,7 @@ type Definition struct {
 func Define(
 	ctx context.Context, catalogues Catalogues, project uuid.UUID, m *manifest.Manifest,
 ) (*Definition, error) {
-	c, err := catalogues.At(ctx, project, m.Catalogue)
+	c, err := catalogues.Pinned(ctx, project, m.Catalogue)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,16 @@ import (
 	"ordain.dev/ordain/server/cluster/manifest"
 )
 
+// Concerned reports whether a folder of a project has cluster files, or the environment has clusters.
+func (s *Service) Concerned(ctx context.Context, e intent.Environment, folder fs.FS) (bool, error) {
+	_, err := fs.Stat(folder, manifest.Folder)
+	if err == nil {
+		return true, nil
+	}
+	known, err := s.c.Store.Clusters(ctx, e.ID, false)
+	return len(known) > 0, err
+}
+
 // Read reads the cluster files of a commit, checks and solves them, and returns the manifests by name, as JSON; nil: there
 // are none, and the environment has no clusters. out is told what was found. The error names every file that is wrong.
 //

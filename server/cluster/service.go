@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
@@ -22,10 +20,12 @@ import (
 // Catalogues are what projects offer. *admin.Service has them.
 type Catalogues interface {
 	// Catalogue returns what a project may use now.
-	Catalogue(ctx context.Context, project uuid.UUID) (*catalogue.Catalogue, error)
-	// At returns the same, but for those entities that are pinned, which have the versions of the pins. NotFound: there
-	// is no such version.
-	At(ctx context.Context, project uuid.UUID, pins manifest.Pins) (*catalogue.Catalogue, error)
+	Catalogue(ctx context.Context, project intent.ProjectID) (*catalogue.Catalogue, error)
+	// Pinned returns the same, but for those entities that are pinned, which have the versions of the pins. NotFound:
+	// there is no such version.
+	Pinned(
+		ctx context.Context, project intent.ProjectID, pins map[catalogue.Kind]map[string]int,
+	) (*catalogue.Catalogue, error)
 }
 
 // Repository is the Git repository of an environment.

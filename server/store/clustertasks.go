@@ -210,7 +210,40 @@ func endTasks(ctx context.Context, tx pgx.Tx, ends []intent.ClusterTaskEnd) ([]e
 	if err := endNodes(ctx, tx, done, byID); err != nil {
 		return nil, err
 	}
+	if err := makeAgain(ctx, tx, done, byID); err != nil {
+		return nil, err
+	}
 	return done, unlock(ctx, tx, done)
+}
+
+// makeAgain makes the machines again that could not be confirmed.
+func makeAgain(ctx context.Context, tx pgx.Tx, done []endedTask, ends map[uuid.UUID]intent.ClusterTaskEnd) error {
+	var jobs []uuid.UUID
+	var nodes []int32
+	for _, d := range done {
+		if ends[d.ID].Again && d.State == string(intent.TaskReady) {
+			jobs, nodes = append(jobs, d.Job), append(nodes, d.Node)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	type row struct {
+		Job    uuid.UUID
+		Action string
+	}
+	again, err := many[row](ctx, tx, statements.ClusterTaskAgain, jobs, nodes)
+	if err != nil {
+		return err
+	}
+	var created []uuid.UUID
+	for _, r := range again {
+		if r.Action == "create" {
+			created = append(created, r.Job)
+		}
+	}
+	_, err = tx.Exec(ctx, statements.ClusterTaskGroupAgain, created)
+	return err
 }
 
 // endRows updates the tasks themselves.

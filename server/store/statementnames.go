@@ -24,11 +24,11 @@ type statementTexts struct {
 	VersionClustersActive, ClusterSecretSet, ClusterSecrets, ClusterSecretsDelete, ClusterNodes      string
 	ClusterNodePlan, ClusterNodeForget, ClusterTenant, PoolLoans, PoolLend, PoolLock                 string
 	// clusterjob.sql
-	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen       string
-	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake              string
-	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd            string
-	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd, ClusterNodeFacts string
-	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues                                  string
+	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen               string
+	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake                      string
+	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd                    string
+	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd, ClusterNodeFacts         string
+	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain string
 	// clusterresource.sql
 	ClusterResourceLock, ClusterContentLock, ClusterResourceUse, ClusterResourceNumber string
 	ClusterResourceAdd, ClusterResourceRows, ClusterResourceUnslate                    string
@@ -38,6 +38,11 @@ type statementTexts struct {
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
 	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	// clusterentity.sql
+	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned, ClusterEntityStamp string
+	ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd, ClusterEntityDeleteVersion                   string
+	ClusterEntityProjects, ClusterEntityUsed                                                              string
+	ClusterTenantList, ClusterTenantLock, ClusterTenantSet                                                string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

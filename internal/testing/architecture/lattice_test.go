@@ -27,6 +27,7 @@ var lattice = []struct {
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
+	{"internal/testing/moto", "internal/testing/tool"},
 	{"internal/diag", ""},
 	{"internal/inifile", ""},
 	{"internal/provenance", "internal/diag"},
@@ -118,6 +119,8 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/edge", "internal/fault internal/filestamp"},
+	{"server/cluster/catalogue", ""},
+	{"server/cluster/solve", "server/cluster/catalogue"},
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
@@ -129,6 +132,24 @@ var lattice = []struct {
 			"layout " +
 			"server/agent/protocol",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/target",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/shell",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
+	{
+		"server/cluster/provisioner/pool",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target server/cluster/task",
+	},
+	{"server/cluster/clustertest", "internal/testing/tool server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
@@ -211,6 +232,12 @@ var lattice = []struct {
 	{"server/cluster/task", ""},
 	{"server/cluster/provisioner/plugin", "server/cluster/task"},
 	{"server/cluster/archive", "internal/fault"},
+	{"server/cluster/resources/blob", "internal/fault internal/secret"},
+	{
+		"server/cluster/resources",
+		"internal/bus internal/fault internal/intent internal/service server/access server/cluster/archive " +
+			"server/cluster/catalogue server/cluster/resources/blob server/cluster/task server/store",
+	},
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
 	{
 		"server/cluster/provisioner/resources",
@@ -229,6 +256,13 @@ var lattice = []struct {
 		"server/cluster/provisioner/conformance",
 		"server/cluster/task server/cluster/provisioner/plugin server/cluster/provisioner/program",
 	},
+	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
+	{
+		"server/cluster/provisioner/cloudtest",
+		"internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
+	},
+	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
@@ -391,6 +425,8 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
+		"github.com/aws/":                 {"server/cluster/provisioner/aws"},
+		"github.com/gophercloud/":         {"server/cluster/provisioner/openstack"},
 		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},
 	}
 	for _, p := range listPackages(t) {

@@ -68,6 +68,9 @@ func given(raw json.RawMessage) bool {
 
 // fieldValue checks a value against its field.
 func (k *checker) fieldValue(path string, f Field, raw json.RawMessage) {
+	if f.Secret() && IsHidden(raw) {
+		return
+	}
 	kind := kindOf(raw)
 	scalar := kind == "text" || kind == "number" || kind == "boolean"
 	switch f.Type {

@@ -126,15 +126,19 @@ func (k *checker) counts(nodes []Node) {
 
 // kept compares the nodes with those that existed before.
 func (k *checker) kept(nodes []Node) {
+	existing, there, next := map[int]Node{}, 0, k.next()
+	for _, e := range k.Existing {
+		existing[e.Number] = e
+	}
 	for _, n := range nodes {
-		at := slices.IndexFunc(k.Existing, func(e Node) bool { return e.Number == n.Number })
-		if at < 0 {
-			if len(k.Existing) > 0 && n.Number < k.next() {
-				k.say("node %d is new, and new nodes are numbered from %d", n.Number, k.next())
+		old, found := existing[n.Number]
+		if !found {
+			if len(k.Existing) > 0 && n.Number < next {
+				k.say("node %d is new, and new nodes are numbered from %d", n.Number, next)
 			}
 			continue
 		}
-		old := k.Existing[at]
+		there++
 		if old.HardwareType != n.HardwareType {
 			k.say("node %d exists with the hardware type %s, not %s", n.Number, old.HardwareType, n.HardwareType)
 		}
@@ -145,12 +149,6 @@ func (k *checker) kept(nodes []Node) {
 			if slices.Contains(k.services, service) && !slices.Contains(n.Services, service) {
 				k.say("node %d has %s already, and keeps it", n.Number, service)
 			}
-		}
-	}
-	there := 0
-	for _, e := range k.Existing {
-		if slices.ContainsFunc(nodes, func(n Node) bool { return n.Number == e.Number }) {
-			there++
 		}
 	}
 	if want := min(len(k.Existing), len(nodes)); there < want {

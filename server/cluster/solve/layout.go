@@ -21,14 +21,23 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	}
 	p := newProblem(s, nil)
 	if p == nil {
-		return nil, refuse("Use fewer services or types.", "the solver knows at most %d constrained services, hardware "+
-			"types and image types on a cluster", capacity)
+		return nil, refuse("Use fewer services or types.", "the solver knows at most %d constrained services, "+
+			"hardware types and image types on a cluster", capacity)
 	}
 	sv := newSolver(ctx, p)
 	st, kept, ok := sv.first()
 	if ok {
-		nodes := sv.decide(st, kept)
-		return nodes, ctx.Err()
+		simple := sv.simple(st, kept)
+		*sv.effort = choosingEffort
+		for _, nodes := range [][]Node{sv.decide(st, kept), simple} {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if len(nodes) == s.Size && len(Check(r, nodes)) == 0 {
+				return nodes, nil
+			}
+		}
+		sv.gaveUp = true
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -40,8 +49,11 @@ func Layout(ctx context.Context, r Request) ([]Node, error) {
 	return nil, explain(ctx, s)
 }
 
-// Effort bounds the steps of one search; a step takes some microseconds.
-const effort = 200_000
+// Effort bounds the steps of a search for any layout and, then, for the preferred one. A step takes some microseconds.
+const (
+	effort         = 200_000
+	choosingEffort = 6_000
+)
 
 func newSolver(ctx context.Context, p *problem) *solver {
 	left := effort
@@ -67,19 +79,25 @@ func (s *solver) possible() bool {
 // harder, so that without existing nodes the largest size that can be filled decides.
 func (s *solver) candidateSizes() []int {
 	least, most := s.smallest, s.largest
+	there, filled, has := 0, 0, make([]int, len(s.blocks))
+	for _, c := range s.existing {
+		there += c.n
+		if !c.base.empty() {
+			filled += c.n
+		}
+		for b := range c.base.all {
+			has[b] += c.n
+		}
+	}
 	sizes := []int{most}
 	if s.filled {
-		n := 0
+		n := filled
 		for b := range s.blocks {
-			if !s.never.has(b) {
-				n = min(n+s.blocks[b].most, most)
+			if s.fits(&s.fresh, set{}, b) {
+				n = min(n+max(s.blocks[b].most-has[b], 0), most)
 			}
 		}
 		sizes[0] = max(n, least)
-	}
-	there := 0
-	for _, c := range s.existing {
-		there += c.n
 	}
 	for n := there; n > max(there-16, 0); n-- {
 		if least <= n && n <= most && n != sizes[0] {
@@ -322,7 +340,8 @@ func (s *solver) spare(st state, kept []class) (state, []int) {
 	return st, from
 }
 
-// least returns the smallest n up to most for which ok holds; it holds for most, and for all above one that it holds for.
+// least returns the smallest n up to most for which ok holds. It holds for most, and for all above one for which it
+// holds.
 func least(most int, ok func(int) bool) int {
 	low := 0
 	for high := most; low < high; {
@@ -432,11 +451,15 @@ func (s *solver) best(st *state, at int, hardware, image set) (set, bool) {
 				may = may.without(b)
 				continue
 			}
-			if s.feasible(with(blocks.with(b), may.without(b))) {
+			taken := s.feasible(with(blocks.with(b), may.without(b)))
+			if taken {
 				choose(i+1, blocks.with(b), may.without(b), size+len(s.blocks[b].services))
 			}
 			may = may.without(b)
-			if !s.feasible(with(blocks, may)) {
+			if taken && left-len(s.blocks[b].services) <= bestSize {
+				return
+			}
+			if taken && !s.feasible(with(blocks, may)) {
 				return
 			}
 			choose(i+1, blocks, may, size)

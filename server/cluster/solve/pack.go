@@ -32,7 +32,16 @@ type solver struct {
 	ctx    context.Context
 	effort *int // steps that are left
 	gaveUp bool
+	hasty  bool // gives up sooner
 	failed map[string]bool
+	trail  []placement // how the last state that was feasible packs its blocks; parts do not know of each other
+}
+
+// placement gives blocks to nodes of a class.
+type placement struct {
+	class  int
+	blocks set
+	n      int
 }
 
 // start returns the state of the problem with these classes; false if what the nodes have is too much already.
@@ -69,22 +78,61 @@ func (s *solver) feasible(st state) bool {
 			active.add(b)
 		}
 	}
-	if s.filled && !s.fillable(st) {
-		return false
-	}
-	classes := make([]class, 0, len(st.classes))
-	for _, c := range st.classes {
-		if c.n > 0 {
-			classes = append(classes, c)
+	if s.filled {
+		if _, ok := s.filling(st); !ok {
+			return false
 		}
 	}
-	clear(s.failed)
-	budget := 3000
-	return s.pack(classes, slices.Clone(st.need), &budget)
+	s.trail = s.trail[:0]
+	for _, part := range s.parts {
+		if need := part.and(active); !need.empty() && !s.partFits(st.classes, st.need, need) {
+			return false
+		}
+	}
+	return true
 }
 
-// fillable reports whether each empty node can get a block: a flow from classes to blocks.
-func (s *solver) fillable(st state) bool {
+// partFits reports whether the blocks of a part fit. A short search nearly always knows; where it does not, fractions
+// of nodes tell whether there are too few, or lead near to a packing.
+func (s *solver) partFits(classes []class, all []int, part set) bool {
+	need := make([]int, len(all))
+	for b := range part.all {
+		need[b] = all[b]
+	}
+	gaveUp := s.gaveUp
+	for round, budget := range []int{40, 400, 3000} {
+		if round == 2 && s.hasty {
+			break
+		}
+		if round == 1 {
+			rest, left, whole, solved := s.relax(classes, need)
+			if solved && rest == nil {
+				s.gaveUp = gaveUp
+				return false
+			}
+			if short := 400; solved && s.try(rest, left, &short) {
+				s.gaveUp = gaveUp
+				s.trail = append(s.trail, whole...)
+				return true
+			}
+		}
+		s.gaveUp = gaveUp
+		fits := s.try(classes, need, &budget)
+		if fits || budget >= 0 && *s.effort >= 0 {
+			return fits
+		}
+	}
+	s.gaveUp = true
+	return false
+}
+
+func (s *solver) try(classes []class, need []int, budget *int) bool {
+	clear(s.failed)
+	return s.pack(classes, need, budget)
+}
+
+// filling gives each empty node a block, in a flow from classes to blocks: how many nodes of a class get which block.
+func (s *solver) filling(st state) ([][]int, bool) {
 	var empty []int
 	left := slices.Clone(st.most)
 	for i := range st.classes {
@@ -107,12 +155,16 @@ func (s *solver) fillable(st state) bool {
 			seen := make([]bool, len(empty))
 			moved := s.augment(k, todo, given, options, left, seen)
 			if moved == 0 {
-				return false
+				return nil, false
 			}
 			todo -= moved
 		}
 	}
-	return true
+	all := make([][]int, len(st.classes))
+	for k, i := range empty {
+		all[i] = given[k]
+	}
+	return all, true
 }
 
 // augment gives a class up to n more blocks, taking them from other classes that can have another instead.
@@ -204,6 +256,7 @@ func (s *solver) pack(classes []class, need []int, budget *int) bool {
 				rest[b] -= n
 			}
 			if s.pack(next, rest, budget) {
+				s.trail = append(s.trail, placement{at, added, n})
 				return true
 			}
 			if s.gaveUp && *budget < 0 {
@@ -296,6 +349,9 @@ func (s *solver) bound(classes []class, need []int, active set) (bound, bool) {
 		}
 	}
 	for k, clique := range s.cliques {
+		if !clique.meets(active) {
+			continue
+		}
 		for i := range classes {
 			if clique.meets(r.options[i]) {
 				r.cliqueSlack[k] += classes[i].n

@@ -38,6 +38,7 @@ type problem struct {
 	never         set     // blocks that no node may have
 	clash         []set   // by block: those it cannot share a node with
 	cliques       []set   // of blocks that all clash
+	parts         []set   // blocks that have nothing to do with those of other parts: a node may have any of each
 	filled        bool    // nodes need a block
 	existing      []class
 	fresh         class
@@ -86,6 +87,7 @@ func newProblem(s *scope, off map[key]bool) *problem {
 		}
 	}
 	p.clashes()
+	p.separate()
 	p.classes(on, blockOf, all.minus(p.never))
 	return p
 }
@@ -221,7 +223,7 @@ func (p *problem) clashes() {
 			}
 		}
 	}
-	const enough = 400
+	const enough = 120
 	var grow func(clique, may, done set)
 	grow = func(clique, may, done set) {
 		if len(p.cliques) >= enough {
@@ -246,6 +248,34 @@ func (p *problem) clashes() {
 		}
 	}
 	grow(set{}, full(len(p.blocks)), set{})
+}
+
+// separate finds the parts. All blocks that need certain hardware or images belong together.
+func (p *problem) separate() {
+	together := slices.Clone(p.apart)
+	var hardware, image set
+	for b := range p.blocks {
+		together = append(together, setOf(b), p.clash[b].with(b))
+		if p.blocks[b].hardware != full(len(p.hardwareNames)) {
+			hardware.add(b)
+		}
+		if p.blocks[b].image != full(len(p.imageNames)) {
+			image.add(b)
+		}
+	}
+	for _, group := range append(together, hardware, image) {
+		if group.empty() {
+			continue
+		}
+		p.parts = slices.DeleteFunc(p.parts, func(part set) bool {
+			if !part.meets(group) {
+				return false
+			}
+			group = group.or(part)
+			return true
+		})
+		p.parts = append(p.parts, group)
+	}
 }
 
 // classes groups the nodes that exist, and describes the new ones.
@@ -280,7 +310,9 @@ func (p *problem) classes(on func(ruleKind, string, int) bool, blockOf map[strin
 		if !found {
 			c = len(p.existing)
 			at[l] = c
-			p.existing = append(p.existing, class{base: l.base, may: may.minus(l.base), hardware: l.hardware, image: l.image})
+			p.existing = append(p.existing, class{
+				base: l.base, may: may.minus(l.base), hardware: l.hardware, image: l.image,
+			})
 		}
 		p.existing[c].n++
 		p.existing[c].nodes = append(p.existing[c].nodes, i)

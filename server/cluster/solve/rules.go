@@ -55,7 +55,8 @@ func (s *scope) rules() []rule {
 	add := func(kind ruleKind, name string, index int, format string, args ...any) {
 		out = append(out, rule{kind, name, index, fmt.Sprintf(format, args...)})
 	}
-	add(ruleUsableHardware, "", 0, "the hardware types for %s and %s are %s", s.Template.Name, s.provider, some(s.hardware))
+	add(ruleUsableHardware, "", 0, "the hardware types for %s and %s are %s", s.Template.Name, s.provider,
+		some(s.hardware))
 	add(ruleUsableImage, "", 0, "the image types for %s and %s are %s", s.Template.Name, s.provider, some(s.image))
 	if len(s.everywhere) == 0 {
 		add(ruleFilled, "", 0, "each node needs at least one service")

@@ -54,7 +54,8 @@ func newScope(r Request) (*scope, *Contradiction) {
 func (s *scope) checkServices() *Contradiction {
 	t := s.Template
 	if len(s.services) == 0 {
-		return refuse("Name the services of the cluster.", "no services are wanted, and the template %s has no default", t.Name)
+		return refuse("Name the services of the cluster.",
+			"no services are wanted, and the template %s has no default", t.Name)
 	}
 	for _, name := range s.services {
 		if s.Catalogue.Services[name] == nil {
@@ -128,7 +129,7 @@ func (s *scope) layout() {
 			}
 		}
 		if present = sortedSet(present); len(present) > 1 {
-			s.must = append(s.must, present)
+			s.must = addSet(s.must, present)
 		}
 	}
 	for _, names := range constraints.Layout.CantCoexist {
@@ -138,7 +139,7 @@ func (s *scope) layout() {
 			all = all && on(name)
 		}
 		if all {
-			s.cant = append(s.cant, sortedSet(names))
+			s.cant = addSet(s.cant, sortedSet(names))
 		}
 	}
 	for _, name := range s.services {
@@ -162,7 +163,8 @@ func (s *scope) machines() *Contradiction {
 	mapped := func(m map[string]map[string]string) bool {
 		return m[provider.Name] != nil || m[provider.ProviderType] != nil
 	}
-	usable := func(what string, mappings map[string]map[string]map[string]string, allowed []string, wanted, preferred string,
+	usable := func(
+		what string, mappings map[string]map[string]map[string]string, allowed []string, wanted, preferred string,
 	) ([]string, *Contradiction) {
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(mappings)) {
@@ -234,6 +236,14 @@ func sortedSet(names []string) []string {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// addSet adds a set of names unless it is among the sets already.
+func addSet(sets [][]string, names []string) [][]string {
+	if slices.ContainsFunc(sets, func(other []string) bool { return slices.Equal(other, names) }) {
+		return sets
+	}
+	return append(sets, names)
 }
 
 // andNames writes "a, b and c", and orNames "a, b or c".

@@ -3,7 +3,7 @@ package solve
 import "math/bits"
 
 // capacity is how many members a set can number.
-const capacity = 256
+const capacity = 128
 
 // set holds small numbers. It is a value: comparable, and copied by assignment.
 type set [capacity / 64]uint64

@@ -15,6 +15,9 @@ CREATE TABLE cluster_entity (
     made_by text NOT NULL,
     CONSTRAINT cluster_entity_version UNIQUE NULLS NOT DISTINCT (project, kind, name, version)
 );
+-- The newest write tells whether a catalogue in memory is still right.
+CREATE INDEX cluster_entity_made ON cluster_entity (made);
+CREATE INDEX cluster_entity_made_of ON cluster_entity (project, made);
 
 -- What a project may use of the cluster service. A project without a row has none of its own provisioners.
 CREATE TABLE cluster_tenant (

@@ -60,9 +60,9 @@ WHERE e.project = $1 AND c.state <> 'terminated';
 -- The clusters whose wanted or applied manifest pins an entity, or any version of it.
 SELECT c.name FROM cluster c JOIN environment e ON e.id = c.environment
 WHERE c.state <> 'terminated' AND ($1::uuid IS NULL OR e.project = $1)
-  AND ((wanted -> 'catalogue' -> $2::text) ? $3::text OR (applied -> 'catalogue' -> $2::text) ? $3::text)
-  AND ($4::int IS NULL OR (wanted -> 'catalogue' -> $2::text ->> $3::text)::int = $4
-       OR (applied -> 'catalogue' -> $2::text ->> $3::text)::int = $4)
+  AND ((c.wanted -> 'catalogue' -> $2::text) ? $3::text OR (c.applied -> 'catalogue' -> $2::text) ? $3::text)
+  AND ($4::int IS NULL OR (c.wanted -> 'catalogue' -> $2::text ->> $3::text)::int = $4
+       OR (c.applied -> 'catalogue' -> $2::text ->> $3::text)::int = $4)
 ORDER BY c.name LIMIT 20;
 
 -- name: ClusterLive :one

@@ -131,7 +131,8 @@ FROM (
 -- name: ClusterNodeEnd :exec
 -- What a node is after tasks of it are complete. A service without a phase is gone.
 UPDATE cluster_node n SET
-    facts = CASE WHEN x.action = 'delete' THEN '{}' ELSE n.facts || COALESCE(x.facts, '{}') END,
+    facts = CASE x.action WHEN 'delete' THEN '{}' WHEN 'create' THEN (n.facts - 'ssh_host_keys') || COALESCE(x.facts, '{}')
+        ELSE n.facts || COALESCE(x.facts, '{}') END,
     sealed = CASE WHEN x.action = 'delete' THEN NULL ELSE COALESCE(x.sealed, n.sealed) END,
     services = CASE
         WHEN x.action = 'delete' THEN '{}'
@@ -172,3 +173,15 @@ WHERE t.state IN ('ready', 'running') GROUP BY t.project, w.workers;
 SELECT project, state, count(*) AS tasks, min(not_before) FILTER (WHERE state = 'ready' AND not_before > '-infinity') AS oldest
 FROM cluster_task WHERE state IN ('waiting', 'ready', 'running') AND ($1::uuid IS NULL OR project = $1)
 GROUP BY project, state ORDER BY project, state;
+
+-- name: ClusterTaskAgain :many
+-- After a machine that cannot be confirmed: it is deleted and made again, and confirmed then.
+UPDATE cluster_task t SET state = CASE t.action WHEN 'create' THEN 'ready' ELSE 'waiting' END, replace = t.action = 'create',
+    open_needs = CASE t.action WHEN 'create' THEN 0 ELSE 1 END, ended = NULL, attempts = CASE t.action WHEN 'create' THEN 0 ELSE t.attempts END
+FROM unnest($1::uuid[], $2::int[]) AS x(job, node)
+WHERE t.job = x.job AND t.node = x.node AND (t.action = 'create' AND t.state = 'complete' OR t.action = 'confirm' AND t.state = 'ready')
+RETURNING t.job, t.action;
+
+-- name: ClusterTaskGroupAgain :exec
+UPDATE cluster_task_group g SET open = open + x.n
+FROM (SELECT job, count(*)::int AS n FROM unnest($1::uuid[]) AS e(job) GROUP BY job) AS x WHERE g.job = x.job AND g.name = 'create';
