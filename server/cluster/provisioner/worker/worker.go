@@ -258,7 +258,7 @@ func (w *Worker) takeAll(ctx context.Context, start func(task.Task, time.Duratio
 		for _, t := range taken.Tasks {
 			own := lease
 			if t.LeaseMS > 0 {
-				own = time.Duration(t.LeaseMS) * time.Millisecond
+				own = max(time.Duration(t.LeaseMS)*time.Millisecond, leaseMin)
 			}
 			start(t, own)
 		}
@@ -272,6 +272,11 @@ func (w *Worker) hello(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	lease := time.Duration(welcome.LeaseMS) * time.Millisecond
+	if lease < leaseMin {
+		return 0, fault.New("worker.Run", fault.Invalid,
+			fmt.Sprintf("the server's leases last for %s, which is too short to renew them", lease))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.project != "" && welcome.Project != w.project {
@@ -284,11 +289,11 @@ func (w *Worker) hello(ctx context.Context) (time.Duration, error) {
 		w.c.Logger.Info("the provisioner works", "name", welcome.Name, "project", welcome.Project, "room", w.c.Room)
 	}
 	w.project = welcome.Project
-	return max(time.Duration(welcome.LeaseMS)*time.Millisecond, leaseMin), nil
+	return lease, nil
 }
 
-// leaseMin is the shortest lease that is assumed if the desk names none.
-const leaseMin = time.Second
+// leaseMin is the shortest lease that can be renewed in time.
+const leaseMin = 100 * time.Millisecond
 
 // leaseOf returns the lease of a task as messages have it.
 func leaseOf(t task.Task) task.Lease { return task.Lease{ID: t.ID, Fence: t.Fence} }

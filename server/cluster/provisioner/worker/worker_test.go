@@ -218,6 +218,40 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// The desk gives a task to another provisioner for good. This one learns it from its next renewal, ends the attempt and
+// sends nothing; the task next to it is not disturbed.
+func TestGone(t *testing.T) {
+	d := newDesk(t, 600*time.Millisecond)
+	started, let := make(chan struct{}, 2), make(chan struct{})
+	reason := make(chan error, 1)
+	l := d.start(plugins(func(ctx context.Context, c plugin.Call) (plugin.Result, error) {
+		started <- struct{}{}
+		select {
+		case <-ctx.Done():
+			reason <- context.Cause(ctx)
+		case <-let:
+		}
+		return plugin.Result{}, nil
+	}), 2, nil)
+	lost, kept := newTask(task.Create), newTask(task.Create)
+	d.add(lost, kept)
+	<-started
+	<-started
+	d.takeAway(lost.ID, false)
+	if err := <-reason; !strings.Contains(err.Error(), "given to another provisioner") {
+		t.Error(err)
+	}
+	close(let)
+	if r := d.result(kept.ID); r.Status != task.Done || r.Fence != 1 {
+		t.Errorf("%+v", r)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.results) != 1 || len(d.dropped) != 0 || !l.has("dropped") {
+		t.Errorf("%+v, %+v", d.results, d.dropped)
+	}
+}
+
 // The lease goes elsewhere just before the answer: the worker cannot know, and the desk drops the answer.
 func TestLateAnswer(t *testing.T) {
 	d := newDesk(t, time.Minute)
