@@ -126,7 +126,8 @@ func (s *Service) allowed(op string, use store.ClusterResourceUse, size int64) e
 	}
 	if s.c.MaxTotal > 0 && use.Bytes+size > s.c.MaxTotal {
 		return fault.New(op, fault.Conflict, fmt.Sprintf("the resources have %d bytes, and may have %d together",
-			use.Bytes, s.c.MaxTotal)).Hint(advice + "; an administrator of the server can raise [cluster] max-resource-total")
+			use.Bytes, s.c.MaxTotal)).
+			Hint(advice + "; an administrator of the server can raise [cluster] max-resource-total")
 	}
 	return nil
 }
