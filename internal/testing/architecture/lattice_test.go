@@ -27,6 +27,7 @@ var lattice = []struct {
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/tool", ""},
+	{"internal/testing/moto", "internal/testing/tool"},
 	{"internal/diag", ""},
 	{"internal/inifile", ""},
 	{"internal/provenance", "internal/diag"},
@@ -241,7 +242,7 @@ var lattice = []struct {
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
 	{
 		"server/cluster/provisioner/cloudtest",
-		"internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
+		"internal/testing/moto internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
 	},
 	{
 		"server/cluster/provisioner/program",
@@ -468,6 +469,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
 		"github.com/aws/":                 {"server/cluster/provisioner/aws"},
+		"github.com/minio/":               {"server/cluster/resources/blob"},
 		"github.com/gophercloud/":         {"server/cluster/provisioner/openstack"},
 		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},
 	}
