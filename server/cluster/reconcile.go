@@ -111,12 +111,16 @@ func (s *Service) Reconcile(ctx context.Context, env intent.EnvironmentID) error
 	if err != nil {
 		return err
 	}
+	var held map[uuid.UUID]bool
 	if released != nil {
-		if all, err = s.want(ctx, e, released.Manifests, released.Commit, all); err != nil {
+		if all, held, err = s.want(ctx, e, released.Manifests, released.Commit, all); err != nil {
 			return err
 		}
 	}
 	for _, c := range all {
+		if held[c.ID] {
+			continue
+		}
 		if err := s.advance(ctx, e, c); err != nil {
 			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 				return err
@@ -129,15 +133,17 @@ func (s *Service) Reconcile(ctx context.Context, env intent.EnvironmentID) error
 	return nil
 }
 
-// want records what the active version wants of each cluster, and returns the clusters as they are then.
+// want records what the active version wants of each cluster, and returns the clusters as they are then. held are those
+// whose end has to be confirmed.
 func (s *Service) want(
 	ctx context.Context, e intent.Environment, manifests json.RawMessage, commit string, all []intent.Cluster,
-) ([]intent.Cluster, error) {
+) (now []intent.Cluster, held map[uuid.UUID]bool, err error) {
 	wanted := map[string]json.RawMessage{}
 	if err := json.Unmarshal(manifests, &wanted); err != nil {
-		return nil, fault.Wrap("cluster.want", fault.Internal, err)
+		return nil, nil, fault.Wrap("cluster.want", fault.Internal, err)
 	}
 	changed := false
+	held = map[uuid.UUID]bool{}
 	known := map[string]bool{}
 	sudden := suddenEnd(all, wanted)
 	for _, c := range all {
@@ -146,8 +152,9 @@ func (s *Service) want(
 		if raw == nil && c.Wanted != nil && sudden && !c.MayDelete {
 			if err := s.c.Store.NoteClusterProblem(ctx, c.ID, "Its file is gone from Git, as are those of most clusters of "+
 				"the environment. If that is meant, confirm it with ordain cluster delete; else restore the files."); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
+			held[c.ID] = true
 			continue
 		}
 		if sameJSON(raw, c.Wanted) {
@@ -155,14 +162,14 @@ func (s *Service) want(
 		}
 		m, err := decodeManifest(raw)
 		if err != nil {
-			return nil, fault.Wrap("cluster.want", fault.Internal, err)
+			return nil, nil, fault.Wrap("cluster.want", fault.Internal, err)
 		}
 		next := intent.Cluster{ID: c.ID, Environment: e.ID, Wanted: raw, WantedAt: commit, Expires: c.Expires}
 		if m != nil {
 			next.Expires = m.Expires
 		}
 		if err := s.c.Store.WantCluster(ctx, next); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		changed = true
 		s.publish(c)
@@ -173,20 +180,21 @@ func (s *Service) want(
 		}
 		m, err := decodeManifest(wanted[name])
 		if err != nil {
-			return nil, fault.Wrap("cluster.want", fault.Internal, err)
+			return nil, nil, fault.Wrap("cluster.want", fault.Internal, err)
 		}
 		if err := s.c.Store.AddCluster(ctx, intent.Cluster{
 			ID: uuid.New(), Environment: e.ID, Name: name, Owner: m.Owner, Wanted: wanted[name], WantedAt: commit,
 			Expires: m.Expires,
 		}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		changed = true
 	}
 	if !changed {
-		return all, nil
+		return all, held, nil
 	}
-	return s.c.Store.Clusters(ctx, e.ID, false)
+	now, err = s.c.Store.Clusters(ctx, e.ID, false)
+	return now, held, err
 }
 
 // suddenEnd reports whether a version lacks all clusters of an environment, or most of several: as when a wrong branch
