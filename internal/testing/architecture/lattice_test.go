@@ -243,9 +243,9 @@ var lattice = []struct {
 	// The world of the end-to-end tests; the packages of stories beside it hold tests only.
 	{
 		"cmd/ordain/e2e/lab",
-		"cmd/ordain/cli server server/config server/control server/promote server/store server/forge/forgetest " +
-			"api/client internal/bus internal/intent internal/python/venv internal/testing/racedetector " +
-			"internal/testing/tool",
+		"cmd/ordain/cli server server/config server/control server/forge/forgetest server/promote server/source " +
+			"server/store webhooks api/client internal/bus internal/intent internal/python/venv " +
+			"internal/testing/racedetector internal/testing/tool",
 	},
 	{"cmd/ordain/e2e/deploys", ""},
 	{"cmd/ordain/e2e/faults", ""},
