@@ -374,7 +374,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 			"server/store/queue",
 			"server/store/storetest",
 			"bench/soak",
-			"bench/replicas",
+			"bench/peer",
 		}, // the last two hold the record against what happened
 		"github.com/riverqueue/river":     {"server/store/queue"},
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
