@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // An operator removes files to free space, and the server breaks. The document of the
@@ -20,6 +20,7 @@ import (
 // back. This test goes through that table, row by row. After each removal, a push must
 // be compiled and deployed, and the layout must be complete.
 func TestCleanUpTable(t *testing.T) {
+	tool.Long(t, "a push, and a new start of the server, for each row of the table")
 	t.Parallel()
 	w := lab.OwnWorld(t, nil)
 	p := w.NewPlace(t)

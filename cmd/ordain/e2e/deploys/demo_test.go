@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/cmd/ordain/demo"
+	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/config"
 )

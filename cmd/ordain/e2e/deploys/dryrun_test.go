@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/api/client"
+	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 )
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/intent"
 )

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/cmd/ordain/cli"
+	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/store/storetest"

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/testing/racedetector"
 	"ordain.dev/ordain/webhooks"
 )

@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/config"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // firstUser is the default of isolation.first-user.
@@ -308,6 +308,7 @@ func TestEnvironmentsCannotTouchEachOther(t *testing.T) {
 
 // The same as an ordinary user, who has no other users to give away.
 func TestOrdinaryUsersAreIsolatedToo(t *testing.T) {
+	tool.Long(t, "repeats the attacks with a server of another user")
 	if os.Geteuid() != 0 {
 		t.Skip("this is an ordinary user: the other tests have shown it")
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/config"
 )

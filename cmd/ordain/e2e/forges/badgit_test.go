@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 )

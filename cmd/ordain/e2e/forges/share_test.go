@@ -12,16 +12,17 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Each of many environments of one repository fetches every push. A dozen environments
 // follow a repository; a push with one webhook is compiled in all of them, and its
 // objects are fetched once.
 func TestEnvironmentsShareOneFetch(t *testing.T) {
+	tool.Long(t, "compiles a dozen environments")
 	if testing.Short() {
 		t.Skip("a scenario of the whole server; not with -short")
 	}
