@@ -11,8 +11,8 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/internal/testing/tool"
+	"ordain.dev/ordain/server/control"
 )
 
 // An operator removes files to free space, and the server breaks. The document of the

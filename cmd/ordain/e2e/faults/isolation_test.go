@@ -18,8 +18,8 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/internal/testing/tool"
+	"ordain.dev/ordain/server/config"
 )
 
 // firstUser is the default of isolation.first-user.

@@ -13,9 +13,9 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/source"
-	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Each of many environments of one repository fetches every push. A dozen environments
