@@ -38,7 +38,7 @@ func (t *treeMerge) trees(base, ours, theirs plumbing.Hash, dir string, depth in
 	var sides [3]map[string]object.TreeEntry
 	names := map[string]bool{}
 	for i, h := range []plumbing.Hash{base, ours, theirs} {
-		entries, err := t.read(h)
+		entries, err := t.m.folder(h)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
@@ -78,28 +78,6 @@ func sortKey(e object.TreeEntry) []byte {
 		return []byte(e.Name + "/")
 	}
 	return []byte(e.Name)
-}
-
-// read returns the entries of a folder by name.
-func (t *treeMerge) read(h plumbing.Hash) (map[string]object.TreeEntry, error) {
-	entries := map[string]object.TreeEntry{}
-	if h == plumbing.ZeroHash {
-		return entries, nil
-	}
-	tree, err := object.GetTree(t.m.store, h)
-	switch {
-	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
-		return nil, fmt.Errorf("the folder %s is malformed: %w", short(h.String()), err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
-	}
-	for _, e := range tree.Entries {
-		if _, twice := entries[e.Name]; twice {
-			return nil, fmt.Errorf("the folder %s holds the name %q twice", short(h.String()), printable(e.Name))
-		}
-		entries[e.Name] = e
-	}
-	return entries, nil
 }
 
 func sameEntry(a, b object.TreeEntry) bool { return a.Hash == b.Hash && a.Mode == b.Mode }
@@ -175,4 +153,26 @@ func (t *treeMerge) file(base, ours, theirs object.TreeEntry, path string) (obje
 		return err
 	})
 	return object.TreeEntry{Mode: mode, Hash: h}, err
+}
+
+// folder returns the entries of a folder by name. The zero hash is a folder that does not exist.
+func (m *mirror) folder(h plumbing.Hash) (map[string]object.TreeEntry, error) {
+	entries := map[string]object.TreeEntry{}
+	if h == plumbing.ZeroHash {
+		return entries, nil
+	}
+	tree, err := object.GetTree(m.store, h)
+	switch {
+	case errors.Is(err, object.ErrMalformedTree), errors.Is(err, object.ErrEntriesNotSorted):
+		return nil, fmt.Errorf("the folder %s is malformed: %w", short(h.String()), err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: tree %s: %w", errCorrupt, short(h.String()), err)
+	}
+	for _, e := range tree.Entries {
+		if _, twice := entries[e.Name]; twice {
+			return nil, fmt.Errorf("the folder %s holds the name %q twice", short(h.String()), printable(e.Name))
+		}
+		entries[e.Name] = e
+	}
+	return entries, nil
 }

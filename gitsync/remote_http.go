@@ -113,13 +113,9 @@ func (s *Syncer) openHTTP(p place) (*web, error) {
 	if u, err := url.Parse(p.shown); err == nil {
 		endpoint.Path = strings.TrimRight(u.EscapedPath(), "/")
 	}
-	var auth *githttp.BasicAuth
+	auth := p.basicAuth()
 	var method transport.AuthMethod
-	if c := p.credentials; c.Username != "" || c.Password != "" {
-		if c.Username == "" {
-			c.Username = "git" // with a token, forges accept any user name, but it must not be empty
-		}
-		auth = &githttp.BasicAuth{Username: c.Username, Password: c.Password}
+	if auth != nil {
 		method = auth
 	}
 	client, err := s.client(p.trust)

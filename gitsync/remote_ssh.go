@@ -26,13 +26,19 @@ const opSSH = "gitsync.SSH"
 
 // openSSH returns the remote that is reached over SSH. It does not connect to it yet.
 func (s *Syncer) openSSH(p place) (*web, error) {
-	session := &sshSession{place: p, learned: s.cfg.Learned, said: &limited{max: 4 << 10}, proxy: p.trust.Proxy,
-		reach: s.cfg.Reach}
-	var err error
-	if session.methods, err = s.sshMethods(p, session); err != nil {
+	session, err := s.sshSession(p)
+	if err != nil {
 		return nil, err
 	}
 	return &web{place: p, session: session, depth: p.depth}, nil
+}
+
+// sshSession returns a session in which git-upload-pack runs. It does not connect yet.
+func (s *Syncer) sshSession(p place) (session *sshSession, err error) {
+	session = &sshSession{place: p, program: "git-upload-pack", learned: s.cfg.Learned, said: &limited{max: 4 << 10},
+		proxy: p.trust.Proxy, reach: s.cfg.Reach}
+	session.methods, err = s.sshMethods(p, session)
+	return session, err
 }
 
 // sshMethods returns how we authenticate: with the key of the source, or with the
@@ -98,9 +104,10 @@ func parseKey(c Credentials) (ssh.Signer, error) {
 		Hint("set it to the whole file that ssh-keygen -t ed25519 wrote, the one without .pub")
 }
 
-// sshSession is one connection on which git-upload-pack runs.
+// sshSession is one connection on which git-upload-pack or git-receive-pack runs.
 type sshSession struct {
 	place   place
+	program string
 	methods []ssh.AuthMethod
 	learned func(scope, line string) error
 	proxy   string
@@ -230,7 +237,7 @@ func parseKnownHosts(text string) (*knownhosts.HostKeyDB, error) {
 	return db, nil
 }
 
-// AdvertisedReferencesContext starts git-upload-pack and reads which references the server has.
+// AdvertisedReferencesContext starts the program on the server and reads which references the server has.
 func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
 	if err := s.connect(ctx); err != nil {
 		return nil, err
@@ -247,7 +254,7 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 			return err
 		}
 		s.remote.Stderr = s.said
-		if err = s.remote.Start("git-upload-pack " + sshQuote(s.place.ssh.path)); err != nil {
+		if err = s.remote.Start(s.program + " " + sshQuote(s.place.ssh.path)); err != nil {
 			return err
 		}
 		s.exited = make(chan error, 1)
@@ -267,12 +274,21 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	return adv, nil
 }
 
-// explain finds out why the server named no references: git-upload-pack writes the
+// explain finds out why the server named no references: the program writes the
 // reason to its standard error before it exits.
 func (s *sshSession) explain(ctx context.Context, err error) error {
 	if s.exited == nil {
 		return err
 	}
+	said, why := s.reason(ctx, err)
+	if s.program == "git-receive-pack" {
+		return s.explainPush(why, said)
+	}
+	return why
+}
+
+// reason waits for the program to exit and returns what it said, and an error for that.
+func (s *sshSession) reason(ctx context.Context, err error) (said string, why error) {
 	s.in.Close()
 	timer := time.NewTimer(2 * time.Second)
 	defer timer.Stop()
@@ -280,9 +296,9 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 	case <-s.exited: // its standard error is complete
 	case <-timer.C:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return "", context.Cause(ctx)
 	}
-	said := s.said.text()
+	said = s.said.text()
 	if line := (*pktline.ErrorLine)(nil); errors.As(err, &line) {
 		said += line.Text
 	}
@@ -291,18 +307,18 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 		"not found", "does not appear to be a git repository", "does not exist", "could not be found", "no such",
 	} {
 		if strings.Contains(lower, hint) {
-			return transport.ErrRepositoryNotFound
+			return said, transport.ErrRepositoryNotFound
 		}
 	}
 	for _, hint := range []string{"denied", "forbidden", "not allowed", "access rights"} {
 		if strings.Contains(lower, hint) {
-			return transport.ErrAuthorizationFailed
+			return said, transport.ErrAuthorizationFailed
 		}
 	}
 	if said == "" {
-		return fmt.Errorf("%w: %w", errNotGit, err)
+		return said, fmt.Errorf("%w: %w", errNotGit, err)
 	}
-	return fault.New(opSSH, fault.Unavailable,
+	return said, fault.New(opSSH, fault.Unavailable,
 		s.place.shown+" could not be read: "+printable(strings.Join(strings.Fields(said), " "))).
 		Hint("ask who runs the Git server what it means; it is tried again")
 }

@@ -15,7 +15,7 @@ import (
 
 const opRevert = "gitsync.Revert"
 
-// Change is one file as a revert leaves it.
+// Change is one file as a revert, or a Write, leaves it.
 type Change struct {
 	Path       string // relative to the top of the repository, with slashes
 	Content    []byte // the whole file; nil when it is Gone

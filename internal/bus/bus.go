@@ -39,6 +39,8 @@ const (
 	People       Topic = "people"       // somebody may do less than before, or more, or has logged out
 	Command      Topic = "command"      // ID: the agent; commands wait for it, or what it may do changed
 	Answered     Topic = "answered"     // ID: the command; its agent answered it, or it ended otherwise
+	Cluster      Topic = "cluster"      // ID: the cluster, or empty for several; it, a job or a task of it changed
+	Catalogue    Topic = "catalogue"    // ID: the project, empty for all; what clusters can be made of has changed
 	Lagged       Topic = "lagged"       // the subscriber missed events and must read everything again
 )
 

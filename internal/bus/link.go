@@ -53,7 +53,7 @@ const MaxID = 1024
 var forms = map[Topic]func(string) bool{
 	Environment: isEmpty, Compile: isUUID, Version: isNumber, Resource: isText, DryRun: isUUID, Notification: isUUID,
 	Delivery: isEmpty, Pull: isEmpty, Promotion: isUUID, People: isEmpty, Request: isEmpty, Command: isText,
-	Answered: isUUID,
+	Answered: isUUID, Cluster: isUUID, Catalogue: isUUID,
 	Lagged:   isEmpty,
 }
 

@@ -81,6 +81,7 @@ const (
 	StageFetch    = "Pulling updates"
 	StageVerify   = "Verifying commit"
 	StageCheckout = "Checking out"
+	StageClusters = "Reading clusters"
 	StageVenv     = "Venv check"
 	StageInstall  = "Installing modules"
 	StageCompile  = "Recompiling configuration model"

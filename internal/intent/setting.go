@@ -26,6 +26,13 @@ const (
 	SettingDict  SettingType = "dict"
 )
 
+// ClusterChanges is the setting that says how changes that people make in Ordain get into the repository; ByPullRequest
+// is its value for always by pull requests.
+const (
+	ClusterChanges = "cluster_changes"
+	ByPullRequest  = "pull_request"
+)
+
 // Setting defines one environment setting (API.md section 3).
 type Setting struct {
 	Name    string
@@ -222,6 +229,12 @@ func init() {
 		{
 			Name: "pull_comment", Type: SettingBool, Default: true,
 			Doc: "Keep one comment on each previewed pull request up to date.",
+		},
+		{
+			Name: ClusterChanges, People: true, Type: SettingText, Default: "commit",
+			Choices: []string{"commit", ByPullRequest},
+			Doc: "How changes that people make in Ordain, such as to clusters, get into the repository: as commits " +
+				"on the branch (commit; by a pull request where the branch is protected), or always by pull requests.",
 		},
 		{
 			Name: "drift_retention", Type: SettingInt, Default: 90, Most: 36600,

@@ -104,6 +104,9 @@ type NewVersion struct {
 	Origins []byte
 	// Preview means that it was made for a dry run and is never released.
 	Preview bool
+	// Clusters are the manifests of the commit's cluster files by name, as JSON; nil: there are none, and there never
+	// were.
+	Clusters json.RawMessage
 }
 
 // PartialChange says how a partial export changes the version before it.

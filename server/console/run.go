@@ -71,6 +71,7 @@ var runSteps = []struct {
 	{"prepared", "Prepared", []string{intent.StageInit}},
 	{"fetched", "Fetched", []string{intent.StageClone, intent.StageFetch}},
 	{"checkout", "Checked out", []string{intent.StageCheckout}},
+	{"clusters", "Clusters read", []string{intent.StageClusters}},
 	{"venv", "Virtual environment", []string{intent.StageVenv}},
 	{"installed", "Modules installed", []string{intent.StageInstall}},
 	{"compiled", "Compiled", []string{intent.StageCompile}},

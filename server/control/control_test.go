@@ -217,6 +217,14 @@ func (p *parts) Revert(_ context.Context, _ gitsync.Source, commit string) (stri
 	return p.tip, []gitsync.Change{{Path: "main.cf", Content: []byte("before " + commit)}}, nil
 }
 
+func (p *parts) Plan(context.Context, gitsync.Source, gitsync.Write) (gitsync.Plan, error) {
+	return gitsync.Plan{Branch: "main", Tip: p.tip}, nil
+}
+
+func (p *parts) Write(context.Context, gitsync.Source, gitsync.Write) (string, error) {
+	return p.tip, nil
+}
+
 // Blame says that Eve wrote every line of main.cf.
 func (p *parts) Blame(_ context.Context, _ gitsync.Source, commit, path string) (provenance.Blame, error) {
 	if path != "main.cf" {

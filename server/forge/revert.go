@@ -48,8 +48,8 @@ func (s *Service) OpenRevert(
 		why = "Asked for in the environment " + e.Name + "."
 	}
 	short := intent.Revision{Commit: commit}.Short()
-	return f.OpenRevert(ctx, client.Revert{
-		Commit: commit, Base: branch, Tip: tip, Branch: "ordain/revert-" + short, Changes: changes,
+	return f.Propose(ctx, client.Proposal{
+		What: "the revert", Base: branch, Tip: tip, Branch: "ordain/revert-" + short, Changes: changes,
 		Title: "Revert " + short, Body: fmt.Sprintf("%s\n\nThis reverts commit %s.", why, commit),
 	})
 }

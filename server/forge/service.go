@@ -41,6 +41,8 @@ type Git interface {
 		policy intent.GitPolicy,
 	) (intent.Signer, error)
 	Revert(ctx context.Context, src gitsync.Source, commit string) (string, []gitsync.Change, error)
+	Plan(ctx context.Context, src gitsync.Source, w gitsync.Write) (gitsync.Plan, error)
+	Write(ctx context.Context, src gitsync.Source, w gitsync.Write) (commit string, err error)
 }
 
 // Config is what a Service is made of. All fields but PublicURL are needed.

@@ -33,7 +33,9 @@ type compilation struct {
 	source  gitsync.Source
 	doc     *export.Document // what the compiler exported
 	version *int             // the stored version
-	diags   json.RawMessage
+	// clusters are the manifests of the commit's cluster files; nil: there are none, and never were.
+	clusters json.RawMessage
+	diags    json.RawMessage
 	// fetching is true while the source is fetched and a commit is chosen.
 	fetching bool
 	// sameFailure is set when the source could not be fetched, as before: people know that.
@@ -92,7 +94,7 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 // run goes through the stages in order.
 func (c *compilation) run(ctx context.Context) error {
 	stages := []func(context.Context) error{
-		c.prepare, c.fetch, c.admit, c.checkout, c.makeVenv, c.install, c.compileModel, c.storeVersion, c.release,
+		c.prepare, c.fetch, c.admit, c.checkout, c.readClusters, c.makeVenv, c.install, c.compileModel, c.storeVersion, c.release,
 	}
 	for _, stage := range stages {
 		if err := stage(ctx); err != nil {

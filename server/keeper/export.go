@@ -184,6 +184,7 @@ func (c *compilation) newVersion(doc *export.Document) (intent.NewVersion, error
 		Code:        doc.Code,
 		Pip:         doc.Pip,
 		Unknowns:    doc.Unknowns,
+		Clusters:    c.clusters,
 	}
 	if doc.Partial {
 		v.Partial = &intent.PartialChange{Removed: doc.RemovedSets}

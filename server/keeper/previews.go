@@ -198,7 +198,7 @@ func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (in
 func (c *compilation) runPreview(ctx context.Context, commit string, pull *intent.PullRequest) error {
 	fetch := func(ctx context.Context) error { return c.fetchPreview(ctx, commit, pull) }
 	stages := []func(context.Context) error{
-		c.prepare, fetch, c.checkout, c.makeVenv, c.install, c.compileModel, c.storeVersion,
+		c.prepare, fetch, c.checkout, c.readClusters, c.makeVenv, c.install, c.compileModel, c.storeVersion,
 	}
 	for _, stage := range stages {
 		if err := stage(ctx); err != nil {

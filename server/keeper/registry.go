@@ -34,7 +34,9 @@ type Config struct {
 	NewDeployer func(e intent.Environment) (Deployer, error)
 	// NewWatcher replaces gitsync.NewWatcher in tests; it may be nil.
 	NewWatcher func(gitsync.WatcherConfig) (Watcher, error)
-	Version    string // of this program, for provenance
+	// Clusters reads cluster files; nil: they are ignored.
+	Clusters Clusters
+	Version  string // of this program, for provenance
 	// Peers returns how many processes share the environments, this one included; nil means one.
 	Peers func() int
 	// Compiles is how many compiles may run at a time, and also how many previews;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -182,8 +183,22 @@ func (s *Store) ClearEnvironment(ctx context.Context, id intent.EnvironmentID) e
 	})
 }
 
+// refuseClusters keeps an environment whose clusters have machines: nobody would know of them any more.
+func refuseClusters(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) error {
+	var live int
+	if err := tx.QueryRow(ctx, statements.ClusterLive, id).Scan(&live); err != nil || live == 0 {
+		return err
+	}
+	return fault.New("store.DeleteEnvironment", fault.Conflict,
+		fmt.Sprintf("the environment has clusters with machines: %d", live)).
+		Hint("delete them first, with ordain cluster delete, and wait until their machines are gone")
+}
+
 func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) error {
 	if _, err := lockEnvironment(ctx, tx, id); err != nil {
+		return err
+	}
+	if err := refuseClusters(ctx, tx, id); err != nil {
 		return err
 	}
 	for _, sql := range []string{
@@ -192,7 +207,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift,
 		statements.ClearNotifications,
 		statements.ClearDiscovered, statements.ClearDeliveries,
-		statements.ClearOverrides, statements.ClearCommands,
+		statements.ClearOverrides, statements.ClearCommands, statements.ClearLoans, statements.ClearClusters,
 		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployStatus,
 		statements.ClearPromotions,
 	} {

@@ -59,6 +59,8 @@ var missing = map[string]string{
 	"token_trust_project":           "there is no such project",
 	"token_trust_environment":       "there is no such environment",
 	"job_token_trust":               "there is no such trust",
+	"cluster_entity_project":        "there is no such project",
+	"cluster_tenant_project":        "there is no such project",
 	"agent_join_token_environment":  "there is no such environment",
 	"remote_agent_environment":      "there is no such environment",
 }

@@ -71,6 +71,11 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 	return err
 }
 
+// Notify records a notice for people.
+func (s *Store) Notify(ctx context.Context, env intent.EnvironmentID, n intent.Notice) error {
+	return s.write(ctx, "store.Notify", func(tx pgx.Tx) error { return addNotice(ctx, tx, env, n, time.Now()) })
+}
+
 // Notifications lists the notices for people.
 func (s *Store) Notifications(
 	ctx context.Context,

@@ -116,7 +116,11 @@ func copyVersion(ctx context.Context, tx pgx.Tx, active, target intent.Version, 
 		Type:    "rollback",
 		Message: fmt.Sprintf("%s rolled back from version %d to %d: %s", back.By, back.From, back.To, back.Reason),
 	}
-	_, err := tx.Exec(ctx, statements.VersionCopy, active.Environment, target.Number, number, by.At, toJSON(p))
+	if _, err := tx.Exec(ctx, statements.VersionCopy, active.Environment, target.Number, number, by.At,
+		toJSON(p)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, statements.VersionClustersCopy, active.Environment, target.Number, number)
 	return err
 }
 

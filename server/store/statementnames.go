@@ -17,6 +17,26 @@ type statementTexts struct {
 	ContentForget, CommandUnclaim                                                                string
 	// bus.sql
 	BusGet, BusSet string
+	// cluster.sql
+	ClusterRows, ClusterAdd, ClusterWant, ClusterSettle, ClusterProblem, ClusterPause                string
+	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing            string
+	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy, VersionClusters string
+	VersionClustersActive, ClusterSecretSet, ClusterSecrets, ClusterSecretsDelete, ClusterNodes      string
+	ClusterNodePlan, ClusterNodeForget, ClusterTenant, PoolLoans, PoolLend, PoolLock                 string
+	// clusterjob.sql
+	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen               string
+	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake                      string
+	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd                    string
+	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd, ClusterNodeFacts         string
+	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain string
+	// provisioner.sql
+	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
+	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	// clusterentity.sql
+	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned, ClusterEntityStamp string
+	ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd, ClusterEntityDeleteVersion                   string
+	ClusterEntityProjects, ClusterEntityUsed                                                              string
+	ClusterTenantList, ClusterTenantLock, ClusterTenantSet                                                string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

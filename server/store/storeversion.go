@@ -153,6 +153,9 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		number = last + 1
 		_, err = tx.Exec(ctx, statements.VersionCreate, v.Environment, number, at, len(all), compile,
 			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents, v.Origins, v.Preview)
+		if err == nil && v.Clusters != nil {
+			_, err = tx.Exec(ctx, statements.VersionClustersAdd, v.Environment, number, string(v.Clusters))
+		}
 		return err
 	})
 	return number, err

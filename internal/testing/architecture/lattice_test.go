@@ -118,6 +118,8 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/edge", "internal/fault internal/filestamp"},
+	{"server/cluster/catalogue", ""},
+	{"server/cluster/solve", "server/cluster/catalogue"},
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
@@ -129,6 +131,24 @@ var lattice = []struct {
 			"layout " +
 			"server/agent/protocol",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/target",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/shell",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
+	{
+		"server/cluster/provisioner/pool",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target server/cluster/task",
+	},
+	{"server/cluster/clustertest", "internal/testing/tool server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
@@ -208,6 +228,15 @@ var lattice = []struct {
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
 			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
+	{"server/cluster/task", ""},
+	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
+	{
+		"server/cluster/provisioner/cloudtest",
+		"internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
+	},
+	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
@@ -264,7 +293,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus",
+			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
@@ -380,6 +409,8 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
+		"github.com/aws/":                 {"server/cluster/provisioner/aws"},
+		"github.com/gophercloud/":         {"server/cluster/provisioner/openstack"},
 		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},
 	}
 	for _, p := range listPackages(t) {

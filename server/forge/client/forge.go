@@ -1,7 +1,7 @@
 // Package client speaks to the forge that a repository lies on: it sets the
 // states of commits, writes comments on pull requests, reads pull requests, and
-// opens pull requests that revert a commit. Each forge is spoken to through its
-// own Go client.
+// opens pull requests, such as one that reverts a commit. Each forge is spoken to
+// through its own Go client.
 //
 //	forge ──▶ Forge ──▶ go-github │ client-go (GitLab) │ sdk (Gitea, Forgejo) ──▶ one guarded HTTP client
 //
@@ -41,8 +41,12 @@ type Forge interface {
 	// Refs names the references of a pull request at the repository; merge is
 	// empty where the forge makes no merge.
 	Refs(number int) (head, merge string)
-	// OpenRevert opens a pull request that takes a commit back; it gives its page.
-	OpenRevert(ctx context.Context, r Revert) (page string, err error)
+	// Propose opens a pull request that changes files, from a branch of its own; it gives its page. Asked again it
+	// gives the one that is open.
+	Propose(ctx context.Context, p Proposal) (page string, err error)
+	// Protected tells whether the forge keeps the user of the token from pushing commits to a branch, or wants them to
+	// be reviewed first. NotFound when there is no such branch.
+	Protected(ctx context.Context, branch string) (bool, error)
 }
 
 // Status is how a commit fares.
@@ -77,15 +81,31 @@ type Pull struct {
 	Conflicts bool
 }
 
-// Revert asks for a pull request that takes a commit back.
-type Revert struct {
-	Commit  string
-	Base    string // branch
-	Tip     string // commit of the branch that Changes are made for
-	Branch  string // to make
+// Proposal asks for a pull request that changes files.
+type Proposal struct {
+	What    string           // it is, for messages to people: "the revert"
+	Author  gitsync.Identity // of the commit, which Ordain makes; empty: the user of the token makes it alone
+	Base    string           // branch
+	Tip     string           // commit of Base that Changes are made for
+	Branch  string           // to make; no other proposal has it
 	Title   string
 	Body    string
-	Changes []gitsync.Change // that revert the commit
+	Changes []gitsync.Change
+}
+
+// message is that of the commit.
+func (p Proposal) message() string { return strings.TrimSpace(p.Title + "\n\n" + p.Body) }
+
+// author is that of the commit; nil: the user of the token. Forges take no author without an address.
+func (p Proposal) author() *gitsync.Identity {
+	if p.Author.Name == "" {
+		return nil
+	}
+	who := p.Author
+	if who.Email == "" {
+		who.Email = gitsync.Ordain.Email
+	}
+	return &who
 }
 
 // Config says which repository, and how to speak with its forge.

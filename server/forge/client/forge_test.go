@@ -162,8 +162,8 @@ func TestWhatAPullRequestIs(t *testing.T) {
 // A commit is taken back by a pull request of its own; asked again there is still one.
 func TestARevert(t *testing.T) {
 	each(t, func(t *testing.T, f client.Forge, s *forgetest.Server) {
-		r := client.Revert{
-			Commit: commit,
+		r := client.Proposal{
+			What:   "the revert",
 			Base:   "main",
 			Tip:    commit,
 			Branch: "ordain/revert-0123456",
@@ -176,11 +176,11 @@ func TestARevert(t *testing.T) {
 				{Path: "old.cf", Gone: true, Was: commit},
 			},
 		}
-		first, err := f.OpenRevert(t.Context(), r)
+		first, err := f.Propose(t.Context(), r)
 		if err != nil || !strings.HasPrefix(first, s.URL) {
 			t.Fatalf("%q, %v", first, err)
 		}
-		second, err := f.OpenRevert(t.Context(), r)
+		second, err := f.Propose(t.Context(), r)
 		if err != nil || second != first {
 			t.Fatalf("again: %q, %v; it was %q", second, err, first)
 		}
@@ -206,6 +206,67 @@ func TestARevert(t *testing.T) {
 				strings.Contains(told, "main.cf") {
 				t.Errorf("told of modes: %s", told)
 			}
+		}
+	})
+}
+
+// A change of a person is proposed in their name, on every forge.
+func TestAProposalNamesItsAuthor(t *testing.T) {
+	each(t, func(t *testing.T, f client.Forge, s *forgetest.Server) {
+		for _, who := range []gitsync.Identity{{Name: "Ida", Email: "ida@example.org"}, {Name: "Ida"}, {}} {
+			_, err := f.Propose(t.Context(), client.Proposal{
+				What: "the change", Base: "main", Tip: commit, Branch: "ordain/x-" + who.Email, Author: who,
+				Title:   "web: two nodes",
+				Changes: []gitsync.Change{{Path: "clusters/web.yaml", Content: []byte("a: 1\n")}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if who.Name != "" && who.Email == "" {
+				who.Email = "ordain@localhost"
+			}
+			var got, by gitsync.Identity
+			message := ""
+			for _, call := range s.Calls() {
+				text := func(in map[string]any, name string) string { t, _ := in[name].(string); return t }
+				switch {
+				case strings.HasSuffix(call.Path, "/repository/commits"):
+					got = gitsync.Identity{Name: text(call.Body, "author_name"), Email: text(call.Body, "author_email")}
+					by, message = gitsync.Ordain, text(call.Body, "commit_message") // the user of the token, always
+				case strings.HasSuffix(call.Path, "/git/commits") && call.Method == "POST",
+					strings.HasSuffix(call.Path, "/contents"):
+					author, _ := call.Body["author"].(map[string]any)
+					committer, _ := call.Body["committer"].(map[string]any)
+					got = gitsync.Identity{Name: text(author, "name"), Email: text(author, "email")}
+					by = gitsync.Identity{Name: text(committer, "name"), Email: text(committer, "email")}
+					message = text(call.Body, "message")
+				}
+			}
+			if got != who || who.Name != "" && by != gitsync.Ordain || message != "web: two nodes" {
+				t.Errorf("%+v by %+v: %q; want %+v", got, by, message, who)
+			}
+		}
+	})
+}
+
+// A forge says whether it takes commits on a branch, by whatever means it protects it.
+func TestWhichBranchesAreProtected(t *testing.T) {
+	each(t, func(t *testing.T, f client.Forge, s *forgetest.Server) {
+		for how, want := range map[forgetest.Guard]bool{
+			forgetest.GuardNone: false, forgetest.GuardRule: true,
+			forgetest.GuardRuleset: true, forgetest.GuardOthers: false,
+		} {
+			if s.Kind != "github" && how == forgetest.GuardRuleset ||
+				s.Kind == "github" && how == forgetest.GuardOthers {
+				continue
+			}
+			s.Protect("main", how)
+			if got, err := f.Protected(t.Context(), "main"); err != nil || got != want {
+				t.Errorf("%q: %v, %v", how, got, err)
+			}
+		}
+		if _, err := f.Protected(t.Context(), "gone"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("a branch that is not there: %v", err)
 		}
 	})
 }

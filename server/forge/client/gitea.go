@@ -9,6 +9,7 @@ import (
 
 	"code.gitea.io/sdk/gitea"
 
+	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
@@ -204,9 +205,10 @@ func (g *giteaForge) pull(p *gitea.PullRequest) Pull {
 	return out
 }
 
-// OpenRevert implements Forge.
-func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
-	const op = "forge.OpenRevert"
+// Propose implements Forge.
+func (g *giteaForge) Propose(ctx context.Context, r Proposal) (string, error) {
+	const op = "forge.Propose"
+	what := r.What + " was not made"
 	c, err := g.client(ctx)
 	if err != nil {
 		return "", err
@@ -239,11 +241,14 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		r.Body += "\n\nThe forge lets other programs set no modes of files. Set these before this is " +
 			"merged:\n\n" + strings.Join(modes, "\n")
 	}
-	_, answer, err := c.ChangeFiles(g.owner, g.name, gitea.ChangeFilesOptions{
-		Files: files, Message: r.Title + "\n\n" + r.Body, Branch: r.Base, NewBranch: r.Branch,
-	})
+	draft := gitea.ChangeFilesOptions{Files: files, Message: r.message(), Branch: r.Base, NewBranch: r.Branch}
+	if who := r.author(); who != nil {
+		draft.Author = gitea.Identity{Name: who.Name, Email: who.Email}
+		draft.Committer = gitea.Identity{Name: gitsync.Ordain.Name, Email: gitsync.Ordain.Email}
+	}
+	_, answer, err := c.ChangeFiles(g.owner, g.name, draft)
 	if code := giteaCode(answer); err != nil && code != http.StatusConflict && code != http.StatusUnprocessableEntity {
-		return "", g.explain(op, "the revert was not made", answer, err)
+		return "", g.explain(op, what, answer, err)
 	}
 	made, answer, failed := c.CreatePullRequest(g.owner, g.name,
 		gitea.CreatePullRequestOption{Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body})
@@ -254,12 +259,26 @@ func (g *giteaForge) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 	}
 	if failed != nil && err != nil {
-		return "", g.explain(op, "the revert was not made", answer, err)
+		return "", g.explain(op, what, answer, err)
 	}
 	if failed != nil {
-		return "", g.explain(op, "the pull request of the revert was not made", answer, failed)
+		return "", g.explain(op, "the pull request of "+what, answer, failed)
 	}
 	return cut(made.HTMLURL), nil
+}
+
+// Protected implements Forge. It counts what the user of the token may do.
+func (g *giteaForge) Protected(ctx context.Context, branch string) (bool, error) {
+	c, err := g.client(ctx)
+	if err != nil {
+		return false, err
+	}
+	found, answer, err := c.GetRepoBranch(g.owner, g.name, branch)
+	if err != nil {
+		what := fmt.Sprintf("the branch %q cannot be read", cut(branch))
+		return false, g.explain("forge.Protected", what, answer, err)
+	}
+	return found.Protected && !found.UserCanPush, nil
 }
 
 // Refs implements Forge. Gitea makes no merge that can be fetched.

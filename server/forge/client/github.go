@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-github/v84/github"
 
+	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
@@ -156,9 +157,10 @@ func (g *gitHub) pull(p *github.PullRequest) Pull {
 	return out
 }
 
-// OpenRevert implements Forge.
-func (g *gitHub) OpenRevert(ctx context.Context, r Revert) (string, error) {
-	const op, what = "forge.OpenRevert", "the revert was not made"
+// Propose implements Forge.
+func (g *gitHub) Propose(ctx context.Context, r Proposal) (string, error) {
+	const op = "forge.Propose"
+	what := r.What + " was not made"
 	tip, answer, err := g.client.Git.GetCommit(ctx, g.owner, g.name, r.Tip)
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
@@ -183,9 +185,13 @@ func (g *gitHub) OpenRevert(ctx context.Context, r Revert) (string, error) {
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
-	commit, answer, err := g.client.Git.CreateCommit(ctx, g.owner, g.name, github.Commit{
-		Message: github.Ptr(r.Title + "\n\n" + r.Body), Tree: tree, Parents: []*github.Commit{{SHA: &r.Tip}},
-	}, nil)
+	draft := github.Commit{Message: github.Ptr(r.message()), Tree: tree, Parents: []*github.Commit{{SHA: &r.Tip}}}
+	if who := r.author(); who != nil {
+		committer := gitsync.Ordain
+		draft.Author = &github.CommitAuthor{Name: &who.Name, Email: &who.Email}
+		draft.Committer = &github.CommitAuthor{Name: &committer.Name, Email: &committer.Email}
+	}
+	commit, answer, err := g.client.Git.CreateCommit(ctx, g.owner, g.name, draft, nil)
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -208,9 +214,31 @@ func (g *gitHub) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", g.explain(op, "the pull request of the revert was not made", answer, err)
+		return "", g.explain(op, "the pull request of "+what, answer, err)
 	}
 	return cut(made.GetHTMLURL()), nil
+}
+
+// Protected implements Forge. A branch is protected by a rule of its own, or by a ruleset that lets no commit
+// come directly.
+func (g *gitHub) Protected(ctx context.Context, branch string) (bool, error) {
+	const op = "forge.Protected"
+	what := fmt.Sprintf("the branch %q cannot be read", cut(branch))
+	found, answer, err := g.client.Repositories.GetBranch(ctx, g.owner, g.name, branch, 1)
+	if err != nil {
+		return false, g.explain(op, what, answer, err)
+	}
+	if found.GetProtected() {
+		return true, nil
+	}
+	rules, answer, err := g.client.Repositories.GetRulesForBranch(ctx, g.owner, g.name, branch, nil)
+	if answer != nil && answer.StatusCode == http.StatusNotFound {
+		return false, nil // a server that is older than rulesets
+	}
+	if err != nil {
+		return false, g.explain(op, what, answer, err)
+	}
+	return len(rules.PullRequest)+len(rules.Update)+len(rules.RequiredStatusChecks)+len(rules.MergeQueue) > 0, nil
 }
 
 // Refs implements Forge.

@@ -164,9 +164,10 @@ func (g *gitLab) pull(m *gitlab.BasicMergeRequest) Pull {
 	return out
 }
 
-// OpenRevert implements Forge.
-func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
-	const op, what = "forge.OpenRevert", "the revert was not made"
+// Propose implements Forge. GitLab names the user of the token as the committer.
+func (g *gitLab) Propose(ctx context.Context, r Proposal) (string, error) {
+	const op = "forge.Propose"
+	what := r.What + " was not made"
 	var actions []*gitlab.CommitActionOptions
 	for _, c := range r.Changes {
 		a := &gitlab.CommitActionOptions{FilePath: &c.Path, Action: gitlab.Ptr(gitlab.FileUpdate)}
@@ -191,10 +192,14 @@ func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
 			)
 		}
 	}
-	_, answer, err := g.client.Commits.CreateCommit(g.project, &gitlab.CreateCommitOptions{
-		Branch: &r.Branch, StartSHA: &r.Tip, CommitMessage: gitlab.Ptr(r.Title + "\n\n" + r.Body), Actions: actions,
+	draft := &gitlab.CreateCommitOptions{
+		Branch: &r.Branch, StartSHA: &r.Tip, CommitMessage: gitlab.Ptr(r.message()), Actions: actions,
 		Force: gitlab.Ptr(true),
-	}, gitlab.WithContext(ctx))
+	}
+	if who := r.author(); who != nil {
+		draft.AuthorName, draft.AuthorEmail = &who.Name, &who.Email
+	}
+	_, answer, err := g.client.Commits.CreateCommit(g.project, draft, gitlab.WithContext(ctx))
 	if err != nil {
 		return "", g.explain(op, what, answer, err)
 	}
@@ -214,9 +219,20 @@ func (g *gitLab) OpenRevert(ctx context.Context, r Revert) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", g.explain(op, "the merge request of the revert was not made", answer, err)
+		return "", g.explain(op, "the merge request of "+what, answer, err)
 	}
 	return cut(made.WebURL), nil
+}
+
+// Protected implements Forge. GitLab protects the default branch of every project and lets maintainers push to it: what
+// counts is what the token may do.
+func (g *gitLab) Protected(ctx context.Context, branch string) (bool, error) {
+	found, answer, err := g.client.Branches.GetBranch(g.project, branch, gitlab.WithContext(ctx))
+	if err != nil {
+		what := fmt.Sprintf("the branch %q cannot be read", cut(branch))
+		return false, g.explain("forge.Protected", what, answer, err)
+	}
+	return found.Protected && !found.CanPush, nil
 }
 
 // Refs implements Forge.

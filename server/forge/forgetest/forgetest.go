@@ -65,6 +65,7 @@ type Server struct {
 	statuses []Status
 	writers  map[string]bool
 	branches map[string]string
+	guarded  map[string]Guard
 	calls    []Call
 	answer   func(*http.Request) (int, http.Header, string) // before anything else; 0 goes on
 	next     int64
@@ -80,6 +81,7 @@ func New(t testing.TB, kind string) *Server {
 		pulls:    map[int]*Pull{},
 		writers:  map[string]bool{"ordain": true},
 		branches: map[string]string{},
+		guarded:  map[string]Guard{},
 		next:     100,
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -98,6 +100,20 @@ func (s *Server) Do(f func()) {
 
 // Put opens or changes a pull request.
 func (s *Server) Put(p Pull) { s.Do(func() { s.pulls[p.Number] = &p }) }
+
+// Guard is how a forge protects a branch.
+type Guard string
+
+// The ways to protect a branch.
+const (
+	GuardNone    Guard = ""
+	GuardRule    Guard = "rule"    // of the branch: nobody pushes
+	GuardOthers  Guard = "others"  // of the branch: the user of the token may push; GitHub knows no such rule
+	GuardRuleset Guard = "ruleset" // of the repository; only GitHub has these
+)
+
+// Protect protects a branch from now on.
+func (s *Server) Protect(branch string, how Guard) { s.Do(func() { s.guarded[branch] = how }) }
 
 // Writer says that somebody may write to the repository.
 func (s *Server) Writer(name string) { s.Do(func() { s.writers[name] = true }) }
@@ -266,5 +282,8 @@ func (s *Server) addComment(number int, body string) *Comment {
 	s.comments = append(s.comments, c)
 	return c
 }
+
+// exists tells that there is a branch: main is always there.
+func (s *Server) exists(branch string) bool { return branch == "main" || s.branches[branch] != "" }
 
 func text(body map[string]any, name string) string { t, _ := body[name].(string); return t }

@@ -81,7 +81,34 @@ func (s *Server) hub(p []string, body map[string]any) (int, any) {
 	if s.Kind == "gitea" {
 		return s.giteaOnly(p, body)
 	}
+	if at("GET branches *") || at("GET rules branches *") {
+		return s.hubBranch(p)
+	}
 	return s.hubGit(p, body)
+}
+
+// hubBranch tells how GitHub protects a branch.
+func (s *Server) hubBranch(p []string) (int, any) {
+	name := p[len(p)-1]
+	how := s.guarded[name]
+	switch {
+	case p[1] == "rules" && how == GuardRuleset:
+		return 200, []any{map[string]any{
+			"type": "pull_request", "ruleset_source_type": "Repository", "ruleset_source": "acme/shop",
+			"ruleset_id": 42,
+			"parameters": map[string]any{
+				"dismiss_stale_reviews_on_push": false, "require_code_owner_review": false,
+				"require_last_push_approval": false, "required_approving_review_count": 1,
+				"required_review_thread_resolution": false,
+			},
+		}}
+	case p[1] == "rules":
+		return 200, []any{}
+	case !s.exists(name):
+		return s.refuse(404, "Branch not found")
+	}
+	return 200, s.contract.example("GET", "branches/{branch}", "200",
+		map[string]any{"name": name, "protected": how == GuardRule})
 }
 
 func (s *Server) hubStatus(commit string, body map[string]any) (int, any) {
@@ -225,6 +252,15 @@ func (s *Server) giteaOnly(p []string, body map[string]any) (int, any) {
 		s.next++
 		s.branches[name] = fmt.Sprintf("%040x", s.next)
 		return 201, map[string]any{"commit": map[string]any{"sha": s.branches[name]}}
+	}
+	if match(p, "GET branches *") {
+		if !s.exists(p[2]) {
+			return s.missing()
+		}
+		how := s.guarded[p[2]]
+		return 200, map[string]any{
+			"name": p[2], "protected": how != GuardNone, "user_can_push": how != GuardRule, "user_can_merge": true,
+		}
 	}
 	if len(p) >= 4 && match(p[:4], "GET pulls * *") {
 		for _, one := range s.pulls {

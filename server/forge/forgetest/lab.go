@@ -66,8 +66,23 @@ func (s *Server) gitlab(r *http.Request, p []string, body map[string]any) (int, 
 		return 201, map[string]any{"id": head, "message": text(body, "commit_message")}
 	case at("POST merge_requests"):
 		return s.labOpen(body)
+	case at("GET repository branches *"):
+		return s.labBranch(p[3])
 	}
 	return 404, map[string]any{"error": "404 Not Found"}
+}
+
+func (s *Server) labBranch(name string) (int, any) {
+	if !s.exists(name) {
+		return 404, map[string]any{"message": "404 Branch Not Found"}
+	}
+	recorded, err := published.ReadFile("openapi/gitlab-branch.json")
+	if err != nil {
+		s.t.Error(err)
+	}
+	how := s.guarded[name]
+	return 200, filled(s.t, recorded,
+		map[string]any{"name": name, "protected": how != GuardNone, "can_push": how != GuardRule})
 }
 
 func (s *Server) labStatus(commit string, body map[string]any) (int, any) {

@@ -57,5 +57,25 @@ func labDoc(doc *openapi3.T) error {
 	}
 	commits := doc.Paths.Find("/api/v4/projects/{id}/repository/commits").Post
 	commits.RequestBody.Value.Content = openapi3.NewContentWithJSONSchema(&body)
+	doc.Paths.Set("/api/v4/projects/{id}/repository/branches/{branch}", branches(commits.Parameters))
 	return nil
+}
+
+// branches is the operation that reads one branch, as doc/api/branches.md has it in words.
+func branches(project openapi3.Parameters) *openapi3.PathItem {
+	answer := openapi3.NewObjectSchema()
+	for _, name := range []string{
+		"merged", "protected", "default", "can_push", "developers_can_push", "developers_can_merge",
+	} {
+		answer.WithProperty(name, openapi3.NewBoolSchema())
+	}
+	answer.WithProperty("name", openapi3.NewStringSchema()).WithProperty("web_url", openapi3.NewStringSchema()).
+		WithProperty("commit", openapi3.NewObjectSchema())
+	name := openapi3.NewPathParameter("branch").WithSchema(openapi3.NewStringSchema())
+	text := "-"
+	found := &openapi3.Response{Description: &text, Content: openapi3.NewContentWithJSONSchema(answer)}
+	return &openapi3.PathItem{Get: &openapi3.Operation{
+		Parameters: append(project[:len(project):len(project)], &openapi3.ParameterRef{Value: name}),
+		Responses:  openapi3.NewResponses(openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: found})),
+	}}
 }

@@ -36,13 +36,13 @@ var operations = map[string][]string{
 		"get issues/{issue_number}/comments", "post issues/{issue_number}/comments",
 		"patch issues/comments/{comment_id}",
 		"get git/commits/{commit_sha}", "post git/blobs", "post git/trees", "post git/commits", "post git/refs",
-		"patch git/refs/{ref}",
+		"patch git/refs/{ref}", "get branches/{branch}", "get rules/branches/{branch}",
 	},
 	"gitea": {
 		"post statuses/{sha}", "get pulls/{index}", "get pulls", "post pulls",
 		"get collaborators/{collaborator}/permission",
 		"get issues/{index}/comments", "post issues/{index}/comments", "patch issues/comments/{id}",
-		"post contents", "get pulls/{base}/{head}",
+		"post contents", "get pulls/{base}/{head}", "get branches/{branch}",
 	},
 	"gitlab": {
 		"post statuses/{sha}", "get merge_requests/{merge_request_iid}", "get merge_requests",

@@ -1,0 +1,350 @@
+package desk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/cluster"
+	"ordain.dev/ordain/server/cluster/catalogue"
+	"ordain.dev/ordain/server/cluster/macro"
+	"ordain.dev/ordain/server/cluster/plan"
+	"ordain.dev/ordain/server/cluster/task"
+)
+
+// compose makes the tasks of rows that were taken. ended are those that need no provisioner: there is nothing to run, or
+// the task cannot be composed.
+func (d *Desk) compose(
+	ctx context.Context, rows []intent.ClusterTask,
+) (tasks []task.Task, ended []task.Result, err error) {
+	nodes := map[uuid.UUID][]intent.ClusterNode{}
+	for _, r := range rows {
+		d.cache.note(r)
+		if _, known := nodes[r.Cluster]; !known {
+			if nodes[r.Cluster], err = d.c.Store.ClusterNodes(ctx, false, r.Cluster); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, r := range rows {
+		c := &composer{Desk: d, row: r}
+		t, err := c.task(ctx, nodes[r.Cluster])
+		switch {
+		case errors.Is(err, errNothing):
+			ended = append(ended, task.Result{ID: r.ID, Fence: r.Fence, Status: task.Done})
+		case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
+			return nil, nil, err
+		case fault.Is(err, fault.Conflict): // as a pool without a free machine: it may have one later
+			ended = append(ended, task.Result{ID: r.ID, Fence: r.Fence, Status: task.Failed, Problem: err.Error()})
+		case err != nil:
+			ended = append(ended, task.Result{ID: r.ID, Fence: r.Fence, Status: task.Refused, Problem: err.Error()})
+		default:
+			tasks = append(tasks, *t)
+		}
+	}
+	return tasks, ended, nil
+}
+
+// errNothing says that a task has nothing to run.
+var errNothing = errors.New("there is nothing to run")
+
+// composer makes one task.
+type composer struct {
+	*Desk
+	row  intent.ClusterTask
+	job  *job
+	def  *cluster.Definition
+	node intent.ClusterNode
+	t    *task.Task
+}
+
+func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.Task, error) {
+	var err error
+	if c.job, err = c.cache.of(ctx, c.c.Store, c.row.Job); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(nodes, func(n intent.ClusterNode) bool { return n.Number == c.row.Node })
+	if i < 0 {
+		return nil, fmt.Errorf("node %d is not in the record", c.row.Node)
+	}
+	c.node = nodes[i]
+	if c.def, _ = c.job.definition(c.row.Node); c.def == nil {
+		return nil, fmt.Errorf("nothing defines node %d", c.row.Node)
+	}
+	action := task.Action(c.row.Action)
+	c.t = &task.Task{
+		ID: c.row.ID, Fence: c.row.Fence, LeaseMS: c.c.Lease.Milliseconds(), Attempt: c.row.Attempts, Action: action,
+		Tag:     c.row.Cluster.String() + "-" + fmt.Sprint(c.row.Node),
+		Replace: c.row.Replace, TimeoutMS: c.timeout(action).Milliseconds(),
+		Cluster: task.Cluster{
+			ID: c.row.Cluster, Name: c.job.cluster.Name, Owner: c.job.cluster.Owner, Environment: c.job.environment.Name,
+		},
+		Nodes: map[int]task.Peer{},
+	}
+	for _, step := range []func(context.Context) error{c.machine, c.provider, c.loan} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	world, err := c.world(nodes)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case action == task.Bootstrap:
+		c.t.Automators = plan.Automators(c.servicesOf(c.row.Node), c.def.Catalogue.Services)
+	case !action.OfProvider():
+		if err := c.service(world); err != nil {
+			return nil, err
+		}
+	}
+	return c.t, c.resources(ctx)
+}
+
+func (c *composer) timeout(a task.Action) time.Duration {
+	switch a {
+	case task.Create, task.Delete:
+		return c.c.CreateTimeout
+	case task.Confirm:
+		return c.c.ConfirmTimeout
+	}
+	return c.c.ServiceTimeout
+}
+
+// servicesOf returns the services that the goal puts on a node; of a node that goes, those it had.
+func (c *composer) servicesOf(node int) []string {
+	_, n := c.job.definition(node)
+	if n == nil {
+		return nil
+	}
+	return n.Services
+}
+
+// machine says what the node is: at its provider, and what plug-ins have learned about it.
+func (c *composer) machine(context.Context) error {
+	n := c.node
+	facts := task.Fields{}
+	if err := json.Unmarshal(n.Facts, &facts); err != nil {
+		return fmt.Errorf("the facts of node %d cannot be read: %w", n.Number, err)
+	}
+	if n.Sealed != nil {
+		plain, err := c.c.Key.Open(n.Sealed, sealedFor(c.row.Cluster, n.Number))
+		if err != nil {
+			return err
+		}
+		secrets := task.Fields{}
+		if err := json.Unmarshal(plain, &secrets); err != nil {
+			return err
+		}
+		maps.Copy(facts, secrets)
+		c.t.Secrets = append(c.t.Secrets, texts(secrets)...)
+	}
+	c.t.Node = task.Node{
+		Number: n.Number, Hostname: n.Hostname, HardwareType: n.Hardware, ImageType: n.Image, Facts: facts,
+		Services: c.servicesOf(n.Number), Addresses: addressesOf(facts),
+	}
+	if h := c.def.Catalogue.HardwareTypes[n.Hardware]; h != nil {
+		fields, _ := catalogue.Mapped(h.ProviderMap, c.def.Provider)
+		c.t.Node.Flavor = fields["flavor"]
+	}
+	if i := c.def.Catalogue.ImageTypes[n.Image]; i != nil {
+		fields, _ := catalogue.Mapped(i.ProviderMap, c.def.Provider)
+		c.t.Node.Image, c.t.Node.SSHUser = fields["image"], fields["sshuser"]
+	}
+	return nil
+}
+
+func sealedFor(cluster uuid.UUID, node int) string {
+	return fmt.Sprintf("cluster node %s/%d", cluster, node)
+}
+
+// addressesOf reads what a node's plug-in said of its addresses.
+func addressesOf(facts task.Fields) map[string]string {
+	out := map[string]string{}
+	if raw := facts["addresses"]; raw != nil {
+		_ = json.Unmarshal(raw, &out) // written by this package
+	}
+	return out
+}
+
+// texts returns the values of fields that are texts.
+func texts(f task.Fields) (out []string) {
+	for _, raw := range f {
+		var text string
+		if json.Unmarshal(raw, &text) == nil && text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// provider collects the fields of the provider. Only its own tasks get the secret ones.
+func (c *composer) provider(ctx context.Context) error {
+	fields := task.Fields{}
+	for name, f := range c.def.Type.Parameters.Admin.Fields {
+		if len(f.Default) > 0 && !f.Secret() {
+			fields[name] = f.Default
+		}
+	}
+	for name, f := range c.def.Type.Parameters.User.Fields {
+		if len(f.Default) > 0 && !f.Secret() {
+			fields[name] = f.Default
+		}
+	}
+	for name, value := range c.def.Provider.Provisioner {
+		if string(value) != `""` {
+			fields[name] = value
+		}
+	}
+	for name, value := range c.def.Manifest.Fields {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		fields[name] = text
+	}
+	delete(fields, "machines") // of a pool: only the one that was lent matters
+	c.t.Provider = task.Provider{Name: c.def.Provider.Name, Type: c.def.Provider.ProviderType, Fields: fields}
+	if !c.t.Action.OfProvider() {
+		for name, f := range c.def.Type.Parameters.Admin.Fields {
+			if f.Secret() {
+				delete(fields, name)
+			}
+		}
+		return nil
+	}
+	secrets, err := c.c.Catalogues.ProviderSecrets(ctx, c.row.Project, c.def.Provider.Name)
+	if err != nil {
+		return err
+	}
+	maps.Copy(fields, secrets)
+	c.t.Secrets = append(c.t.Secrets, texts(secrets)...)
+	sealed, err := c.c.Store.ClusterSecrets(ctx, c.job.environment.ID, c.job.cluster.Name)
+	if err != nil {
+		return err
+	}
+	for name, text := range sealed {
+		plain, err := c.c.Key.Open(text, cluster.SealedFor(c.job.environment.ID, c.job.cluster.Name, name))
+		if err != nil {
+			return err
+		}
+		fields[name] = plain
+		c.t.Secrets = append(c.t.Secrets, texts(task.Fields{name: plain})...)
+	}
+	return nil
+}
+
+// loan lends a machine of a pool to the node, when it is made, and names it to later tasks.
+func (c *composer) loan(ctx context.Context) error {
+	if c.def.Provider.ProviderType != catalogue.Pool {
+		return nil
+	}
+	machines, problems := catalogue.Machines(c.def.Provider.Provisioner["machines"])
+	if len(problems) > 0 {
+		return fmt.Errorf("the machines of the pool %s are wrong: %s", c.def.Provider.Name, problems[0])
+	}
+	var place string
+	var err error
+	if c.t.Action == task.Create {
+		all := make([]string, len(machines))
+		for i, m := range machines {
+			all[i] = m.Place()
+		}
+		place, err = c.c.Store.PoolMachine(ctx, c.row.Project, c.def.Provider.Name, all, c.row.Cluster, c.row.Node)
+	} else {
+		place, err = c.c.Store.LentMachine(ctx, c.row.Project, c.def.Provider.Name, c.row.Cluster, c.row.Node)
+	}
+	if err != nil {
+		return err
+	}
+	if place == "" && c.t.Action == task.Delete {
+		return errNothing // it was never lent
+	}
+	i := slices.IndexFunc(machines, func(m catalogue.Machine) bool { return m.Place() == place })
+	if i < 0 {
+		return fmt.Errorf("the machine %s was lent to node %d, and is not in the pool %s any more; put it back, or replace "+
+			"the node", place, c.row.Node, c.def.Provider.Name)
+	}
+	c.t.Provider.Fields["machine"], err = json.Marshal(machines[i])
+	return err
+}
+
+// world is what macros are about, and sets the peers of the task.
+func (c *composer) world(nodes []intent.ClusterNode) (macro.World, error) {
+	w := macro.World{Self: c.row.Node, Owner: c.job.cluster.Owner, Nodes: map[int]macro.Node{}}
+	for _, n := range nodes {
+		facts := task.Fields{}
+		if err := json.Unmarshal(n.Facts, &facts); err != nil {
+			return w, fmt.Errorf("the facts of node %d cannot be read: %w", n.Number, err)
+		}
+		services := c.servicesOf(n.Number)
+		w.Nodes[n.Number] = macro.Node{
+			Number: n.Number, Hostname: n.Hostname, Addresses: addressesOf(facts), Services: services,
+		}
+		c.t.Nodes[n.Number] = task.Peer{Hostname: n.Hostname, Addresses: addressesOf(facts), Services: services}
+	}
+	return w, nil
+}
+
+// service says what is to be run, with macros replaced.
+func (c *composer) service(w macro.World) error {
+	name := c.row.Service
+	def := c.def.Catalogue.Services[name]
+	if def == nil && c.job.prior != nil {
+		def = c.job.prior.Catalogue.Services[name]
+	}
+	if def == nil {
+		if c.t.Action == task.Remove {
+			return errNothing // nothing says how, and the record has to forget it
+		}
+		return fmt.Errorf("there is no service %q any more", name)
+	}
+	action, has := def.Provisioner.Actions[catalogue.Action(c.t.Action)]
+	if !has {
+		return errNothing
+	}
+	fields := task.Fields{}
+	for key, value := range action.Fields {
+		expanded, err := macro.ExpandJSON(value, w)
+		if err != nil {
+			return err
+		}
+		fields[key] = expanded
+	}
+	var err error
+	if c.t.Config, err = macro.ExpandJSON(c.def.Config, w); err != nil {
+		return err
+	}
+	c.t.Service = &task.Service{Name: name, Type: action.Type, Fields: fields}
+	return nil
+}
+
+// resources lists the files that the plug-ins of the task may use.
+func (c *composer) resources(ctx context.Context) error {
+	add := func(kind catalogue.Kind, plugin string) error {
+		found, err := c.c.Resources.Active(ctx, c.row.Project, string(kind), plugin)
+		c.t.Resources = append(c.t.Resources, found...)
+		return err
+	}
+	if err := add(catalogue.ProviderTypes, c.t.Provider.Type); err != nil {
+		return err
+	}
+	automators := c.t.Automators
+	if c.t.Service != nil {
+		automators = []string{c.t.Service.Type}
+	}
+	for _, a := range automators {
+		if err := add(catalogue.AutomatorTypes, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
