@@ -18,10 +18,9 @@ func TestUnusedPackagesAreRemoved(t *testing.T) {
 	where, err := layout.New(layout.Config{StateDir: t.TempDir(), LogDir: t.TempDir(), CacheDir: t.TempDir()})
 	must(t, err)
 	env := uuid.New()
-	s := parcels{
-		c:     Config{Environment: env, Layout: where, Logger: slog.New(slog.DiscardHandler), WheelRetention: time.Hour},
-		known: map[string]*parcel{},
-	}
+	s := parcels{known: map[string]*parcel{}, c: Config{
+		Environment: env, Layout: where, Logger: slog.New(slog.DiscardHandler), WheelRetention: time.Hour,
+	}}
 	s.clean(time.Now()) // there is no folder yet
 	dir := where.Environment(env).WheelFolders()
 	now := time.Now().Add(foldersInterval)
