@@ -115,6 +115,20 @@ func (c *Cell) Own(dir string) error {
 	return os.Lchown(dir, user, user)
 }
 
+// Give makes files that the server has put into a folder of Own files of the cell's processes. No process of the cell
+// may change the folder meanwhile.
+func (c *Cell) Give(dir string) error {
+	if c.user == 0 {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(c.user), int(c.user))
+	})
+}
+
 // Share lets the processes of the cell read folders of the server's that lie below top, the folder of
 // the environment. top itself is closed to all other users.
 func (c *Cell) Share(top string, dirs ...string) error {

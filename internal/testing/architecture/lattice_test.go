@@ -118,8 +118,6 @@ var lattice = []struct {
 	{"server/config", "internal/fault internal/inifile"},
 	{"server/logfile", ""},
 	{"server/edge", "internal/fault internal/filestamp"},
-	{"server/cluster/catalogue", ""},
-	{"server/cluster/solve", "server/cluster/catalogue"},
 	{"server/access", "internal/fault internal/intent"},
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
@@ -131,24 +129,6 @@ var lattice = []struct {
 			"layout " +
 			"server/agent/protocol",
 	},
-	{"server/cluster/task", ""},
-	{"server/cluster/provisioner/plugin", "server/cluster/task"},
-	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
-	{
-		"server/cluster/provisioner/target",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh server/cluster/task",
-	},
-	{
-		"server/cluster/provisioner/shell",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
-			"server/cluster/provisioner/target",
-	},
-	{
-		"server/cluster/provisioner/pool",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
-			"server/cluster/provisioner/target server/cluster/task",
-	},
-	{"server/cluster/clustertest", "internal/testing/tool server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
@@ -228,15 +208,73 @@ var lattice = []struct {
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
 			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
+
+	// Clusters: from a template and a size to running machines.
+	{"server/cluster/catalogue", "internal/jsontext"},
+	{"server/cluster/macro", ""},
+	{"server/cluster/manifest", "server/cluster/catalogue"},
 	{"server/cluster/task", ""},
+	{"server/cluster/plan", "server/cluster/catalogue server/cluster/task"},
+	{"server/cluster/solve", "server/cluster/catalogue"},
+	{
+		"server/cluster",
+		"internal/bus internal/fault internal/intent internal/secret internal/service server/access " +
+			"server/access/audit server/cluster/catalogue server/cluster/macro server/cluster/manifest " +
+			"server/cluster/plan server/cluster/solve server/store",
+	},
+	{
+		"server/cluster/admin",
+		"internal/bus internal/fault internal/intent internal/secret server/access server/access/audit " +
+			"server/cluster/catalogue server/store",
+	},
+	{"server/cluster/archive", "internal/fault"},
 	{"server/cluster/provisioner/plugin", "server/cluster/task"},
+	{"server/cluster/clustertest", "internal/testing/tool server/cluster/provisioner/plugin server/cluster/task"},
+	{
+		"server/cluster/desk",
+		"internal/bus internal/fault internal/intent internal/secret internal/service server/cluster " +
+			"server/cluster/catalogue server/cluster/macro server/cluster/manifest server/cluster/plan " +
+			"server/cluster/task server/store",
+	},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
+	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
 	{
 		"server/cluster/provisioner/cloudtest",
 		"internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
 	},
-	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/program",
+		"internal/fault internal/isolation server/cluster/provisioner/plugin server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/conformance",
+		"server/cluster/provisioner/plugin server/cluster/provisioner/program server/cluster/task",
+	},
 	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/target",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/pool",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target server/cluster/task",
+	},
+	{"server/cluster/provisioner/resources", "internal/fault server/cluster/archive server/cluster/task"},
+	{
+		"server/cluster/provisioner/shell",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
+	{
+		"server/cluster/provisioner/worker",
+		"internal/fault internal/secret internal/service server/cluster/provisioner/client " +
+			"server/cluster/provisioner/plugin server/cluster/provisioner/resources server/cluster/task",
+	},
+	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
 	{
 		"server/servertest",
 		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
@@ -264,9 +302,29 @@ var lattice = []struct {
 	},
 
 	// The wiring, and the program.
-	{"server", "*"},
-	{"cmd/ordain/demo", "*"},
-	{"cmd/ordain/cli", "*"},
+	{
+		"server",
+		"* api executor gitsync internal/bus internal/fault internal/intent internal/isolation " +
+			"internal/provenance internal/python/venv internal/reach internal/secret internal/service layout " +
+			"scheduler server/access server/access/audit server/access/people server/access/provider " +
+			"server/access/tokens server/agent/authority server/agent/gateway server/agent/record " +
+			"server/agent/remote server/build server/callback server/config server/console server/control " +
+			"server/deployer server/edge server/eventbus server/forge server/keeper server/logfile " +
+			"server/process server/replica server/source server/store server/store/postgres webhooks",
+	},
+	{
+		"cmd/ordain/demo",
+		"* internal/bus internal/diag internal/fault internal/intent server server/config server/control " +
+			"server/source",
+	},
+	{
+		"cmd/ordain/cli",
+		"* api/client cmd/ordain/demo compiler compiler/eval compiler/format compiler/job " +
+			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
+			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
+			"internal/provenance internal/python/venv layout server server/agent/conformance " +
+			"server/agent/target server/build/install server/build/warm server/config webhooks",
+	},
 	{"cmd/ordain", "cmd/ordain/cli"},
 
 	// The world of the end-to-end tests; the packages of stories beside it hold tests only.
