@@ -31,8 +31,8 @@ func (s *Service) Wake(env intent.EnvironmentID) {
 	s.c.Bus.Publish(bus.Event{Environment: env, Topic: bus.Cluster})
 }
 
-// run reconciles environments one after another: those for which an event came, and at each sweep all where something may
-// have to be done.
+// run reconciles environments one after another: those for which an event came, and at each sweep all where something
+// may have to be done.
 func (s *Service) run(ctx context.Context) {
 	events := s.c.Bus.Subscribe(func(e bus.Event) bool {
 		return e.Topic == bus.Cluster || e.Topic == bus.Version || e.Topic == bus.Lagged
@@ -97,7 +97,8 @@ func (s *Service) reconcileAll(ctx context.Context, all []intent.EnvironmentID) 
 	}
 }
 
-// Reconcile compares what is released with what exists, as the owner of the environment, and begins what has to be done.
+// Reconcile compares what is released with what exists, as the owner of the environment, and begins what has to be
+// done.
 func (s *Service) Reconcile(ctx context.Context, env intent.EnvironmentID) error {
 	released, err := s.c.Store.ActiveClusters(ctx, env)
 	if err != nil {
@@ -150,8 +151,10 @@ func (s *Service) want(
 		known[c.Name] = true
 		raw := wanted[c.Name]
 		if raw == nil && c.Wanted != nil && sudden && !c.MayDelete {
-			if err := s.c.Store.NoteClusterProblem(ctx, c.ID, "Its file is gone from Git, as are those of most clusters of "+
-				"the environment. If that is meant, confirm it with ordain cluster delete; else restore the files."); err != nil {
+			if err := s.c.Store.NoteClusterProblem(ctx, c.ID, "Its file is gone from Git, as are those of most "+
+				"clusters of "+
+				"the environment. If that is meant, confirm it with ordain cluster delete; else restore the "+
+				"files."); err != nil {
 				return nil, nil, err
 			}
 			held[c.ID] = true
@@ -309,8 +312,10 @@ func (s *Service) quotaFor(ctx context.Context, e intent.Environment, p *planned
 		return err
 	}
 	if use.MaxClusters != nil && use.Clusters > *use.MaxClusters { // this cluster is among them
-		return fault.New("cluster.quota", fault.Conflict, fmt.Sprintf("nothing is made: the project has %d clusters, and may "+
-			"have %d", use.Clusters, *use.MaxClusters)).Hint("delete a cluster, or ask an administrator for more")
+		return fault.New("cluster.quota", fault.Conflict, fmt.Sprintf("nothing is made: the project has %d "+
+			"clusters, and may "+
+			"have %d", use.Clusters, *use.MaxClusters)).
+			Hint("delete a cluster, or ask an administrator for more")
 	}
 	return s.quota(ctx, e, 0, grow)
 }
@@ -376,7 +381,17 @@ func (s *Service) finish(
 		return false, err
 	}
 	c.Retry = false
-	s.c.Logger.Info("a job of a cluster ended", "environment", e.Name, "cluster", c.Name, "job", j.Number, "state", j.State)
+	s.c.Logger.Info(
+		"a job of a cluster ended",
+		"environment",
+		e.Name,
+		"cluster",
+		c.Name,
+		"job",
+		j.Number,
+		"state",
+		j.State,
+	)
 	s.publish(*c)
 	if reached {
 		return true, nil

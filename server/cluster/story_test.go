@@ -60,7 +60,9 @@ func catalogueFiles() map[string][]byte {
 			shell("install", "configure", "initialize", "start", "stop", "remove") + `}`),
 		"services/web.json": []byte(`{"name":"web","dependencies":{"runtime":{"requires":["sql"]}},` +
 			shell("install", "configure", "start", "stop", "remove") + `}`),
-		"services/cache.json": []byte(`{"name":"cache","dependencies":{},` + shell("install", "start", "stop", "remove") + `}`),
+		"services/cache.json": []byte(
+			`{"name":"cache","dependencies":{},` + shell("install", "start", "stop", "remove") + `}`,
+		),
 		"clustertemplates/lamp.json": []byte(`{"name":"lamp","defaults":{"services":["db","web"],"provider":"lab",
 			"hardwaretype":"small","imagetype":"debian","config":{"db":"%ip.service.db%"}},
 			"compatibility":{"hardwaretypes":["small"],"imagetypes":["debian"],"services":["db","web","cache"]},
@@ -104,7 +106,9 @@ func must(t testing.TB, err error) {
 
 func (l *lab) git(dir string, args ...string) string {
 	l.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=eve", "-c", "user.email=eve@x"}, args...)...)
+	cmd := exec.Command(
+		"git",
+		append([]string{"-C", dir, "-c", "user.name=eve", "-c", "user.email=eve@x"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		l.t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -317,7 +321,8 @@ func TestAFileByHand(t *testing.T) {
 	l.git(l.repo, "commit", "-q", "-m", "the wrong branch")
 	l.release()
 	l.work()
-	if c := l.cluster(); len(l.machines) != 3 || !strings.Contains(c.Problem, "confirm it with ordain cluster delete") {
+	if c := l.cluster(); len(l.machines) != 3 ||
+		!strings.Contains(c.Problem, "confirm it with ordain cluster delete") {
 		t.Fatalf("there are %d machines, and the problem is %q", len(l.machines), c.Problem)
 	}
 	_, err := l.Clusters.Delete(l.ctx, l.e, "shop")
@@ -390,7 +395,8 @@ func TestALateAnswer(t *testing.T) {
 		t.Fatalf("the tasks are %+v", tasks)
 	}
 	other := desk.Who{Project: l.e.ProjectID, Name: "other"}
-	if gone, err := l.Desk.Renew(l.ctx, other, []task.Lease{{ID: tasks[0].ID, Fence: tasks[0].Fence}}); err != nil || len(gone) != 1 {
+	if gone, err := l.Desk.Renew(l.ctx, other, []task.Lease{{ID: tasks[0].ID, Fence: tasks[0].Fence}}); err != nil ||
+		len(gone) != 1 {
 		t.Errorf("another provisioner renewed the lease: %v, %v", gone, err)
 	}
 	result := task.Result{ID: tasks[0].ID, Fence: tasks[0].Fence, Status: task.Done}

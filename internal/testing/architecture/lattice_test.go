@@ -242,7 +242,7 @@ var lattice = []struct {
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
 	{
 		"server/cluster/provisioner/cloudtest",
-		"internal/testing/moto internal/testing/tool server/cluster/provisioner/plugin server/cluster/task",
+		"internal/testing/moto server/cluster/provisioner/plugin server/cluster/task",
 	},
 	{
 		"server/cluster/provisioner/program",
@@ -285,11 +285,12 @@ var lattice = []struct {
 	},
 	{
 		"server/servertest",
-		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance internal/secret " +
-			"internal/service layout server/access server/access/people server/access/tokens server/agent/authority " +
-			"server/build server/control server/forge server/forge/client server/keeper server/process server/source " +
-			"server/store " +
-			"server/store/storetest",
+		"gitsync compiler/export internal/intent internal/bus internal/diag internal/provenance " +
+			"internal/secret internal/service layout server/access server/access/people server/access/tokens " +
+			"server/agent/authority server/build server/control server/forge server/forge/client " +
+			"server/keeper server/process server/source server/store server/store/storetest server/cluster " +
+			"server/cluster/admin server/cluster/desk server/cluster/repository server/cluster/resources " +
+			"server/cluster/resources/blob",
 	},
 
 	// The doors.

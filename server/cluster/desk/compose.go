@@ -20,8 +20,8 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// compose makes the tasks of rows that were taken. ended are those that need no provisioner: there is nothing to run, or
-// the task cannot be composed.
+// compose makes the tasks of rows that were taken. ended are those that need no provisioner: there is nothing to run,
+// or the task cannot be composed.
 func (d *Desk) compose(
 	ctx context.Context, rows []intent.ClusterTask,
 ) (tasks []task.Task, ended []task.Result, err error) {
@@ -279,8 +279,13 @@ func (c *composer) loan(ctx context.Context) error {
 	}
 	i := slices.IndexFunc(machines, func(m catalogue.Machine) bool { return m.Place() == place })
 	if i < 0 {
-		return fmt.Errorf("the machine %s was lent to node %d, and is not in the pool %s any more; put it back, or replace "+
-			"the node", place, c.row.Node, c.def.Provider.Name)
+		return fmt.Errorf(
+			"the machine %s was lent to node %d, and is not in the pool %s any more; put it back, or replace "+
+				"the node",
+			place,
+			c.row.Node,
+			c.def.Provider.Name,
+		)
 	}
 	c.t.Provider.Fields["machine"], err = json.Marshal(machines[i])
 	return err
