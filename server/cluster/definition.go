@@ -137,7 +137,8 @@ func (d *Definition) solve(ctx context.Context) error {
 			host = manifest.Hostname(m.Name, n.Number, suffix)
 		}
 		m.Nodes = append(m.Nodes, manifest.Node{
-			Number: n.Number, Hostname: host, HardwareType: n.HardwareType, ImageType: n.ImageType, Services: n.Services,
+			Number: n.Number, Hostname: host, HardwareType: n.HardwareType, ImageType: n.ImageType,
+			Services: n.Services,
 		})
 		m.Next = max(m.Next, n.Number+1)
 	}

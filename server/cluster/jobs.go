@@ -188,7 +188,8 @@ func (s *Service) start(
 			needs[i] = int32(n)
 		}
 		tasks = append(tasks, intent.ClusterTask{
-			ID: uuid.New(), Number: t.Number, Project: e.ProjectID, Node: t.Node, Service: t.Service, Action: string(t.Action),
+			ID: uuid.New(), Number: t.Number, Project: e.ProjectID, Node: t.Node, Service: t.Service,
+			Action:   string(t.Action),
 			Provider: providers[t.Node], Needs: needs, After: t.After, Config: t.Config,
 		})
 	}

@@ -129,7 +129,8 @@ func addTasks(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, tasks []inten
 		})
 	}
 	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"cluster_task"}, []string{
-		"id", "job", "number", "cluster", "project", "node", "service", "action", "provider", "needs", "after", "open_needs",
+		"id", "job", "number", "cluster", "project", "node", "service", "action", "provider", "needs", "after",
+		"open_needs",
 		"state", "config",
 	}, pgx.CopyFromRows(rows)); err != nil {
 		return err
@@ -179,7 +180,8 @@ func endJob(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, c intent.Cluste
 	if _, err := tx.Exec(ctx, statements.ClusterJobDrop, []uuid.UUID{j.ID}); err != nil {
 		return err
 	}
-	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State), cleanText(j.Problem))); err != nil {
+	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State),
+		cleanText(j.Problem))); err != nil {
 		return err
 	}
 	return settle(ctx, tx, c, reached)

@@ -41,8 +41,10 @@ type clusterTaskRow struct {
 
 func (r clusterTaskRow) value() (intent.ClusterTask, error) {
 	return intent.ClusterTask{
-		ID: r.ID, Job: r.Job, Number: r.Number, Cluster: r.Cluster, Project: r.Project, Node: r.Node, Service: r.Service,
-		Action: r.Action, Provider: r.Provider, Needs: r.Needs, After: r.After, State: intent.ClusterTaskState(r.State),
+		ID: r.ID, Job: r.Job, Number: r.Number, Cluster: r.Cluster, Project: r.Project, Node: r.Node,
+		Service: r.Service,
+		Action:  r.Action, Provider: r.Provider, Needs: r.Needs, After: r.After,
+		State:    intent.ClusterTaskState(r.State),
 		Attempts: r.Attempts, Config: r.Config, Replace: r.Replace, NotBefore: utc(r.NotBefore), Fence: r.Fence,
 		LeaseTo: utc(r.LeaseTo), TakenBy: r.TakenBy, Started: utc(r.Started), Ended: utc(r.Ended), Output: r.Output,
 		Problem: r.Problem,

@@ -85,7 +85,8 @@ func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.
 		Tag:     c.row.Cluster.String() + "-" + fmt.Sprint(c.row.Node),
 		Replace: c.row.Replace, TimeoutMS: c.timeout(action).Milliseconds(),
 		Cluster: task.Cluster{
-			ID: c.row.Cluster, Name: c.job.cluster.Name, Owner: c.job.cluster.Owner, Environment: c.job.environment.Name,
+			ID: c.row.Cluster, Name: c.job.cluster.Name, Owner: c.job.cluster.Owner,
+			Environment: c.job.environment.Name,
 		},
 		Nodes: map[int]task.Peer{},
 	}

@@ -88,7 +88,8 @@ func (h *handler) hello(r *http.Request, who Who, q task.Hello) (out task.Welcom
 			Hint("use the program of the same release")
 	}
 	if who.ID != [16]byte{} {
-		if err := h.c.Store.SeeProvisioner(r.Context(), who.ID, cut(q.Program, 200), min(max(q.Room, 0), 10_000)); err != nil {
+		if err := h.c.Store.SeeProvisioner(r.Context(), who.ID, cut(q.Program, 200), min(max(q.Room, 0),
+			10_000)); err != nil {
 			return out, err
 		}
 	}
