@@ -57,10 +57,13 @@ func (s *Service) run(ctx context.Context) {
 	}
 }
 
-// gather returns the environments of an event and of those that come right after it: tasks end in bursts.
+// gatherTime is how long events are gathered: tasks end in bursts.
+const gatherTime = 50 * time.Millisecond
+
+// gather returns the environments of an event and of those that come right after it.
 func (s *Service) gather(ctx context.Context, first bus.Event, more <-chan bus.Event) []intent.EnvironmentID {
 	found := map[intent.EnvironmentID]bool{first.Environment: true}
-	burst := time.NewTimer(20 * time.Millisecond)
+	burst := time.NewTimer(gatherTime)
 	defer burst.Stop()
 	for {
 		select {
@@ -226,17 +229,12 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // advance ends the job of a cluster if it is over, and begins the next one if there is something to do.
 func (s *Service) advance(ctx context.Context, e intent.Environment, c intent.Cluster) error {
-	jobs, err := s.c.Store.ClusterJobs(ctx, c.ID, 1)
-	if err != nil {
+	last, open, err := s.c.Store.LastClusterJob(ctx, c.ID)
+	if err != nil || last != nil && last.State == intent.JobRunning && open {
 		return err
 	}
-	var last *intent.ClusterJob
-	if len(jobs) > 0 {
-		last = &jobs[0]
-	}
 	if last != nil && last.State == intent.JobRunning {
-		over, err := s.finish(ctx, e, &c, last)
-		if err != nil || !over {
+		if over, err := s.finish(ctx, e, &c, last); err != nil || !over {
 			return err
 		}
 	}

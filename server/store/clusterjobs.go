@@ -52,6 +52,25 @@ func (s *Store) ClusterJobs(ctx context.Context, cluster uuid.UUID, limit int) (
 	)
 }
 
+// LastClusterJob returns the newest job of a cluster, without counts of its tasks, and whether tasks of it are not at
+// their end; nil: it never had one.
+func (s *Store) LastClusterJob(ctx context.Context, cluster uuid.UUID) (job *intent.ClusterJob, open bool, err error) {
+	type row struct {
+		clusterJobRow
+		Open bool
+	}
+	err = s.read(ctx, "store.LastClusterJob", func(q querier) error {
+		rows, err := many[row](ctx, q, statements.ClusterJobLast, cluster)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		j, err := rows[0].value()
+		job, open = &j, rows[0].Open
+		return err
+	})
+	return job, open, err
+}
+
 // ClusterJob returns a job by its number. NotFound: the cluster has no such job.
 func (s *Store) ClusterJob(ctx context.Context, cluster uuid.UUID, number int) (out intent.ClusterJob, err error) {
 	err = s.read(ctx, "store.ClusterJob", func(q querier) error {

@@ -68,16 +68,9 @@ func (s *Store) ClusterTask(ctx context.Context, job uuid.UUID, number int) (out
 	return out, err
 }
 
-// ClusterTaskByID returns a task without its output.
-func (s *Store) ClusterTaskByID(ctx context.Context, id uuid.UUID) (out intent.ClusterTask, err error) {
-	err = s.read(ctx, "store.ClusterTask", func(q querier) error {
-		row, err := one[clusterTaskRow](ctx, q, statements.ClusterTaskOf, id)
-		if err == nil {
-			out, err = row.value()
-		}
-		return err
-	})
-	return out, err
+// ClusterTasksByID returns tasks without their output, those that exist.
+func (s *Store) ClusterTasksByID(ctx context.Context, ids ...uuid.UUID) ([]intent.ClusterTask, error) {
+	return listed(ctx, s, "store.ClusterTask", clusterTaskRow.value, statements.ClusterTaskOf, ids)
 }
 
 // TakeClusterTasks gives ready tasks of a project to a provisioner, with leases: at most room of them, at most one

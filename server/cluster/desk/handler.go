@@ -133,12 +133,11 @@ func (h *handler) renew(r *http.Request, who Who, q task.Renew) (task.Renewed, e
 
 func (h *handler) printed(r *http.Request, who Who, q task.Output) (struct{}, error) {
 	// Whose task it is was decided when it was taken; that of another one has another fence, or is not this project's.
-	row, err := h.c.Store.ClusterTaskByID(r.Context(), q.ID)
-	if err == nil && row.Project == who.Project && row.TakenBy == who.Name && row.Fence == q.Fence {
-		h.Output(q)
-	}
-	if fault.Is(err, fault.NotFound) {
-		err = nil
+	rows, err := h.c.Store.ClusterTasksByID(r.Context(), q.ID)
+	for _, row := range rows {
+		if row.Project == who.Project && row.TakenBy == who.Name && row.Fence == q.Fence {
+			h.Output(q)
+		}
 	}
 	return struct{}{}, err
 }

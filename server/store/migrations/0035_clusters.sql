@@ -171,6 +171,8 @@ CREATE TABLE cluster_task (
     CONSTRAINT cluster_task_leased CHECK ((state = 'running') = (lease_to IS NOT NULL)),
     CONSTRAINT cluster_task_needs CHECK (state NOT IN ('ready', 'running') OR open_needs = 0)
 );
+CREATE INDEX cluster_task_on_node ON cluster_task (job, node) WHERE state = 'waiting';
+CREATE INDEX cluster_task_open ON cluster_task (job) WHERE state IN ('waiting', 'ready', 'running');
 CREATE INDEX cluster_task_ready ON cluster_task (project, not_before) WHERE state = 'ready';
 CREATE INDEX cluster_task_leased_to ON cluster_task (lease_to) WHERE state = 'running';
 -- One task at a time on a machine, whatever its job.
