@@ -31,6 +31,7 @@ type statementTexts struct {
 	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain string
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
+	ProvisionerTokensWaiting, ProvisionerTokenForget                                    string
 	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
 	// clusterentity.sql
 	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned, ClusterEntityStamp string
