@@ -41,7 +41,8 @@ const (
 	backdated      = 10 * year
 	lifetime       = 20 * year
 	serverLifetime = 10 * year
-	skew           = 5 * time.Minute
+	// Skew is how long before it is made a certificate of a client is valid.
+	Skew = 5 * time.Minute
 )
 
 // Identity is who an agent is.
@@ -181,7 +182,7 @@ func (a *Authority) signClient(
 	out := Issued{Made: now.UTC(), Expires: now.Add(lifetime).UTC().Truncate(time.Second)}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: subject, URIs: []*url.URL{identity},
-		NotBefore: now.Add(-skew), NotAfter: out.Expires, BasicConstraintsValid: true,
+		NotBefore: now.Add(-Skew), NotAfter: out.Expires, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, asked.PublicKey, a.key)
