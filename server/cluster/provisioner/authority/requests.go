@@ -57,3 +57,10 @@ func (r *requests) end(who ca.Provisioner) {
 		(*cancel)()
 	}
 }
+
+// serving returns how many requests of a provisioner are being served.
+func (r *requests) serving(who ca.Provisioner) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.of[who])
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/agent/ca"
 	"ordain.dev/ordain/server/cluster/desk"
 	"ordain.dev/ordain/server/cluster/task"
@@ -206,4 +207,9 @@ func (s *Service) serveCertificate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, http.StatusOK, task.CertificateAnswer{Certificate: issued.PEM})
+}
+
+// Serving returns how many requests of a provisioner are being served by this process.
+func (s *Service) Serving(project intent.ProjectID, name string) int {
+	return s.requests.serving(ca.Provisioner{Project: project, Name: name})
 }
