@@ -122,12 +122,13 @@ var lattice = []struct {
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
 	{"server/agent/ca", ""},
+	{"server/agent/trust", "internal/fault server/agent/protocol"},
 	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
 	{
 		"server/agent/target",
 		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor " +
 			"layout " +
-			"server/agent/protocol",
+			"server/agent/protocol server/agent/trust",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
@@ -235,6 +236,16 @@ var lattice = []struct {
 		"internal/bus internal/fault internal/intent internal/secret internal/service server/cluster " +
 			"server/cluster/catalogue server/cluster/macro server/cluster/manifest server/cluster/plan " +
 			"server/cluster/task server/store",
+	},
+	{
+		"server/cluster/provisioner/authority",
+		"internal/fault internal/intent server/access server/access/audit server/agent/ca server/agent/protocol " +
+			"server/cluster/desk server/cluster/task server/store",
+	},
+	{
+		"server/cluster/provisioner/member",
+		"internal/fault internal/service server/agent/ca server/agent/protocol server/agent/trust " +
+			"server/cluster/task",
 	},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},

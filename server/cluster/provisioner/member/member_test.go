@@ -484,6 +484,36 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 }
 
+// One provisioner cannot hold the places of all: its requests are bounded, and others still get an answer. When the server
+// stops, nobody waits for requests that wait for tasks.
+func TestManyRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	greedy, modest := s.join(s.project, "greedy"), s.join(s.project, "modest")
+	const most = 64
+	ended := make(chan error, most+1)
+	for range most + 1 {
+		go func() {
+			_, err := greedy.Take(t.Context(), task.Take{Room: 1, WaitMS: 30_000})
+			ended <- err
+		}()
+	}
+	fails(t, <-ended, fault.TooMany, "busy with requests of provisioners")
+	if n := s.service.Serving(s.project, "greedy"); n != most {
+		t.Errorf("%d requests are being served", n)
+	}
+	_, err := modest.hello(t.Context())
+	must(t, err)
+	began := time.Now()
+	s.gateway.Stop()
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("the server stopped after %s", took)
+	}
+	for range most {
+		fails(t, <-ended, fault.Unavailable, "cannot be reached")
+	}
+}
+
 // A request that waits for a task as long as it may is answered, although the listener's own deadlines are as short.
 func TestLongPoll(t *testing.T) {
 	if testing.Short() {

@@ -28,16 +28,19 @@ func (m *Member) Stop() {
 const lookAgain = time.Hour
 
 func (m *Member) run(ctx context.Context) {
+	var earliest time.Time
 	for ctx.Err() == nil {
-		wait := m.due().Sub(m.link.serverTime())
+		wait := max(m.due().Sub(m.link.serverTime()), time.Until(earliest))
 		if wait <= 0 {
-			if err := m.Renew(ctx); err == nil {
-				continue
-			} else if ctx.Err() == nil {
-				m.log.Error("the provisioner's certificate cannot be renewed", "expires", m.Expires(), "error", err)
+			err := m.Renew(ctx)
+			leaf := m.link.now().pair.Leaf
+			if err != nil && ctx.Err() == nil {
+				m.log.Error("the provisioner's certificate cannot be renewed", "expires", leaf.NotAfter, "error", err)
 			}
-			// The more time there is, the less hurry.
-			wait = max(m.Expires().Sub(m.link.serverTime())/20, time.Second)
+			// The more time there is, the less hurry. Whatever the clocks say, it does not go round and round.
+			left := leaf.NotAfter.Sub(m.link.serverTime())
+			wait = min(max(left/20, time.Second), lookAgain)
+			earliest = time.Now().Add(wait)
 		}
 		timer := time.NewTimer(min(wait, lookAgain))
 		select {

@@ -41,6 +41,7 @@ type site struct {
 	agents  *agents.Service
 	service *authority.Service
 	desk    *desk.Desk
+	gateway *gateway.Gateway
 	project uuid.UUID
 	env     uuid.UUID
 	ahead   atomic.Int64 // of the server's clock, in nanoseconds
@@ -87,7 +88,7 @@ func newSite(t *testing.T, change func(*authority.Config)) *site {
 	commands, err := record.New(record.Config{Store: s.store, Key: key, Bus: s.bus})
 	must(t, err)
 	inner := s.service.Handler(s.desk)
-	g, err := gateway.New(gateway.Config{
+	s.gateway, err = gateway.New(gateway.Config{
 		Authority: s.agents, Record: commands, Store: s.store, Bus: s.bus, Logger: log, Version: "test", Listener: l,
 		Hosts: []string{"127.0.0.1"},
 		Provisioners: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,8 +97,8 @@ func newSite(t *testing.T, change func(*authority.Config)) *site {
 		}),
 	})
 	must(t, err)
-	must(t, g.Start(t.Context()))
-	t.Cleanup(g.Stop)
+	must(t, s.gateway.Start(t.Context()))
+	t.Cleanup(s.gateway.Stop)
 	return s
 }
 
