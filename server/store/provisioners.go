@@ -71,8 +71,8 @@ func (s *Store) RevokeProvisionerToken(ctx context.Context, project, id uuid.UUI
 	})
 }
 
-// JoinProvisioner uses a join token, and records the provisioner with its certificate. Conflict: the token was used, has
-// ended or was revoked.
+// JoinProvisioner uses a join token, and records the provisioner with its certificate. Conflict: the token was used,
+// has ended or was revoked.
 func (s *Store) JoinProvisioner(
 	ctx context.Context, token uuid.UUID, p intent.Provisioner, at time.Time,
 ) (id uuid.UUID, err error) {

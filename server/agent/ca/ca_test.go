@@ -196,8 +196,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// A provisioner is who its certificate says. The certificates of agents and provisioners cannot stand in for each other,
-// also when their names say otherwise.
+// A provisioner is who its certificate says. The certificates of agents and provisioners cannot stand in for each
+// other, also when their names say otherwise.
 func TestProvisioners(t *testing.T) {
 	t.Parallel()
 	a := authority(t)
@@ -206,7 +206,9 @@ func TestProvisioners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"building-7", "a/b", "../..", "für élise 100%", "x?y#z", "//agent/" + project.String()} {
+	for _, name := range []string{
+		"building-7", "a/b", "../..", "für élise 100%", "x?y#z", "//agent/" + project.String(),
+	} {
 		who := ca.Provisioner{Project: project, Name: name}
 		issued, err := a.SignProvisioner(request, who, "0123ab", now, time.Hour)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Certificates of provisioners have a scheme and an organisation that those of agents do not have. Their host is that of
-// agents, because it is the only one that authorities may sign.
+// Certificates of provisioners have a scheme and an organisation that those of agents do not have. Their host is that
+// of agents, because it is the only one that authorities may sign.
 const (
 	provisionerScheme       = "ordain-provisioner"
 	provisionerOrganization = "Ordain provisioners"
@@ -43,8 +43,8 @@ func isProvisioner(c *x509.Certificate) bool {
 		slices.ContainsFunc(c.URIs, func(u *url.URL) bool { return u.Scheme == provisionerScheme })
 }
 
-// SignProvisioner makes the certificate that a request in PEM asks for. Only the key is taken from the request. after is
-// the serial number of the certificate that it takes the place of; empty: none.
+// SignProvisioner makes the certificate that a request in PEM asks for. Only the key is taken from the request. after
+// is the serial number of the certificate that it takes the place of; empty: none.
 func (a *Authority) SignProvisioner(
 	request string, who Provisioner, after string, now time.Time, lifetime time.Duration,
 ) (Issued, error) {
@@ -54,8 +54,8 @@ func (a *Authority) SignProvisioner(
 	return a.signClient(request, subject, who.URI(), now, lifetime)
 }
 
-// IdentifyProvisioner returns whom a certificate is of, its serial number, and that of the certificate that it takes the
-// place of, if it is valid at a time.
+// IdentifyProvisioner returns whom a certificate is of, its serial number, and that of the certificate that it takes
+// the place of, if it is valid at a time.
 func (a *Authority) IdentifyProvisioner(
 	c *x509.Certificate, now time.Time,
 ) (who Provisioner, serial, after string, err error) {

@@ -1,5 +1,5 @@
-// Package gateway is the agent server: the only thing that remote agents talk to. Provisioners that run elsewhere use the
-// same port (provisioners.go).
+// Package gateway is the agent server: the only thing that remote agents talk to. Provisioners that run elsewhere use
+// the same port (provisioners.go).
 //
 //	agents ══TLS, WebSocket══▶ link ─▶ recorder ──answers──▶ record ─▶ bus.Answered
 //	   ▲                        ▲

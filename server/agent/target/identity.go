@@ -95,7 +95,8 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 			Hint("make another join token: this one is used up")
 	}
 	if answer.StatusCode != http.StatusCreated && answer.StatusCode != http.StatusOK {
-		return fault.New(op, fault.Unauthorized, "the agent server refuses the join token: "+trust.Refusal(answer, said))
+		return fault.New(op, fault.Unauthorized,
+			"the agent server refuses the join token: "+trust.Refusal(answer, said))
 	}
 	var joined protocol.JoinAnswer
 	if err := json.Unmarshal(said, &joined); err != nil {

@@ -1,7 +1,7 @@
 // Package trust is how a program that has a join token finds out that it talks to the
 // server of the token, and keeps to it. Agents and provisioners use it.
 //
-//	token ─ Fetch ─▶ the CA with the hash of the token ─ TLS ─▶ connections to the server with a certificate of this CA
+//	token ─ Fetch ─▶ the CA with the hash of the token ─ TLS ─▶ connections to the server of this CA
 package trust
 
 import (

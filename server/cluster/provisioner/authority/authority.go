@@ -99,8 +99,8 @@ func New(c Config) (*Service, error) {
 	return &Service{c: c, joins: semaphore.NewWeighted(joinsAtOnce), noticed: map[uuid.UUID]time.Time{}}, nil
 }
 
-// CreateToken makes a join token for a provisioner of a project. The text is not kept: this is the only time that it can
-// be shown. No lifetime means an hour.
+// CreateToken makes a join token for a provisioner of a project. The text is not kept: this is the only time that it
+// can be shown. No lifetime means an hour.
 func (s *Service) CreateToken(
 	ctx context.Context, project intent.ProjectID, name string, lifetime time.Duration,
 ) (t intent.ProvisionerToken, text string, err error) {

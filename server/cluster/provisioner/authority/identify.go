@@ -60,7 +60,8 @@ func (s *Service) identify(ctx context.Context, certificates []*x509.Certificate
 			return none, s.unavailable("the certificate of a provisioner cannot be recorded", err)
 		}
 	}
-	return none, refuse(http.StatusServiceUnavailable, task.IsBusy, "the provisioner's certificate changed just now; try again")
+	return none, refuse(http.StatusServiceUnavailable, task.IsBusy,
+		"the provisioner's certificate changed just now; try again")
 }
 
 // Renew makes another certificate for the provisioner with a certificate. The present one counts until the new one is

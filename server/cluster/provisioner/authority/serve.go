@@ -120,7 +120,8 @@ func (f *flowing) Write(p []byte) (int, error) {
 	return f.ResponseWriter.Write(p)
 }
 
-var busy = refuse(http.StatusTooManyRequests, task.IsBusy, "the server is busy with requests of provisioners; try again")
+var busy = refuse(http.StatusTooManyRequests, task.IsBusy,
+	"the server is busy with requests of provisioners; try again")
 
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -66,7 +66,8 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	g := l.now()
 	answer, err := g.transport.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized && l.now() != g && r.GetBody != nil {
-		// The certificate was replaced while the request was under way. The server has refused it before it read anything.
+		// The certificate was replaced while the request was under way. The server has refused it before it read
+		// anything.
 		body, broken := r.GetBody()
 		if broken != nil {
 			return answer, nil

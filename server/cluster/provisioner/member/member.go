@@ -190,7 +190,8 @@ func Open(folder string, log *slog.Logger) (*Member, error) {
 	}
 	pair, err := readPair(folder)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fault.New(op, fault.NotFound, "this provisioner has not joined a server: there is nothing in "+folder).
+		return nil, fault.New(op, fault.NotFound,
+			"this provisioner has not joined a server: there is nothing in "+folder).
 			Hint("start it once with --join TOKEN")
 	}
 	if err != nil {
@@ -215,8 +216,8 @@ func Open(folder string, log *slog.Logger) (*Member, error) {
 		}
 	}
 	if time.Now().After(pair.Leaf.NotAfter) { // the server knows whether that is so
-		log.Warn("by the clock of this machine, the provisioner's certificate has expired; if the server says so, too, "+
-			"it has to join again, with a new token", "expired", pair.Leaf.NotAfter)
+		log.Warn("by the clock of this machine, the provisioner's certificate has expired; if the server says so, "+
+			"too, the provisioner has to join again, with a new token", "expired", pair.Leaf.NotAfter)
 	}
 	m.link = newLink(m.authority, pair, log)
 	return m, nil

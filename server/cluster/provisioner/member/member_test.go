@@ -54,7 +54,8 @@ func TestJoinAndWork(t *testing.T) {
 	}
 	taken, err := p.Take(t.Context(), task.Take{Room: 4, WaitMS: 20_000})
 	must(t, err)
-	if len(taken.Tasks) != 1 || string(taken.Tasks[0].Provider.Fields["password"]) != `"secret of `+s.project.String()+`"` {
+	if len(taken.Tasks) != 1 ||
+		string(taken.Tasks[0].Provider.Fields["password"]) != `"secret of `+s.project.String()+`"` {
 		t.Fatalf("it took %+v", taken.Tasks)
 	}
 	r, err := p.Resource(t.Context(), protocol.Hash(content))
@@ -205,7 +206,8 @@ func TestWrongServer(t *testing.T) {
 	there := token.URL
 	token.URL = other.agents.URL()
 	folder := filepath.Join(t.TempDir(), "state")
-	fails(t, member.Join(t.Context(), token.Provisioner(), folder), fault.Unauthorized, "is not the one that the join token")
+	fails(t, member.Join(t.Context(), token.Provisioner(), folder), fault.Unauthorized,
+		"is not the one that the join token")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	token.URL = "https://" + l.Addr().String()
@@ -444,8 +446,8 @@ func TestRenewedAndRevoked(t *testing.T) {
 	must(t, err)
 }
 
-// The clock of the server is a year ahead of the provisioner's. They work together, and the certificate is renewed in the
-// background by the server's clock. One that has expired by the server's clock has to join again.
+// The clock of the server is a year ahead of the provisioner's. They work together, and the certificate is renewed in
+// the background by the server's clock. One that has expired by the server's clock has to join again.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	const lifetime = 6 * time.Second
@@ -484,8 +486,8 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// One provisioner cannot hold the places of all: its requests are bounded, and others still get an answer. When the server
-// stops, nobody waits for requests that wait for tasks.
+// One provisioner cannot hold the places of all: its requests are bounded, and others still get an answer. When the
+// server stops, nobody waits for requests that wait for tasks.
 func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

@@ -161,7 +161,8 @@ func (s *site) work(project, env uuid.UUID, machines int) (job uuid.UUID) {
 		n := manifest.Node{Number: manifest.FirstNode + i, Hostname: manifest.Hostname(m.Name, i, "local")}
 		m.Nodes = append(m.Nodes, n)
 		nodes = append(nodes, intent.ClusterNode{
-			Cluster: cluster.ID, Number: n.Number, Hostname: n.Hostname, Hardware: "small", Image: "debian", Provider: "cloud",
+			Cluster: cluster.ID, Number: n.Number, Hostname: n.Hostname, Hardware: "small", Image: "debian",
+			Provider: "cloud",
 		})
 		tasks = append(tasks, intent.ClusterTask{
 			ID: uuid.New(), Number: i, Project: project, Node: n.Number, Action: string(task.Create), Provider: "cloud",
