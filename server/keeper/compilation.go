@@ -108,7 +108,12 @@ func (c *compilation) run(ctx context.Context) error {
 // finish records how the compilation ended.
 func (c *compilation) finish(ctx context.Context, err error) {
 	success := err == nil || errors.Is(err, errUpToDate)
-	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.maskedDiagnostics(), At: c.cfg.Now()}
+	end := intent.CompileEnd{
+		Success:     success,
+		Version:     c.version,
+		Diagnostics: c.maskedDiagnostics(),
+		At:          c.cfg.Now(),
+	}
 	if by := c.ending.superseded(); by != nil && !success {
 		end.SupersededBy = &by.ID
 		c.endSuperseded(ctx, *by)

@@ -39,7 +39,17 @@ func (r clusterJobRow) value() (intent.ClusterJob, error) {
 
 // ClusterJobs lists the jobs of a cluster, the newest first, at most limit.
 func (s *Store) ClusterJobs(ctx context.Context, cluster uuid.UUID, limit int) ([]intent.ClusterJob, error) {
-	return listed(ctx, s, "store.ClusterJobs", clusterJobRow.value, statements.ClusterJobRows, cluster, nil, nil, limit)
+	return listed(
+		ctx,
+		s,
+		"store.ClusterJobs",
+		clusterJobRow.value,
+		statements.ClusterJobRows,
+		cluster,
+		nil,
+		nil,
+		limit,
+	)
 }
 
 // ClusterJob returns a job by its number. NotFound: the cluster has no such job.

@@ -32,13 +32,31 @@ func (r provisionerTokenRow) value() (intent.ProvisionerToken, error) {
 
 // AddProvisionerToken stores a join token with the hash of its secret.
 func (s *Store) AddProvisionerToken(ctx context.Context, t intent.ProvisionerToken, hash string) error {
-	return s.exec(ctx, "store.ProvisionerToken", statements.ProvisionerTokenAdd, t.ID, t.Project, cleanText(t.Name), hash,
-		t.Made, cleanText(t.MadeBy), t.Expires)
+	return s.exec(
+		ctx,
+		"store.ProvisionerToken",
+		statements.ProvisionerTokenAdd,
+		t.ID,
+		t.Project,
+		cleanText(t.Name),
+		hash,
+		t.Made,
+		cleanText(t.MadeBy),
+		t.Expires,
+	)
 }
 
 // ProvisionerTokens lists the join tokens of a project, the newest first.
 func (s *Store) ProvisionerTokens(ctx context.Context, project uuid.UUID) ([]intent.ProvisionerToken, error) {
-	return listed(ctx, s, "store.ProvisionerTokens", provisionerTokenRow.value, statements.ProvisionerTokens, project, nil)
+	return listed(
+		ctx,
+		s,
+		"store.ProvisionerTokens",
+		provisionerTokenRow.value,
+		statements.ProvisionerTokens,
+		project,
+		nil,
+	)
 }
 
 // ProvisionerToken returns a join token, and the hash of its secret.
