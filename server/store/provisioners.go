@@ -104,8 +104,8 @@ func (s *Store) JoinProvisioner(
 			return fault.New(op, fault.Conflict, "the join token was used, has ended, or was revoked").
 				Hint("make a new one with ordain provisioner token create")
 		}
-		return tx.QueryRow(ctx, statements.ProvisionerJoin, p.ID, p.Project, cleanText(p.Name), at, p.Serial, p.Expires).
-			Scan(&id)
+		return tx.QueryRow(ctx, statements.ProvisionerJoin, p.ID, p.Project, cleanText(p.Name), at, p.Serial,
+			p.Expires).Scan(&id)
 	})
 	return id, err
 }
@@ -148,7 +148,8 @@ type provisionerRow struct {
 func (r provisionerRow) value() (intent.Provisioner, error) {
 	return intent.Provisioner{
 		ID: r.ID, Project: r.Project, Name: r.Name, Joined: r.Joined.UTC(), Revoked: utc(r.Revoked), Seen: utc(r.Seen),
-		Program: r.Program, Room: r.Room, Serial: r.Serial, Expires: r.Expires.UTC(), Problem: r.Problem, Running: r.Running,
+		Program: r.Program, Room: r.Room, Serial: r.Serial, Expires: r.Expires.UTC(), Problem: r.Problem,
+		Running: r.Running,
 	}, nil
 }
 

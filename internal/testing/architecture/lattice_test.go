@@ -332,8 +332,8 @@ var lattice = []struct {
 			"server/agent/remote server/build server/callback server/config server/console server/control " +
 			"server/deployer server/edge server/eventbus server/forge server/keeper server/logfile " +
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
-			"server/cluster server/cluster/admin server/cluster/desk server/cluster/repository " +
-			"server/cluster/resources server/cluster/resources/blob",
+			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
+			"server/cluster/repository server/cluster/resources server/cluster/resources/blob",
 	},
 	{
 		"cmd/ordain/demo",

@@ -61,7 +61,7 @@ func Join(ctx context.Context, text, folder string) error {
 	}
 	token, err := protocol.ParseProvisionerToken(text)
 	if err != nil {
-		return fault.Wrap(op, fault.Invalid, err).Say(err.Error())
+		return fault.New(op, fault.Invalid, err.Error())
 	}
 	request, key, err := ca.Request()
 	if err != nil {

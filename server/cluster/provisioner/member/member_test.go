@@ -129,6 +129,11 @@ func TestTokens(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "this is a token for a provisioner") {
 		t.Errorf("an agent with the token of a provisioner: %v", err)
 	}
+	err = member.Join(ctx, "garbage", folder())
+	fails(t, err, fault.Invalid, "this is not a join token: it begins with ordain-provisioner.")
+	if strings.Count(err.Error(), "is not a join token") != 1 {
+		t.Errorf("it is told more than once: %v", err)
+	}
 	// The same when somebody changes the prefix, and lets the server decide.
 	for name, forge := range map[string]func() error{
 		"agent's": func() error {
