@@ -155,22 +155,22 @@ func (r provisionerRow) value() (intent.Provisioner, error) {
 
 // Provisioners lists the provisioners that run elsewhere; project nil: of all projects.
 func (s *Store) Provisioners(ctx context.Context, project *uuid.UUID) ([]intent.Provisioner, error) {
-	return listed(ctx, s, "store.Provisioners", provisionerRow.value, statements.Provisioners, project, nil, nil)
+	return listed(ctx, s, "store.Provisioners", provisionerRow.value, statements.Provisioners, project, nil)
 }
 
 // Provisioner returns a provisioner that runs elsewhere.
 func (s *Store) Provisioner(ctx context.Context, id uuid.UUID) (intent.Provisioner, error) {
-	return s.oneProvisioner(ctx, nil, id, nil)
+	return s.oneProvisioner(ctx, statements.Provisioners, nil, id)
 }
 
-// ProvisionerNamed returns the provisioner of a project with a name.
+// ProvisionerNamed returns the provisioner of a project with a name, without the number of its tasks.
 func (s *Store) ProvisionerNamed(ctx context.Context, project uuid.UUID, name string) (intent.Provisioner, error) {
-	return s.oneProvisioner(ctx, project, nil, cleanText(name))
+	return s.oneProvisioner(ctx, statements.ProvisionerNamed, project, cleanText(name))
 }
 
-func (s *Store) oneProvisioner(ctx context.Context, args ...any) (out intent.Provisioner, err error) {
+func (s *Store) oneProvisioner(ctx context.Context, sql string, args ...any) (out intent.Provisioner, err error) {
 	err = s.read(ctx, "store.Provisioner", func(q querier) error {
-		row, err := one[provisionerRow](ctx, q, statements.Provisioners, args...)
+		row, err := one[provisionerRow](ctx, q, sql, args...)
 		if err == nil {
 			out, err = row.value()
 		}

@@ -42,9 +42,9 @@ type statementTexts struct {
 	ClusterResourceRetire, ClusterResourceEnliven, ClusterResourceDelete, ClusterResourceLive string
 	ClusterContentLive, ClusterContentsUsed                                                   string
 	// provisioner.sql
-	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
-	ProvisionerTokensWaiting, ProvisionerTokenForget                                    string
-	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke                   string
+	ProvisionerTokensWaiting, ProvisionerTokenForget                                                      string
+	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners, ProvisionerNamed string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

@@ -35,5 +35,9 @@ UPDATE provisioner SET revoked = now() WHERE id = $1 AND revoked IS NULL;
 -- name: Provisioners :many
 SELECT p.id, p.project, p.name, p.joined, p.revoked, p.seen, p.program, p.room, p.serial, p.expires, p.problem,
     (SELECT count(*) FROM cluster_task t WHERE t.state = 'running' AND t.taken_by = p.name AND t.project = p.project) AS running
-FROM provisioner p WHERE ($1::uuid IS NULL OR p.project = $1) AND ($2::uuid IS NULL OR p.id = $2)
-    AND ($3::text IS NULL OR p.name = $3) ORDER BY p.project, p.name;
+FROM provisioner p WHERE ($1::uuid IS NULL OR p.project = $1) AND ($2::uuid IS NULL OR p.id = $2) ORDER BY p.project, p.name;
+
+-- name: ProvisionerNamed :one
+-- Each request of a provisioner looks it up, so its tasks are not counted.
+SELECT id, project, name, joined, revoked, seen, program, room, serial, expires, problem, 0 AS running
+FROM provisioner WHERE project = $1 AND name = $2;
