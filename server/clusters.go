@@ -13,6 +13,7 @@ import (
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/desk"
+	"ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/repository"
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/cluster/resources/blob"
@@ -27,6 +28,8 @@ type Clusters struct {
 	Resources *resources.Service
 	Clusters  *cluster.Service
 	Desk      *desk.Desk
+	// Provisioners are those that run elsewhere.
+	Provisioners *authority.Service
 }
 
 // openCatalogue makes what administrators offer, and the files of plug-ins.

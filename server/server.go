@@ -199,6 +199,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if s.gateway != nil {
 		parts = append(parts, s.gateway)
 		s.wg.Go(func() { s.agents.Run(background) })
+		s.wg.Go(func() { s.clusters.Provisioners.Run(background) })
 	}
 	for _, part := range parts {
 		if err := part.Start(background); err != nil {

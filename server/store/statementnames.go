@@ -43,7 +43,8 @@ type statementTexts struct {
 	ClusterContentLive, ClusterContentsUsed                                                   string
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
-	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	ProvisionerTokensWaiting, ProvisionerTokenForget, ProvisionerJoin, ProvisionerRenew string
+	ProvisionerSeen, ProvisionerRevoke, Provisioners, ProvisionerNamed                  string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

@@ -123,12 +123,13 @@ var lattice = []struct {
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
 	{"server/agent/ca", ""},
+	{"server/agent/trust", "internal/fault server/agent/protocol"},
 	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
 	{
 		"server/agent/target",
 		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor " +
 			"layout " +
-			"server/agent/protocol",
+			"server/agent/protocol server/agent/trust",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
@@ -237,6 +238,11 @@ var lattice = []struct {
 			"server/cluster/catalogue server/cluster/macro server/cluster/manifest server/cluster/plan " +
 			"server/cluster/task server/store",
 	},
+	{
+		"server/cluster/provisioner/authority",
+		"internal/fault internal/intent server/access server/access/audit server/agent/ca " +
+			"server/agent/protocol server/cluster/desk server/cluster/task server/store",
+	},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
@@ -251,6 +257,11 @@ var lattice = []struct {
 	{
 		"server/cluster/provisioner/conformance",
 		"server/cluster/provisioner/plugin server/cluster/provisioner/program server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/member",
+		"internal/fault internal/service server/agent/ca server/agent/protocol server/agent/trust " +
+			"server/cluster/task",
 	},
 	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
@@ -321,8 +332,8 @@ var lattice = []struct {
 			"server/agent/remote server/build server/callback server/config server/console server/control " +
 			"server/deployer server/edge server/eventbus server/forge server/keeper server/logfile " +
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
-			"server/cluster server/cluster/admin server/cluster/desk server/cluster/repository " +
-			"server/cluster/resources server/cluster/resources/blob",
+			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
+			"server/cluster/repository server/cluster/resources server/cluster/resources/blob",
 	},
 	{
 		"cmd/ordain/demo",

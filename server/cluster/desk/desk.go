@@ -252,7 +252,7 @@ func (d *Desk) Renew(ctx context.Context, who Who, leases []task.Lease) (gone []
 	for i, l := range leases {
 		all[i] = store.ClusterLease(l)
 	}
-	still, err := d.c.Store.RenewClusterTasks(ctx, who.Name, all, d.c.Lease)
+	still, err := d.c.Store.RenewClusterTasks(ctx, who.Project, who.Name, all, d.c.Lease)
 	if err != nil {
 		return nil, err
 	}

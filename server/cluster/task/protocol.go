@@ -95,4 +95,5 @@ type Finished struct {
 // Refusal is the body of an answer that is not 2xx.
 type Refusal struct {
 	Message string `json:"message"`
+	Reason  string `json:"reason,omitempty"` // for programs; see join.go
 }
