@@ -80,10 +80,10 @@ func (p *play) play(ctx context.Context, playbook string, extra json.RawMessage)
 	cmd.Dir, cmd.Env = c.Work, p.environ()
 	report := &report{host: c.Node.Hostname, out: output(c)}
 	cmd.Stdout, cmd.Stderr = report, report
-	err := run(ctx, cmd, p.mark)
+	err := run(ctx, cmd, p.mark, p.sweepNode)
 	report.flush()
 	if ctx.Err() != nil && err != nil {
-		p.sweepNode()
+		p.sweepNode() // what was started meanwhile
 		return context.Cause(ctx)
 	}
 	return report.judge(c, err)
@@ -118,16 +118,18 @@ func (p *play) shared() string {
 	return " -o ControlMaster=auto -o ControlPersist=60s"
 }
 
-// sweepScript ends the sessions on the node whose command lines have a path below $1, but for its own, of which no
-// command line has it in one piece.
-const sweepScript = `for f in /proc/[0-9]*; do tr '\0' ' ' <$f/cmdline 2>/dev/null | grep -qF "$d"'/ansible-' || continue; ` +
-	`l=; read -r l <$f/stat || continue; set -- ${l##*) }; ` +
-	`for g in /proc/[0-9]*; do l=; read -r l <$g/stat || continue; i=$4; set -- "$1" "$2" "$3" "$4" ${l##*) }; ` +
-	`if [ "$8" = "$i" ]; then kill -s KILL ${g#/proc/}; fi; done; done 2>/dev/null; exit 0`
+// sweepScript ends the sessions on the node in which modules run, that is, whose command lines have a path below $d.
+// Its own command lines do not have it in one piece. Modules that are interrupted remove their files.
+const sweepScript = `exec 2>/dev/null; all=; ` +
+	`s() { l=; read -r l <$1/stat && set -- ${l##*) } && i=$4; }; ` +
+	`z() { for f in /proc/[0-9]*; do s $f || continue; ` +
+	`case " $all " in *" $i "*) kill -s $1 ${f#/proc/};; esac; done; }; ` +
+	`for f in /proc/[0-9]*; do tr '\0' ' ' <$f/cmdline | grep -qF "$d"'/ansible-' && s $f && all="$all $i"; done; ` +
+	`if [ -n "$all" ]; then z INT; sleep 1; z KILL; fi; exit 0`
 
-// sweepNode ends what Ansible has started on the node and cannot end any more. Its modules lie in the working folder.
+// sweepNode ends what Ansible has started on the node.
 func (p *play) sweepNode() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_, _ = p.client.Ask(ctx, "d="+ssh.Quote(p.folder.Path)+"; "+sweepScript, target.BecomesRoot(p.call, p.config))
 }

@@ -18,9 +18,10 @@ import (
 // findsAll says that run ends all that a command has started.
 const findsAll = true
 
-// run runs a command until it or ctx ends, and ends all that it has started. Workers of Ansible and the connections
-// that they share leave the process group, so they are found by their environment, which has the mark.
-func run(ctx context.Context, cmd *exec.Cmd, mark string) error {
+// run runs a command until it ends, or until ctx does and before has been called. Then it ends all that the command has
+// started. Workers of Ansible and the connections that they share leave the process group, so they are found by their
+// environment, which has the mark.
+func run(ctx context.Context, cmd *exec.Cmd, mark string, before func()) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
 	ended := make(chan error, 1)
@@ -31,7 +32,10 @@ func run(ctx context.Context, cmd *exec.Cmd, mark string) error {
 			ended <- fault.Wrap("ansible.Run", fault.Unavailable, err).Say("Ansible cannot be started")
 			return
 		}
-		stop := context.AfterFunc(ctx, func() { endMarked(mark) })
+		stop := context.AfterFunc(ctx, func() {
+			before()
+			endMarked(mark)
+		})
 		isolation.AwaitEnd(cmd.Process.Pid)
 		stop()
 		endMarked(mark)

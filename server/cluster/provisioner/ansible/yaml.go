@@ -24,6 +24,8 @@ func document(value any) ([]byte, error) {
 		return nil, err
 	}
 	var w strings.Builder
+	// The tag holds for all that is below. On a single text it would make a number of "10".
+	w.WriteString("!unsafe ")
 	write(&w, tree)
 	w.WriteByte('\n')
 	return []byte(w.String()), nil
@@ -50,7 +52,6 @@ func write(w *strings.Builder, value any) {
 		}
 		w.WriteByte(']')
 	case string:
-		w.WriteString("!unsafe ")
 		quote(w, v)
 	case json.Number:
 		w.WriteString(number(string(v)))
