@@ -263,6 +263,16 @@ var lattice = []struct {
 		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
 			"server/cluster/provisioner/target server/cluster/task",
 	},
+	{
+		"server/cluster/provisioner/ansible",
+		"internal/fault internal/isolation internal/python/venv server/cluster/provisioner/plugin " +
+			"server/cluster/provisioner/ssh server/cluster/provisioner/target",
+	},
+	{
+		"server/cluster/provisioner/puppet",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
 	{"server/cluster/provisioner/resources", "internal/fault server/cluster/archive server/cluster/task"},
 	{
 		"server/cluster/provisioner/shell",

@@ -70,7 +70,8 @@ const writesFile = `
       ansible.builtin.copy:
         dest: "{{ dest }}"
         mode: "0600"
-        content: "{{ ordain_action }}|{{ ordain_config.greeting }}|{{ ordain_config.big }}|{{ ordain_config.few }}|{{ ordain_nodes['1000'].hostname }}|{{ ordain_service.name }}|{{ extra }}|{{ ansible_facts.hostname }}\n"
+        content: "{{ [ordain_action, ordain_config.greeting, ordain_config.big, ordain_config.few,
+          ordain_nodes['1000'].hostname, ordain_service.name, extra, ansible_facts.hostname] | join('|') }}\n"
       tags: greet
     - name: Fail
       ansible.builtin.fail:
@@ -154,8 +155,8 @@ func clean(t *testing.T, m *clustertest.Machine) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	left, err := m.Command("sh", "-c", "ls -A /var/cache/ordain-tasks; ls -dA /root/.ansible* /tmp/* 2>/dev/null; true").
-		CombinedOutput()
+	const list = "ls -A /var/cache/ordain-tasks; ls -dA /root/.ansible* /tmp/* 2>/dev/null; true"
+	left, err := m.Command("sh", "-c", list).CombinedOutput()
 	if err != nil || len(left) > 0 {
 		t.Errorf("left on the machine: %s %v", left, err)
 	}
@@ -225,7 +226,10 @@ func TestFailures(t *testing.T) {
 	fails(c, false, "install of the service web-server failed on shop1-1000.local", `the task "Fill the disk"`,
 		"non-zero return code", "the disk ******** is full")
 
-	c, _ = call(t, m, play("    - name: Loop\n      ansible.builtin.command: test {{ item }} = a\n      loop: [a, b]\n"))
+	c, _ = call(t, m, play(`    - name: Loop
+      ansible.builtin.command: test {{ item }} = a
+      loop: [a, b]
+`))
 	fails(c, false, `the task "Loop"`, "non-zero return code")
 
 	c, _ = call(t, m, play("    - name: Twisted\n      ansible.builtin.debug: {msg: '{{ none.such }}'}\n"))
@@ -385,12 +389,14 @@ func TestBootstrap(t *testing.T) {
 		}
 	}
 	clustertest.NeedRoot(t)
+	clean(t, m)
 	hide := `for p in python3 apt-get dnf microdnf yum zypper apk pacman; do ` +
 		`for d in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do rm -f $d/$p; done; done`
 	if out, err := m.Command("sh", "-c", "cp /usr/bin/apt-get /root/apt-get; "+hide).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if _, err := a.Bootstrap(t.Context(), c); !plugin.IsRefused(err) || !strings.Contains(err.Error(), "package manager") {
+	_, err := a.Bootstrap(t.Context(), c)
+	if !plugin.IsRefused(err) || !strings.Contains(err.Error(), "package manager") {
 		t.Errorf("without anything: %v\n%s", err, out)
 	}
 	old := "printf '#!/bin/sh\\n[ \"$1\" = --version ] && echo Python 3.5.3; exit 1\\n' >/usr/bin/python3; " +
@@ -401,5 +407,36 @@ func TestBootstrap(t *testing.T) {
 	if _, err := a.Bootstrap(t.Context(), c); !plugin.IsRefused(err) || !strings.Contains(err.Error(), "too old") ||
 		!strings.Contains(err.Error(), "Python 3.5.3") {
 		t.Errorf("with an old one: %v\n%s", err, out)
+	}
+}
+
+// Python is installed on a machine that lacks it, and a playbook is played there.
+func TestPythonIsInstalled(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it installs packages")
+	}
+	clustertest.NeedRoot(t)
+	tool.Need(t, "apt-get")
+	tool.Need(t, "dpkg")
+	m := clustertest.Machines(t, 1)[0]
+	remove := "apt-get -y -q purge python3-minimal && ! command -v python3"
+	if out, err := m.Command("sh", "-c", remove).CombinedOutput(); err != nil {
+		t.Skipf("the machine's Python is not Debian's: %v: %s", err, out)
+	}
+	c, out := m.Call(t, task.Bootstrap)
+	c.TimeoutMS = 120_000
+	if _, err := automator(t).Bootstrap(t.Context(), c); err != nil {
+		if said, e := m.Command("apt-get", "-y", "install", "python3").CombinedOutput(); e != nil {
+			tool.Missing(t, "no package of Python can be installed: %v: %s", e, said)
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(out.String(), "installing python3 with apt-get") {
+		t.Errorf("it printed %s", out)
+	}
+	c, out = call(t, m, "- hosts: all\n  tasks: []\n")
+	if text := run(t, c, out); !strings.Contains(text, "ok=1") {
+		t.Errorf("it printed %s", text)
 	}
 }

@@ -70,7 +70,8 @@ func (a *Ansible) environment(ctx context.Context, c plugin.Call) (string, error
 			Say("cannot install ansible-core " + e.core + " for the provisioner")
 	}
 	if made.Built {
-		fmt.Fprintf(output(c), "installed ansible-core %s on the provisioner's machine, for Python %s\n", e.core, i.Version)
+		fmt.Fprintf(output(c), "installed ansible-core %s on the provisioner's machine, for Python %s\n",
+			e.core, i.Version)
 	}
 	return made.Python, nil
 }

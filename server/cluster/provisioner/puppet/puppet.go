@@ -81,7 +81,8 @@ const noPuppet = 64
 // applyScript needs the name of the node as $1. Modules of the system's packages may be used, too.
 const applyScript = find + `if [ -z "$puppet" ]; then exit 64; fi
 exec "$puppet" apply --detailed-exitcodes --color=false --certname="$1" \
-	--confdir="$PWD/conf" --vardir="$PWD/var" --rundir="$PWD/var/run" --logdir="$PWD/var/log" --codedir="$PWD/conf/code" \
+	--confdir="$PWD/conf" --codedir="$PWD/conf/code" \
+	--vardir="$PWD/var" --rundir="$PWD/var/run" --logdir="$PWD/var/log" \
 	--hiera_config="$PWD/hiera.yaml" --pluginfactdest="$PWD/facts.d" \
 	--modulepath="$PWD/modules:/etc/puppet/code/modules:/usr/share/puppet/modules:/opt/puppetlabs/puppet/modules" \
 	-- "$PWD/manifest.pp"`
@@ -122,8 +123,8 @@ func judge(c plugin.Call, said []string, err error) error {
 		return fault.New("puppet.Run", fault.Unavailable, where+": the machine has no Puppet").
 			Hint("it had when the machine was prepared; install it again, or create the node again")
 	case exit.Status == 1 && notCode.MatchString(lines):
-		return &plugin.Refused{Err: fault.New("puppet.Run", fault.Invalid, where+": Puppet cannot use the manifest: "+lines).
-			Hint("correct the manifest or its modules, and upload them again")}
+		return refuse(where+": Puppet cannot use the manifest: "+lines,
+			"correct the manifest or its modules, and upload them again")
 	case lines != "":
 		return fault.New("puppet.Run", fault.Unavailable, where+": "+lines)
 	}
@@ -131,7 +132,7 @@ func judge(c plugin.Call, said []string, err error) error {
 }
 
 // notCode recognizes errors in the code, which is the same the next time.
-var notCode = regexp.MustCompile(`Could not parse|Syntax error|Evaluation Error|Unknown (function|variable|resource type)`)
+var notCode = regexp.MustCompile(`Could not parse|Syntax error|Evaluation Error`)
 
 // files are the content of the working folder.
 type files struct {
@@ -177,7 +178,8 @@ func (f *files) manifest(c plugin.Call) error {
 	if slices.Contains(names, text) || fileName.MatchString(text) {
 		local, err := c.Files.Path(ManifestsType, text)
 		if err != nil && !slices.Contains(names, text) {
-			return refuse(fmt.Sprintf("there is no manifest %q among the automator's resources (%s)", text, listed(names)),
+			return refuse(
+				fmt.Sprintf("there is no manifest %q among the automator's resources (%s)", text, listed(names)),
 				"upload and stage it, or correct the service")
 		}
 		f.copied["manifest.pp"] = local
@@ -219,7 +221,8 @@ func (f *files) modules(c plugin.Call) error {
 				"name the archive as the module, or as AUTHOR-MODULE: small letters, digits and _")
 		}
 		if !slices.Contains(have, name) {
-			return refuse(fmt.Sprintf("there is no module %q among the automator's resources (%s)", name, listed(have)),
+			return refuse(
+				fmt.Sprintf("there is no module %q among the automator's resources (%s)", name, listed(have)),
 				"upload and stage it, or correct the service")
 		}
 		local, err := c.Files.Path(ModulesType, name)
@@ -244,9 +247,10 @@ func modulesField(c plugin.Call) ([]string, error) {
 		return list, nil
 	}
 	if err := json.Unmarshal(raw, &text); err != nil {
-		return nil, refuse("the field "+ModulesField+" is neither a text nor a list of texts", "write names with commas")
+		return nil, refuse("the field "+ModulesField+" is neither a text nor a list of texts",
+			"write names with commas")
 	}
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }), nil
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \n\t", r) }), nil
 }
 
 func (f *files) values(c plugin.Call) error {

@@ -38,9 +38,12 @@ func run(t *testing.T, c plugin.Call, out *clustertest.Out) string {
 
 const writesFile = `
 node 'shop1-1000.local' {
+  $task = $facts['ordain']
   file { '/etc/greeting':
     mode    => '0600',
-    content => "${facts['ordain']['action']}|${lookup('greeting')}|${facts['ordain']['config']['greeting']}|${lookup('big')}|${lookup('deep')}|${facts['ordain']['nodes']['1000']['hostname']}|${facts['role']}|${facts['ordain']['cluster']['name']}\n",
+    content => join([
+      $task['action'], lookup('greeting'), $task['config']['greeting'], lookup('big'), String(lookup('deep')),
+      $task['nodes']['1000']['hostname'], $facts['role'], "${task['cluster']['name']}\n"], '|'),
   }
   include motd
 }
@@ -64,10 +67,14 @@ func TestAManifestIsApplied(t *testing.T) {
 	c, out := m.Call(t, task.Bootstrap)
 	c.TimeoutMS = 300_000
 	if _, err := (puppet.Puppet{}).Bootstrap(t.Context(), c); err != nil {
-		tool.Missing(t, "no package of Puppet can be installed: %v\n%s", err, out)
+		if said, e := m.Command("apt-get", "-y", "install", "puppet").CombinedOutput(); e != nil {
+			tool.Missing(t, "no package of Puppet can be installed: %v: %s", e, said)
+		}
+		t.Fatalf("%v\n%s", err, out)
 	}
 	after, err := os.ReadFile("/var/lib/dpkg/status")
-	if err != nil || string(after) != string(before) || !strings.Contains(m.Read("/var/lib/dpkg/status"), "Package: puppet") {
+	if err != nil || string(after) != string(before) ||
+		!strings.Contains(m.Read("/var/lib/dpkg/status"), "Package: puppet") {
 		t.Error("the package was not installed on the machine alone")
 	}
 	printed := len(out.String())
@@ -81,13 +88,15 @@ func TestAManifestIsApplied(t *testing.T) {
 	c.Provider.Fields["password"] = json.RawMessage(`"hush"`)
 	clustertest.AddResource(t, &c, "puppet", puppet.ManifestsType, "web.pp", writesFile)
 	clustertest.AddResource(t, &c, "puppet", puppet.ModulesType, "ordain-motd", map[string]string{
-		"ordain-motd-1.0.0/manifests/init.pp": "class motd(String $text) {\n  file { '/etc/motd2':\n    content => $text,\n  }\n" +
-			"  file { '/etc/motd3':\n    source => 'puppet:///modules/motd/three',\n  }\n}\n",
+		"ordain-motd-1.0.0/manifests/init.pp": "class motd(String $text) {\n" +
+			"  file { '/etc/motd2': content => $text }\n" +
+			"  file { '/etc/motd3': source => 'puppet:///modules/motd/three' }\n}\n",
 		"ordain-motd-1.0.0/files/three": "a file of the module",
 	})
 	run(t, c, out)
 	greeting := "it's %{facts.os.name} and $x\n50% é"
-	want := "install|" + greeting + "|" + greeting + "|12345678901234567890|{%{a} => [%{b}]}|shop1-1000.local|front|shop\n"
+	want := "install|" + greeting + "|" + greeting + "|12345678901234567890|{'%{a}' => ['%{b}']}|" +
+		"shop1-1000.local|front|shop\n"
 	if got := m.Read("/etc/greeting"); got != want {
 		t.Errorf("the file is %q, want %q", got, want)
 	}
@@ -122,8 +131,8 @@ func TestAManifestIsApplied(t *testing.T) {
 	fails("include nginx", true, "cannot use the manifest", "nginx")
 	all.Wait()
 
-	left, err := m.Command("sh", "-c", "ls -A /var/cache/ordain-tasks; ls -dA /root/.puppet* /etc/puppetlabs 2>/dev/null; true").
-		CombinedOutput()
+	const list = "ls -A /var/cache/ordain-tasks; ls -dA /root/.puppet* /etc/puppetlabs 2>/dev/null; true"
+	left, err := m.Command("sh", "-c", list).CombinedOutput()
 	if err != nil || len(left) > 0 {
 		t.Errorf("left on the machine: %s %v", left, err)
 	}
@@ -135,7 +144,8 @@ func TestWhatIsRefused(t *testing.T) {
 	m := clustertest.Machines(t, 1)[0]
 	fails := func(c plugin.Call, says string) {
 		t.Helper()
-		if _, err := (puppet.Puppet{}).Run(t.Context(), c); !plugin.IsRefused(err) || !strings.Contains(err.Error(), says) {
+		_, err := (puppet.Puppet{}).Run(t.Context(), c)
+		if !plugin.IsRefused(err) || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
@@ -162,11 +172,13 @@ func TestWhatIsRefused(t *testing.T) {
 	fails(c, "no service")
 
 	clustertest.NeedRoot(t)
-	if out, err := m.Command("rm", "-f", "/usr/bin/apt-get", "/bin/apt-get", "/usr/bin/puppet").CombinedOutput(); err != nil {
+	remove := m.Command("rm", "-f", "/usr/bin/apt-get", "/bin/apt-get", "/usr/bin/puppet")
+	if out, err := remove.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	c, _ = m.Call(t, task.Bootstrap)
-	if _, err := (puppet.Puppet{}).Bootstrap(t.Context(), c); !plugin.IsRefused(err) || !strings.Contains(err.Error(), "apt-get") {
+	_, err := (puppet.Puppet{}).Bootstrap(t.Context(), c)
+	if !plugin.IsRefused(err) || !strings.Contains(err.Error(), "apt-get") {
 		t.Errorf("got %v", err)
 	}
 	c, _ = call(t, m, "notify { 'x': }")
