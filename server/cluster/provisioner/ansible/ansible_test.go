@@ -420,7 +420,7 @@ func TestPythonIsInstalled(t *testing.T) {
 	tool.Need(t, "apt-get")
 	tool.Need(t, "dpkg")
 	m := clustertest.Machines(t, 1)[0]
-	remove := "apt-get -y -q purge python3-minimal && ! command -v python3"
+	remove := "apt-get -y -q purge python3 python3-minimal libpython3-stdlib && ! command -v python3"
 	if out, err := m.Command("sh", "-c", remove).CombinedOutput(); err != nil {
 		t.Skipf("the machine's Python is not Debian's: %v: %s", err, out)
 	}
