@@ -102,7 +102,7 @@ func TestAPlaybookOnTwoMachines(t *testing.T) {
 		if os.Geteuid() != 0 {
 			dest = filepath.Join(t.TempDir(), "greeting")
 		}
-		c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, `{"dest": "`+dest+`", "extra": "{{ 6 * 7 }}"}`)
+		c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, `{"dest": "`+dest+`", "extra": "{{ x }}"}`)
 		c.Secrets = []string{"hush"}
 		c.Provider.Fields["password"] = json.RawMessage(`"hush"`)
 		c.Node.Facts["root_password"] = json.RawMessage(`"hush"`)
@@ -129,9 +129,9 @@ func TestAPlaybookOnTwoMachines(t *testing.T) {
 			dest = filepath.Join(t.TempDir(), "greeting")
 		}
 		c.Service.Fields[ansible.TagsField] = clustertest.JSON(t, "greet")
-		c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, map[string]any{"dest": dest, "extra": 42})
+		c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, map[string]any{"dest": dest, "extra": "{{ x }}"})
 		if os.Geteuid() == 0 {
-			want := "install|it's {{ 6 * 7 }}\n50% é\a|12345678901234567890|1000.0|shop1-1000.local|web-server|42|" +
+			want := "install|it's {{ 6 * 7 }}\n50% é\a|12345678901234567890|1000.0|shop1-1000.local|web-server|{{ x }}|" +
 				m.Hostname + "\n"
 			if got := m.Read(dest); got != want {
 				t.Errorf("the file is %q, want %q", got, want)
@@ -193,6 +193,42 @@ func TestBecomingRoot(t *testing.T) {
 		t.Errorf("it printed %s", text)
 	}
 }
+
+// Roles, collections and variables lie beside the playbook. A configuration there is not read, and neither is the
+// user's.
+func TestWhatLiesBesideThePlaybook(t *testing.T) {
+	t.Setenv("ANSIBLE_STDOUT_CALLBACK", "no.such.callback")
+	m := clustertest.Machines(t, 1)[0]
+	c, out := call(t, m, "")
+	clustertest.AddResource(t, &c, "ansible", ansible.PlaybooksType, "shop", map[string]string{
+		"shop/ansible.cfg":                      "[defaults]\nstdout_callback = no.such.callback\n",
+		"shop/plays/start.yml":                  "- {hosts: all, gather_facts: false, roles: [greet]}\n",
+		"shop/plays/group_vars/all.yml":         "whom: world\n",
+		"shop/plays/roles/greet/tasks/main.yml": "- acme.tools.hello:\n    whom: '{{ whom | acme.tools.loud }}'\n",
+		collection + "plugins/modules/hello.py": hello,
+		collection + "plugins/filter/loud.py":   loud,
+		collection + "galaxy.yml":               "namespace: acme\nname: tools\nversion: 1.0.0\n",
+		"shop/plays/roles/greet/meta/main.yml":  "dependencies: []\n",
+	})
+	c.Service.Fields[ansible.PlaybookField] = clustertest.JSON(t, "shop/plays/start.yml")
+	if text := run(t, c, out); !strings.Contains(text, "changed=1") || strings.Contains(text, "no.such") {
+		t.Errorf("it printed %s", text)
+	}
+}
+
+const (
+	collection = "shop/plays/collections/ansible_collections/acme/tools/"
+	hello      = `
+from ansible.module_utils.basic import AnsibleModule
+m = AnsibleModule(argument_spec={"whom": {"type": "str"}})
+m.exit_json(changed=m.params["whom"] == "WORLD")
+`
+	loud = `
+class FilterModule:
+    def filters(self):
+        return {"loud": str.upper}
+`
+)
 
 // Failures, and which of them may succeed when they are tried again.
 func TestFailures(t *testing.T) {
@@ -413,9 +449,7 @@ func TestBootstrap(t *testing.T) {
 // Python is installed on a machine that lacks it, and a playbook is played there.
 func TestPythonIsInstalled(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it installs packages")
-	}
+	tool.Long(t, "removes Python and installs it again")
 	clustertest.NeedRoot(t)
 	tool.Need(t, "apt-get")
 	tool.Need(t, "dpkg")

@@ -83,6 +83,10 @@ func writeFiles(c plugin.Call, config ssh.Config, extra json.RawMessage) error {
 	if len(extra) == 0 {
 		extra = json.RawMessage("{}")
 	}
+	given, err := document(extra) // its macros may have inserted texts of anybody's
+	if err != nil {
+		return fault.Wrap("ansible.Run", fault.Internal, err)
+	}
 	become := ""
 	if target.BecomesRoot(c, config) {
 		become = "[privilege_escalation]\nbecome = True\n" // a playbook may still say otherwise
@@ -91,7 +95,7 @@ func writeFiles(c plugin.Call, config ssh.Config, extra json.RawMessage) error {
 		return fault.Disk("ansible.Run", c.Work, err)
 	}
 	for name, content := range map[string][]byte{
-		configFile: []byte(settings + become), inventoryFile: inventory, taskFile: task, extraFile: extra,
+		configFile: []byte(settings + become), inventoryFile: inventory, taskFile: task, extraFile: given,
 		keyFile: config.Key, hostsFile: known,
 		sshFile: []byte(sshSettings + "\tUserKnownHostsFile " + sshQuote(filepath.Join(c.Work, hostsFile)) + "\n"),
 	} {

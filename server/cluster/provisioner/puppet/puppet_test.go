@@ -54,9 +54,7 @@ node 'shop1-1000.local' {
 // Applying it again changes nothing. Failures say what Puppet says. Nothing of the calls is left.
 func TestAManifestIsApplied(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it installs packages")
-	}
+	tool.Long(t, "installs Puppet")
 	clustertest.NeedRoot(t)
 	tool.Need(t, "apt-get")
 	m := clustertest.Machines(t, 1)[0]
