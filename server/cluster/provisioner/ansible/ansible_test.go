@@ -44,8 +44,19 @@ func call(t *testing.T, m *clustertest.Machine, playbook string) (plugin.Call, *
 	}}
 	c.Config = json.RawMessage(`{"greeting": "it's {{ 6 * 7 }}\n50% é\u0007", "big": 12345678901234567890, "few": 1e3}`)
 	c.Nodes = map[int]task.Peer{1000: {Hostname: "shop1-1000.local", Services: []string{"web-server"}}}
+	withVars(t, c, map[string]any{})
 	clustertest.AddResource(t, &c, "ansible", ansible.PlaybooksType, "web", map[string]string{"site.yml": playbook})
 	return c, out
+}
+
+// withVars sets the extra variables of a call. Machines of an ordinary user have no terminals.
+func withVars(t *testing.T, c plugin.Call, vars map[string]any) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		vars["ansible_ssh_use_tty"] = false
+	}
+	text := string(clustertest.JSON(t, vars))
+	c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, text)
 }
 
 func run(t *testing.T, c plugin.Call, out *clustertest.Out) string {
@@ -102,7 +113,7 @@ func TestAPlaybookOnTwoMachines(t *testing.T) {
 		if os.Geteuid() != 0 {
 			dest = filepath.Join(t.TempDir(), "greeting")
 		}
-		c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, `{"dest": "`+dest+`", "extra": "{{ x }}"}`)
+		withVars(t, c, map[string]any{"dest": dest, "extra": "{{ x }}"})
 		c.Secrets = []string{"hush"}
 		c.Provider.Fields["password"] = json.RawMessage(`"hush"`)
 		c.Node.Facts["root_password"] = json.RawMessage(`"hush"`)
@@ -129,10 +140,10 @@ func TestAPlaybookOnTwoMachines(t *testing.T) {
 			dest = filepath.Join(t.TempDir(), "greeting")
 		}
 		c.Service.Fields[ansible.TagsField] = clustertest.JSON(t, "greet")
-		c.Service.Fields[ansible.ExtraVarsField] = clustertest.JSON(t, map[string]any{"dest": dest, "extra": "{{ x }}"})
+		withVars(t, c, map[string]any{"dest": dest, "extra": "{{ x }}"})
 		if os.Geteuid() == 0 {
-			want := "install|it's {{ 6 * 7 }}\n50% é\a|12345678901234567890|1000.0|shop1-1000.local|web-server|{{ x }}|" +
-				m.Hostname + "\n"
+			want := "install|it's {{ 6 * 7 }}\n50% é\a|12345678901234567890|1000.0|shop1-1000.local|web-server|" +
+				"{{ x }}|" + m.Hostname + "\n"
 			if got := m.Read(dest); got != want {
 				t.Errorf("the file is %q, want %q", got, want)
 			}
@@ -203,14 +214,15 @@ func TestWhatLiesBesideThePlaybook(t *testing.T) {
 	clustertest.AddResource(t, &c, "ansible", ansible.PlaybooksType, "shop", map[string]string{
 		"shop/ansible.cfg":                      "[defaults]\nstdout_callback = no.such.callback\n",
 		"shop/plays/start.yml":                  "- {hosts: all, gather_facts: false, roles: [greet]}\n",
-		"shop/plays/group_vars/all.yml":         "whom: world\n",
-		"shop/plays/roles/greet/tasks/main.yml": "- acme.tools.hello:\n    whom: '{{ whom | acme.tools.loud }}'\n",
+		"shop/plays/group_vars/all.yml":         "loudly: true\n",
+		"shop/plays/roles/greet/tasks/main.yml": "- acme.tools.hello:\n    whom: '{{ whom | acme.tools.loud }}'\n  when: loudly\n",
 		collection + "plugins/modules/hello.py": hello,
 		collection + "plugins/filter/loud.py":   loud,
 		collection + "galaxy.yml":               "namespace: acme\nname: tools\nversion: 1.0.0\n",
 		"shop/plays/roles/greet/meta/main.yml":  "dependencies: []\n",
 	})
 	c.Service.Fields[ansible.PlaybookField] = clustertest.JSON(t, "shop/plays/start.yml")
+	c.Service.Fields[ansible.ExtraVarsField] = json.RawMessage(`{"ansible_ssh_use_tty": false, "whom": "world"}`)
 	if text := run(t, c, out); !strings.Contains(text, "changed=1") || strings.Contains(text, "no.such") {
 		t.Errorf("it printed %s", text)
 	}
