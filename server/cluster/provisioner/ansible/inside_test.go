@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // A machine whose host key changes after the provisioner has logged in is refused by Ansible itself, which goes by the
-// pinned keys alone.
+// pinned keys alone: no connection of the play before is left.
 func TestAnsibleGoesByThePinnedKeys(t *testing.T) {
 	t.Parallel()
 	machines := clustertest.Machines(t, 2)
@@ -37,12 +38,26 @@ func TestAnsibleGoesByThePinnedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	p.config.HostKeys = machines[1].HostKeys()
 	playbook := filepath.Join(t.TempDir(), "site.yml")
-	if err := os.WriteFile(playbook, []byte("- hosts: all\n"), 0o644); err != nil {
+	const text = "- hosts: all\n  gather_facts: false\n  tasks: [ansible.builtin.raw: echo I am in]\n"
+	if err := os.WriteFile(playbook, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err = p.play(t.Context(), playbook, nil)
+	extra := json.RawMessage(`{"ansible_ssh_use_tty": false}`)
+	if err := p.play(t.Context(), playbook, extra); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if command, err := os.ReadFile(file); err == nil && strings.Contains(string(command), p.sockets) {
+			t.Errorf("still runs: %s", command)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.call.Work, p.config.HostKeys = t.TempDir(), machines[1].HostKeys()
+	err = p.play(t.Context(), playbook, extra)
 	if !plugin.IsRefused(err) || !strings.Contains(err.Error(), "not the pinned one") {
 		t.Errorf("got %v\n%s", err, out)
 	}

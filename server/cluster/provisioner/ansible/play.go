@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 	"ordain.dev/ordain/server/cluster/provisioner/ssh"
@@ -25,9 +23,9 @@ type play struct {
 	config ssh.Config
 	client *ssh.Client // holds the folder on the node
 	folder *ssh.Folder
-	// sockets is a folder with a short path, for the connections that Ansible shares between tasks.
+	// sockets is a folder with a short path, for the connections that Ansible shares between tasks. All processes of the
+	// play have it in their environment or their command line.
 	sockets string
-	mark    string // a variable that all processes of the play have
 }
 
 // open logs in as the provisioner, which says better than Ansible what is wrong, and makes a working folder for Ansible
@@ -37,7 +35,7 @@ func open(ctx context.Context, c plugin.Call, python string) (*play, error) {
 		return nil, fault.New("ansible.Run", fault.Unavailable, "the provisioner's machine has no SSH client").
 			Hint("install OpenSSH's client there; on Debian it is the package openssh-client")
 	}
-	p := &play{call: c, python: python, mark: "ORDAIN_CALL=" + uuid.NewString()}
+	p := &play{call: c, python: python}
 	var err error
 	if p.client, p.config, err = target.Login(ctx, c); err != nil {
 		return nil, err
@@ -46,7 +44,7 @@ func open(ctx context.Context, c plugin.Call, python string) (*play, error) {
 		_ = p.client.Close()
 		return nil, err
 	}
-	if p.sockets, err = os.MkdirTemp("", "oa"); err != nil {
+	if p.sockets, err = os.MkdirTemp("", "oa*.s"); err != nil {
 		_ = p.close()
 		return nil, fault.Disk("ansible.Run", os.TempDir(), err)
 	}
@@ -80,7 +78,7 @@ func (p *play) play(ctx context.Context, playbook string, extra json.RawMessage)
 	cmd.Dir, cmd.Env = c.Work, p.environ()
 	report := &report{host: c.Node.Hostname, out: output(c)}
 	cmd.Stdout, cmd.Stderr = report, report
-	err := run(ctx, cmd, p.mark, p.sweepNode)
+	err := run(ctx, cmd, p.sockets, p.sweepNode)
 	report.flush()
 	if ctx.Err() != nil && err != nil {
 		p.sweepNode() // what was started meanwhile
@@ -94,7 +92,7 @@ func (p *play) environ() []string {
 	home := filepath.Join(p.call.Work, homeFolder)
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + home, "PYTHONUNBUFFERED=1",
-		"PYTHONDONTWRITEBYTECODE=1", "SSH_AUTH_SOCK=", p.mark,
+		"PYTHONDONTWRITEBYTECODE=1", "SSH_AUTH_SOCK=",
 		"ANSIBLE_CONFIG=" + filepath.Join(p.call.Work, configFile),
 		"ANSIBLE_HOME=" + filepath.Join(home, "ansible"),
 		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(home, "tmp"),

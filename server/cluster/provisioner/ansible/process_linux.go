@@ -19,8 +19,8 @@ import (
 const findsAll = true
 
 // run runs a command until it ends, or until ctx does and before has been called. Then it ends all that the command has
-// started. Workers of Ansible and the connections that they share leave the process group, so they are found by their
-// environment, which has the mark.
+// started. Workers of Ansible and the connections that they share leave the process group, so they are found by the mark:
+// a worker has it in its environment, and a shared connection, which overwrites that, in its title.
 func run(ctx context.Context, cmd *exec.Cmd, mark string, before func()) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
@@ -44,22 +44,21 @@ func run(ctx context.Context, cmd *exec.Cmd, mark string, before func()) error {
 	return <-ended
 }
 
-// endMarked kills the processes whose environment has a variable, and those that they start meanwhile.
+// endMarked kills the processes whose environment or command line has a mark, and those that they start meanwhile.
 func endMarked(mark string) {
-	needle := []byte("\x00" + mark + "\x00")
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		folders, _ := filepath.Glob("/proc/[0-9]*")
 		found := false
-		for _, file := range files {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			if err != nil {
+		for _, folder := range folders {
+			pid, err := strconv.Atoi(filepath.Base(folder))
+			if err != nil || pid == os.Getpid() {
 				continue
 			}
 			process, err := os.FindProcess(pid) // from here on it is this process, or an error
 			if err != nil {
 				continue
 			}
-			if text, err := os.ReadFile(file); err == nil && bytes.Contains(append([]byte{0}, text...), needle) {
+			if has(folder+"/environ", mark) || has(folder+"/cmdline", mark) {
 				_ = process.Kill()
 				found = true
 			}
@@ -70,4 +69,9 @@ func endMarked(mark string) {
 		}
 		time.Sleep(time.Millisecond) // until those that were killed have ended
 	}
+}
+
+func has(file, mark string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && bytes.Contains(text, []byte(mark))
 }
