@@ -215,7 +215,7 @@ func TestWhatLiesBesideThePlaybook(t *testing.T) {
 		"shop/ansible.cfg":                      "[defaults]\nstdout_callback = no.such.callback\n",
 		"shop/plays/start.yml":                  "- {hosts: all, gather_facts: false, roles: [greet]}\n",
 		"shop/plays/group_vars/all.yml":         "loudly: true\n",
-		"shop/plays/roles/greet/tasks/main.yml": "- acme.tools.hello:\n    whom: '{{ whom | acme.tools.loud }}'\n  when: loudly\n",
+		"shop/plays/roles/greet/tasks/main.yml": greet,
 		collection + "plugins/modules/hello.py": hello,
 		collection + "plugins/filter/loud.py":   loud,
 		collection + "galaxy.yml":               "namespace: acme\nname: tools\nversion: 1.0.0\n",
@@ -230,6 +230,7 @@ func TestWhatLiesBesideThePlaybook(t *testing.T) {
 
 const (
 	collection = "shop/plays/collections/ansible_collections/acme/tools/"
+	greet      = "- acme.tools.hello: {whom: '{{ whom | acme.tools.loud }}'}\n  when: loudly\n"
 	hello      = `
 from ansible.module_utils.basic import AnsibleModule
 m = AnsibleModule(argument_spec={"whom": {"type": "str"}})

@@ -23,8 +23,8 @@ type play struct {
 	config ssh.Config
 	client *ssh.Client // holds the folder on the node
 	folder *ssh.Folder
-	// sockets is a folder with a short path, for the connections that Ansible shares between tasks. All processes of the
-	// play have it in their environment or their command line.
+	// sockets is a folder with a short path, for the connections that Ansible shares between tasks. All processes of
+	// the play have it in their environment or their command line.
 	sockets string
 }
 

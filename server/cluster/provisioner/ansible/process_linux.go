@@ -19,8 +19,8 @@ import (
 const findsAll = true
 
 // run runs a command until it ends, or until ctx does and before has been called. Then it ends all that the command has
-// started. Workers of Ansible and the connections that they share leave the process group, so they are found by the mark:
-// a worker has it in its environment, and a shared connection, which overwrites that, in its title.
+// started. Workers of Ansible and the connections that they share leave the process group, so they are found by the
+// mark: a worker has it in its environment, and a shared connection, which overwrites that, in its title.
 func run(ctx context.Context, cmd *exec.Cmd, mark string, before func()) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
