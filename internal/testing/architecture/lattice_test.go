@@ -238,6 +238,17 @@ var lattice = []struct {
 			"server/cluster/catalogue server/cluster/macro server/cluster/manifest server/cluster/plan " +
 			"server/cluster/task server/store",
 	},
+	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/target",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/ansible",
+		"internal/fault internal/isolation internal/python/venv server/cluster/provisioner/plugin " +
+			"server/cluster/provisioner/ssh server/cluster/provisioner/target",
+	},
 	{
 		"server/cluster/provisioner/authority",
 		"internal/fault internal/intent server/access server/access/audit server/agent/ca " +
@@ -264,16 +275,15 @@ var lattice = []struct {
 			"server/cluster/task",
 	},
 	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
-	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
-	{
-		"server/cluster/provisioner/target",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
-			"server/cluster/task",
-	},
 	{
 		"server/cluster/provisioner/pool",
 		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
 			"server/cluster/provisioner/target server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/puppet",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
 	},
 	{"server/cluster/provisioner/resources", "internal/fault server/cluster/archive server/cluster/task"},
 	{
@@ -311,7 +321,7 @@ var lattice = []struct {
 		"server/access server/access/audit server/access/people server/access/tokens " +
 			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
-			"server/cluster/admin server/cluster/resources",
+			"server/cluster/admin server/cluster/resources server/cluster/provisioner/authority",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -319,7 +329,8 @@ var lattice = []struct {
 		"server/access server/access/audit server/access/people server/access/provider " +
 			"server/access/tokens server/agent/authority server/control server/edge server/promote " +
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance server/cluster server/cluster/admin server/cluster/resources",
+			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
+			"server/cluster/provisioner/authority",
 	},
 
 	// The wiring, and the program.
