@@ -274,6 +274,13 @@ var lattice = []struct {
 		"internal/fault internal/secret internal/service server/cluster/provisioner/client " +
 			"server/cluster/provisioner/plugin server/cluster/provisioner/resources server/cluster/task",
 	},
+	{
+		"server/cluster/provisioner/plugins",
+		"internal/fault internal/isolation server/cluster/provisioner/aws server/cluster/provisioner/openstack " +
+			"server/cluster/provisioner/plugin server/cluster/provisioner/pool server/cluster/provisioner/program " +
+			"server/cluster/provisioner/shell server/cluster/provisioner/target server/cluster/provisioner/worker",
+	},
+	{"server/cluster/provisioner/link", "internal/fault"},
 	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
 	{
 		"server/servertest",
