@@ -61,7 +61,7 @@ type desk struct {
 }
 
 // inherited reaches the desk over the connection that the server made. A server that wants the provisioner to end after
-// its tasks asks it to stop, and one that wants it to end at once ends the connection.
+// its tasks answers so when it asks for more, and one that wants it to end at once ends the connection.
 func (f *provisionerFlags) inherited() (desk, error) {
 	http, lost, err := link.Connect(f.descriptor)
 	if err != nil {
@@ -71,7 +71,7 @@ func (f *provisionerFlags) inherited() (desk, error) {
 	return desk{client: c, lost: lost, grace: graceOfServer}, err
 }
 
-// graceOfServer is longer than any task may take.
+// graceOfServer is longer than any task may take: whether tasks go on is for the server to say.
 const graceOfServer = 24 * time.Hour
 
 // endPatience is how long a provisioner may take to end its plug-ins after its server is gone.

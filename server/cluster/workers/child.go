@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/server/cluster/desk"
 	"ordain.dev/ordain/server/cluster/provisioner/link"
+	"ordain.dev/ordain/server/cluster/task"
 )
 
 // Limits of the kernel for a provisioner and everything that its plug-ins start.
@@ -39,6 +41,9 @@ type child struct {
 	pid     int
 	lines   *lines
 
+	draining context.Context // ends when the provisioner is to end after its tasks
+	drain    context.CancelFunc
+
 	link    *link.Link
 	private *isolation.Private
 	asked   atomic.Int64  // when it asked the desk for anything the last time, in Unix nanoseconds
@@ -55,6 +60,7 @@ func (s *Service) start(project uuid.UUID, room int, ended func(*child)) (*child
 	c := &child{
 		project: project, room: room, since: s.now(), exited: make(chan struct{}), ended: make(chan struct{}),
 	}
+	c.draining, c.drain = context.WithCancel(context.Background())
 	c.asked.Store(c.since.UnixNano())
 	log := s.c.Logger.With("project", project)
 	c.lines = &lines{log: log, now: s.now}
@@ -74,7 +80,7 @@ func (s *Service) start(project uuid.UUID, room int, ended func(*child)) (*child
 		defer close(serving)
 		c.link.Serve(context.Background(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c.asked.Store(s.now().UnixNano())
-			handler.ServeHTTP(w, r)
+			c.serve(handler, w, r)
 		}))
 	}()
 	go func() {
@@ -82,6 +88,7 @@ func (s *Service) start(project uuid.UUID, room int, ended func(*child)) (*child
 		c.link.Close() // also if a process that it left behind has the other end
 		<-serving
 		c.private.Close()
+		c.drain()
 		close(c.ended)
 		ended(c)
 	}()
@@ -202,8 +209,24 @@ func (c *child) run(cmd *exec.Cmd, confine confineFunc) error {
 	return nil
 }
 
-// drain asks the provisioner to end after the tasks that it has.
-func (c *child) drain() { c.signal(syscall.SIGTERM) }
+// serve answers a request. A provisioner that is to end is told so when it asks for tasks. While it waits for some, the
+// wait ends first. A signal could reach it while tasks are on their way, and nobody would have them.
+func (c *child) serve(handler http.Handler, w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != task.TakePath {
+		handler.ServeHTTP(w, r)
+		return
+	}
+	if c.draining.Err() != nil {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(task.Taken{Ending: true}) // the provisioner may be gone
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stop := context.AfterFunc(c.draining, cancel)
+	defer stop()
+	handler.ServeHTTP(w, r.WithContext(ctx))
+}
 
 // signal sends a signal to the process, unless it has ended.
 func (c *child) signal(sig syscall.Signal) {

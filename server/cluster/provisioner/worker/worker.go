@@ -235,7 +235,8 @@ func (w *Worker) room() int {
 	return min(w.c.Room-w.running, task.MaxTake)
 }
 
-// takeAll introduces the provisioner, and takes tasks whenever there is room, until the context ends.
+// takeAll introduces the provisioner, and takes tasks whenever there is room, until the context ends or the server asks
+// for the end.
 func (w *Worker) takeAll(ctx context.Context, start func(task.Task, time.Duration)) error {
 	known := false
 	var lease time.Duration
@@ -278,6 +279,10 @@ func (w *Worker) takeAll(ctx context.Context, start func(task.Task, time.Duratio
 				own = max(time.Duration(t.LeaseMS)*time.Millisecond, leaseMin)
 			}
 			start(t, own)
+		}
+		if taken.Ending {
+			w.c.Logger.Info("the server asks the provisioner to end")
+			return nil
 		}
 	}
 	return nil
