@@ -280,7 +280,16 @@ var lattice = []struct {
 			"server/cluster/provisioner/plugin server/cluster/provisioner/pool server/cluster/provisioner/program " +
 			"server/cluster/provisioner/shell server/cluster/provisioner/target server/cluster/provisioner/worker",
 	},
+	{
+		"server/cluster/provisioner/conformance/conformancetest",
+		"server/cluster/provisioner/conformance server/cluster/provisioner/program",
+	},
 	{"server/cluster/provisioner/link", "internal/fault"},
+	{
+		"server/cluster/workers",
+		"internal/bus internal/fault internal/intent internal/isolation internal/service layout server/cluster/desk " +
+			"server/cluster/provisioner/link server/cluster/task server/store",
+	},
 	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
 	{
 		"server/servertest",
@@ -330,7 +339,10 @@ var lattice = []struct {
 			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
 			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
 			"internal/provenance internal/python/venv layout server server/agent/conformance " +
-			"server/agent/target server/build/install server/build/warm server/config webhooks",
+			"server/agent/target server/build/install server/build/warm " +
+			"server/cluster/provisioner/client server/cluster/provisioner/conformance server/cluster/provisioner/link " +
+			"server/cluster/provisioner/plugins server/cluster/provisioner/program server/cluster/provisioner/worker " +
+			"server/cluster/task server/config webhooks",
 	},
 	{"cmd/ordain", "cmd/ordain/cli"},
 }
