@@ -20,7 +20,8 @@ func (l *Layout) Provisioner(project uuid.UUID) Provisioner {
 // Dir is the folder for all of it.
 func (p Provisioner) Dir() string { return p.root }
 
-// Data is the folder of the provisioner itself, which it can write to. Its owner is the user that the provisioner runs as.
+// Data is the folder of the provisioner itself, which it can write to. Its owner is the user that the provisioner
+// runs as.
 func (p Provisioner) Data() string { return filepath.Join(p.root, "data") }
 
 // Runs is the folder of the private folder of its process.

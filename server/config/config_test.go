@@ -143,7 +143,8 @@ func TestOptionsOfClusters(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for option, value := range map[string]string{
-		"cluster.lease": "1", "cluster.backoff": "0", "cluster.provisioner-idle": "-1", "cluster.provisioners-max": "many",
+		"cluster.lease": "1", "cluster.backoff": "0", "cluster.provisioner-idle": "-1",
+		"cluster.provisioners-max": "many",
 	} {
 		if _, err := Load("", nil, map[string]string{option: value}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s = %s: %v", option, value, err)

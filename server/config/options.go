@@ -464,14 +464,14 @@ var options = []option{
 			return nil
 		}},
 	{name: "cluster.provisioners-max", def: "8",
-		doc: "provisioners that this process runs at a time, each for one project; when more projects have something to " +
-			"do, they take turns. 0: none, so that only provisioners on other machines work",
+		doc: "provisioners that this process runs at a time, each for one project; when more projects have something " +
+			"to do, they take turns. 0: none, so that only provisioners on other machines work",
 		set: number(func(c *Config) *int { return &c.ProvisionersMax }, 0, 1000)},
 	{name: "cluster.provisioner-idle", def: "300", doc: "seconds without a task after which a provisioner ends",
 		set: between(func(c *Config) *time.Duration { return &c.ProvisionerIdle }, 1, 86400)},
 	{name: "cluster.lease", def: "30",
-		doc: "seconds that a provisioner may be silent before its tasks are given to others; it renews them every third " +
-			"of this time",
+		doc: "seconds that a provisioner may be silent before its tasks are given to others; it renews them every " +
+			"third of this time",
 		set: between(func(c *Config) *time.Duration { return &c.ClusterLease }, 5, 3600)},
 	{name: "cluster.backoff", def: "5",
 		doc: "seconds before a task is tried again that failed for the first time; the wait doubles up to two minutes",

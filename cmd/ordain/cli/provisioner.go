@@ -22,8 +22,8 @@ func newProvisioner() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "provisioner",
 		Short: "Provisioners: they make machines of clusters and install services on them",
-		Long: "A server starts provisioners by itself, one for each project that has something to do. They get their\n" +
-			"tasks over a connection that they inherit, and end with it.",
+		Long: "A server starts provisioners by itself, one for each project that has something to do. They get\n" +
+			"their tasks over a connection that they inherit, and end with it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.descriptor < 0 {
@@ -108,8 +108,8 @@ func (f *provisionerFlags) run(c *cobra.Command) error {
 	return f.work(c.Context(), d, cell, log)
 }
 
-// cell returns what confines plug-ins. A provisioner that its server confined can only keep them apart from each other's
-// files, and that as far as Landlock goes: it must not make namespaces, or become other users.
+// cell returns what confines plug-ins. A provisioner that its server confined can only keep them apart from each
+// other's files, and that as far as Landlock goes: it must not make namespaces, or become other users.
 func (f *provisionerFlags) cell(log *slog.Logger) (*isolation.Cell, error) {
 	if f.isolation == "on" && f.descriptor >= 0 {
 		support := isolation.Detect()

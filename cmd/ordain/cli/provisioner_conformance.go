@@ -29,9 +29,9 @@ func newProvisionerConformance() *cobra.Command {
 		Use:   "conformance FOLDER",
 		Short: "Check that a plug-in keeps the contract of docs/plugins.md",
 		Long: "Runs the plug-in of a folder with tasks that it cannot understand, and checks what it answers. With\n" +
-			"--fields, a plug-in for providers also makes, finds and deletes machines, and is killed meanwhile: use an\n" +
-			"account for tests. With --machines, the checks look at the provider itself: the command prints the tag of\n" +
-			"each of its machines, one a line.",
+			"--fields, a plug-in for providers also makes, finds and deletes machines, and is killed meanwhile:\n" +
+			"use an account for tests. With --machines, the checks look at the provider itself: the command prints\n" +
+			"the tag of each of its machines, one a line.",
 		Example: "  ordain provisioner conformance ./my-cloud\n" +
 			"  ordain provisioner conformance ./my-cloud --fields account.json --machines ./list-tags",
 		Args: cobra.ExactArgs(1),
@@ -182,7 +182,8 @@ func readJSON(path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fault.Wrap("cli.conformance", fault.Invalid, err).Say("the file " + path + " has no JSON object of this form")
+		return fault.Wrap("cli.conformance", fault.Invalid, err).
+			Say("the file " + path + " has no JSON object of this form")
 	}
 	return nil
 }

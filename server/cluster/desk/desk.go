@@ -202,8 +202,8 @@ func (d *Desk) turn(project uuid.UUID) *sync.Mutex {
 	return m
 }
 
-// takeNow takes tasks and composes them. Tasks without anything to run are complete at once; tasks that cannot be composed
-// fail with the reason. Then others may be ready, so it looks again.
+// takeNow takes tasks and composes them. Tasks without anything to run are complete at once; tasks that cannot be
+// composed fail with the reason. Then others may be ready, so it looks again.
 func (d *Desk) takeNow(ctx context.Context, who Who, room int) ([]task.Task, error) {
 	turn := d.turn(who.Project)
 	turn.Lock()

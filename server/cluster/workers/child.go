@@ -237,8 +237,8 @@ func (c *child) signal(sig syscall.Signal) {
 	}
 }
 
-// end ends the provisioner and everything that it has started, and waits for that. It gets some time to end its plug-ins
-// by itself.
+// end ends the provisioner and everything that it has started, and waits for that. It gets some time to end its
+// plug-ins by itself.
 func (c *child) end() {
 	c.link.Close()
 	timer := time.NewTimer(endPatience)

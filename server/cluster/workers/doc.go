@@ -11,8 +11,8 @@
 // own, it sees its own folder and the plug-ins, reaches the network, and knows no secret but those of the tasks that it
 // was given. Who asks for tasks is decided by the socket that the request came over.
 //
-// There are at most Config.Max provisioners at a time. When more projects have something to do, those that have had their
-// turn are asked to end: they take no further task, finish those that they have, and make room. One that crashes is
-// started again after a pause that doubles each time. The tasks of a dead one are given out again when their leases are
-// over.
+// There are at most Config.Max provisioners at a time. When more projects have something to do, those that have had
+// their turn are asked to end: they take no further task, finish those that they have, and make room. One that
+// crashes is started again after a pause that doubles each time. The tasks of a dead one are given out again when
+// their leases are over.
 package workers

@@ -56,8 +56,8 @@ type Config struct {
 	// Isolation says how executors are confined; of it, provisioners get what the kernel offers, the users, and the
 	// folders to read, but not the restrictions of the network. nil: they are not confined.
 	Isolation *isolation.Config
-	// LastUser is the number of the user of the first project, in the range that begins with Isolation.FirstUser. Further
-	// projects count down from it.
+	// LastUser is the number of the user of the first project, in the range that begins with Isolation.FirstUser.
+	// Further projects count down from it.
 	LastUser int
 
 	// Max is how many provisioners run at a time. 0: 8.
@@ -71,8 +71,8 @@ type Config struct {
 	// Silent is after which time without a request a provisioner counts as hanging: it asks for tasks or renews leases
 	// at least every 30 seconds. 0: 2 minutes.
 	Silent time.Duration
-	// Pause is the wait before a provisioner is started again that crashed; it doubles up to PauseMax. 0: 1 second and 2
-	// minutes.
+	// Pause is the wait before a provisioner is started again that crashed; it doubles up to PauseMax. 0: 1 second
+	// and 2 minutes.
 	Pause, PauseMax time.Duration
 	// Steady is how long a provisioner has to run for its earlier crashes to be forgotten. 0: 5 minutes.
 	Steady time.Duration
@@ -312,7 +312,8 @@ func (s *Service) failed(p *state, problem string) {
 	p.problem = problem
 	wait := pause(p.failures, s.c.Pause, s.c.PauseMax)
 	p.NotBefore = s.now().Add(wait)
-	s.c.Logger.Error("a provisioner crashed", "project", p.ID, "problem", problem, "failures", p.failures, "pause", wait)
+	s.c.Logger.Error("a provisioner crashed", "project", p.ID, "problem", problem, "failures", p.failures,
+		"pause", wait)
 }
 
 // endAll ends all provisioners.

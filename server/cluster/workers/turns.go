@@ -44,9 +44,9 @@ type orders struct {
 	Start, Drain, Kill []uuid.UUID
 }
 
-// decide says which provisioners start and end. Projects that wait get a place in the order in which they began to wait;
-// when there are more than places, provisioners whose turn is over are asked to end, those first that have nothing to do,
-// and then those that have run for longest.
+// decide says which provisioners start and end. Projects that wait get a place in the order in which they began to
+// wait; when there are more than places, provisioners whose turn is over are asked to end, those first that have
+// nothing to do, and then those that have run for longest.
 func decide(now time.Time, all []project, l limits) (out orders) {
 	var waiting, busy []project
 	running, leaving := 0, 0

@@ -23,8 +23,9 @@ func waiting(d time.Duration) project {
 
 // busy returns a project whose provisioner has worked for a while.
 func busy(d time.Duration) project {
-	return project{ID: uuid.New(), Listed: true, Workers: 4, Ready: 1, Running: true, Room: 4, Since: ago(d), Asked: now,
-		Worked: now}
+	return project{
+		ID: uuid.New(), Listed: true, Workers: 4, Ready: 1, Running: true, Room: 4, Since: ago(d), Asked: now, Worked: now,
+	}
 }
 
 func with(p project, f func(*project)) project {
@@ -54,12 +55,14 @@ func TestDecide(t *testing.T) {
 		all                []project
 		start, drain, kill []project
 	}{
-		"there is room":                      {all: []project{second, first}, start: []project{first, second}},
-		"those that wait longest are first":  {all: []project{third, young, second, first}, start: []project{first, second}},
-		"nothing to do here":                 {all: []project{off, elsewhere, crashed}},
-		"full, and nobody has had a turn":    {all: []project{young, young, young, first}},
-		"full, and the oldest ends":          {all: []project{old, young, older, first}, drain: []project{older}},
-		"full, and as many end as wait":      {all: []project{old, young, older, first, second, third}, drain: []project{older, old}},
+		"there is room": {all: []project{second, first}, start: []project{first, second}},
+		"those that wait longest are first": {
+			all: []project{third, young, second, first}, start: []project{first, second}},
+		"nothing to do here":              {all: []project{off, elsewhere, crashed}},
+		"full, and nobody has had a turn": {all: []project{young, young, young, first}},
+		"full, and the oldest ends":       {all: []project{old, young, older, first}, drain: []project{older}},
+		"full, and as many end as wait": {
+			all: []project{old, young, older, first, second, third}, drain: []project{older, old}},
 		"full, and one is about to end":      {all: []project{old, draining, older, first}},
 		"full, and one has nothing to do":    {all: []project{old, idle, older, first}, drain: []project{idle}},
 		"one has had nothing to do for long": {all: []project{old, bored}, drain: []project{bored}},

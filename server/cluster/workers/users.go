@@ -89,8 +89,8 @@ func ownerOf(path string) (int, bool) {
 	return int(stat.Uid), true
 }
 
-// removeForeign removes a data folder if something in it belongs to another user than the provisioner, as after a change
-// of [isolation]: the provisioner could not change it. What is in the folder can be fetched again.
+// removeForeign removes a data folder if something in it belongs to another user than the provisioner, as after a
+// change of [isolation]: the provisioner could not change it. What is in the folder can be fetched again.
 func removeForeign(dir string, user int) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -244,7 +244,8 @@ func (w *world) order(name string, nodes, room int) job {
 		}
 		m.Nodes = append(m.Nodes, n)
 		planned = append(planned, intent.ClusterNode{
-			Cluster: cluster, Number: n.Number, Hostname: n.Hostname, Hardware: "small", Image: "debian", Provider: "lab",
+			Cluster: cluster, Number: n.Number, Hostname: n.Hostname, Hardware: "small", Image: "debian",
+			Provider: "lab",
 		})
 		for k, action := range []task.Action{task.Create, task.Confirm} {
 			t := intent.ClusterTask{

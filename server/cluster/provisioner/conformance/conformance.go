@@ -2,7 +2,7 @@
 // `ordain provisioner conformance` runs them for a program, and package conformancetest as tests.
 //
 //	Providers: the life of a machine, in a world that the plug-in works in ─┐
-//	                                                                         ├─▶ Check ── Run ──▶ nil, or what is wrong
+//	                                                                        ├─▶ Check ── Run ──▶ nil, or what is wrong
 //	Programs:  what a program does with tasks that it cannot understand ────┘
 package conformance
 
@@ -386,8 +386,8 @@ func (s *session) cut(action task.Action, tag string, n int, took time.Duration)
 	}
 }
 
-// Programs returns the checks of plug-ins that are programs of their own: what they do with what they do not understand.
-// They need no world.
+// Programs returns the checks of plug-ins that are programs of their own: what they do with what they do not
+// understand. They need no world.
 func Programs() []Check {
 	checks := []Check{{"an unknown action is refused", func(s *session) error {
 		ctx, cancel := context.WithTimeout(s.ctx, s.patience())

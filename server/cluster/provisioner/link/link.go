@@ -105,8 +105,8 @@ func (s *single) Addr() net.Addr { return &net.UnixAddr{Name: "provisioner", Net
 // errEnded is what a provisioner is told when it asks after the end of the connection.
 var errEnded = errors.New("the connection to the server has ended")
 
-// Connect makes an HTTP client of an inherited descriptor, which is not passed on to further programs. lost is closed when
-// the connection has ended: the server is gone, or wants the provisioner to end.
+// Connect makes an HTTP client of an inherited descriptor, which is not passed on to further programs. lost is closed
+// when the connection has ended: the server is gone, or wants the provisioner to end.
 func Connect(descriptor int) (client *http.Client, lost <-chan struct{}, err error) {
 	if descriptor < 3 {
 		return nil, nil, fault.New("link.Connect", fault.Invalid, "a provisioner of a server inherits its connection")

@@ -49,8 +49,8 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Load returns the built-in plug-ins and the programs of a folder. Programs that cannot be used are reported in the log,
-// so that one of them does not keep the others from their work.
+// Load returns the built-in plug-ins and the programs of a folder. Programs that cannot be used are reported in the
+// log, so that one of them does not keep the others from their work.
 func Load(c Config) (worker.Plugins, error) {
 	all := BuiltIn()
 	if c.Folder == "" {

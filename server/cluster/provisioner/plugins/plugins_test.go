@@ -21,8 +21,8 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// A new machine of a cloud is reached with the provider's key, whatever was pinned for the node before, and its own key is
-// returned. A machine that does not let in yet is asked again; a provider without a key is refused at once.
+// A new machine of a cloud is reached with the provider's key, whatever was pinned for the node before, and its own
+// key is returned. A machine that does not let in yet is asked again; a provider without a key is refused at once.
 func TestReach(t *testing.T) {
 	m := clustertest.Machines(t, 1)[0]
 	c, _ := m.Call(t, task.Confirm)
@@ -50,7 +50,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Every provider type that the catalogue has from the beginning can be carried out, and clouds can reach their machines.
+// Every provider type that the catalogue has from the beginning can be carried out, and clouds can reach their
+// machines.
 func TestBuiltIn(t *testing.T) {
 	all := BuiltIn()
 	for _, p := range catalogue.BuiltIn() {
@@ -74,7 +75,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	for name, manifest := range map[string]string{
 		"mine":   `{"name":"mine","protocol":1,"program":"main.sh","providertypes":["lab"],"automatortypes":["make"]}`,
-		"takes":  `{"name":"takes","protocol":1,"program":"main.sh","providertypes":["pool"],"automatortypes":["shell"]}`,
+		"takes":  `{"name":"it","protocol":1,"program":"main.sh","providertypes":["pool"],"automatortypes":["shell"]}`,
 		"broken": `{"name":`,
 	} {
 		for file, text := range map[string]string{"plugin.json": manifest, "main.sh": "#!/bin/sh\n"} {

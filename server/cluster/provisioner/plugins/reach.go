@@ -14,11 +14,11 @@ import (
 // cloud in between whether the machine still runs.
 const reachWait = 30 * time.Second
 
-// reach logs in to a machine of a cloud for the first time, with the provider's key, and returns its host keys. It is the
-// cloud.Reach of the built-in providers.
+// reach logs in to a machine of a cloud for the first time, with the provider's key, and returns its host keys. It is
+// the cloud.Reach of the built-in providers.
 //
-// A machine may have been replaced under the same node, so what was pinned before does not count: the cloud has just said
-// that the machine with the tag of the node has this address.
+// A machine may have been replaced under the same node, so what was pinned before does not count: the cloud has just
+// said that the machine with the tag of the node has this address.
 func reach(ctx context.Context, c plugin.Call, address string) ([]string, error) {
 	config, err := target.Endpoint(c)
 	if err != nil {

@@ -54,8 +54,8 @@ type Config struct {
 	ResourcesMax int64
 	// Grace is how long tasks may go on after Stop. 0: 30 s.
 	Grace time.Duration
-	// Lost is closed when the desk is gone for good: then tasks are cut off at once, and their results are not sent. nil:
-	// the desk always comes back.
+	// Lost is closed when the desk is gone for good: then tasks are cut off at once, and their results are not sent.
+	// nil: the desk always comes back.
 	Lost <-chan struct{}
 	// Hang is how long a plug-in may take to return after its context has ended. 0: 10 s.
 	Hang time.Duration
