@@ -24,7 +24,8 @@ func waiting(d time.Duration) project {
 // busy returns a project whose provisioner has worked for a while.
 func busy(d time.Duration) project {
 	return project{
-		ID: uuid.New(), Listed: true, Workers: 4, Ready: 1, Running: true, Room: 4, Since: ago(d), Asked: now, Worked: now,
+		ID: uuid.New(), Listed: true, Workers: 4, Ready: 1, Running: true, Room: 4, Since: ago(d), Asked: now,
+		Worked: now,
 	}
 }
 
