@@ -25,6 +25,9 @@ import (
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/agent/authority"
+	"ordain.dev/ordain/server/cluster"
+	"ordain.dev/ordain/server/cluster/admin"
+	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
@@ -47,6 +50,10 @@ type Config struct {
 	Audit   *audit.Recorder      // keeps what they change; nil: nothing does
 	Tokens  *tokens.Service      // makes and revokes tokens
 	Agents  *authority.Service   // makes and revokes remote agents; nil: nobody can
+	// Clusters, Catalogue and Resources are the cluster service.
+	Clusters  *cluster.Service
+	Catalogue *admin.Service
+	Resources *resources.Service
 	// Version is the version of the program.
 	Version string
 	// Isolation says how environments are separated; Separated is whether they are, completely.

@@ -184,6 +184,10 @@ func (l *Layout) Certificates() string { return filepath.Join(l.Server(), ".cert
 // Mirrors is the folder of the mirrors of repositories.
 func (l *Layout) Mirrors() string { return filepath.Join(l.Server(), ".mirrors") }
 
+// Resources is the folder of the contents of plug-in resources. Unlike most of what lies beside it, it cannot be made
+// again.
+func (l *Layout) Resources() string { return filepath.Join(l.Server(), ".resources") }
+
 // VenvRecords is the folder of what the server knows of the files of virtual
 // environments. Only the server may write there.
 func (l *Layout) VenvRecords() string { return filepath.Join(l.Server(), ".venvs") }

@@ -72,6 +72,7 @@ type Server struct {
 	forge   *forge.Service
 	// processes runs recorded work.
 	processes *process.Engine
+	clusters  Clusters
 	control   *control.Control
 	store     *store.Store
 	bus       *bus.Bus
@@ -187,6 +188,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if o.Has(config.RoleProcess) {
 		parts = append(parts, s.keepers, s.forge, s.processes)
 	}
+	parts = append(parts, s.clusterParts()...)
 	if o.Has(config.RoleAPI) {
 		if err := s.welcome(ctx, background); err != nil {
 			return nil, err
@@ -315,6 +317,7 @@ func (s *Server) doors(
 		Isolation: s.separation, Separated: s.separation == separated,
 		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
 		Audit: trail, Agents: s.agents,
+		Clusters: s.clusters.Clusters, Catalogue: s.clusters.Catalogue, Resources: s.clusters.Resources,
 	}); err != nil {
 		return nil, err
 	}
@@ -325,6 +328,7 @@ func (s *Server) doors(
 	pages, err := console.New(console.Config{
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
 		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents,
+		Clusters: s.clusters.Clusters, Catalogue: s.clusters.Catalogue, Resources: s.clusters.Resources,
 		Provider: s.provider(key), Audit: trail,
 		Idle: func() bool { return s.peers.With(config.RoleProcess) == 0 },
 	})

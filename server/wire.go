@@ -82,10 +82,14 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		server: s, store: records, maker: maker, bus: events, sources: sources, record: commands,
 		isolation: confined,
 	}
+	if err := s.openCatalogue(records, events, key); err != nil {
+		return nil, err
+	}
+	clusters := &clusterFiles{s: s}
 	if s.keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: events, Logger: s.log, Layout: s.layout, Git: syncer, Builder: builder,
 		Sources: sources, Forges: forges, NewDeployer: deployments.new, Version: s.cfg.Version,
-		Compiles: o.CompileConcurrency, AuditRetention: o.AuditRetention,
+		Clusters: clusters, Compiles: o.CompileConcurrency, AuditRetention: o.AuditRetention,
 		Peers: func() int { return s.peers.With(config.RoleProcess) },
 	}); err != nil {
 		return nil, err
@@ -97,8 +101,11 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	s.forge = forge.NewService(forge.Config{
 		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Forges: forges,
-		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now,
+		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now, Clusters: s.clusterPlans,
 	})
+	if err := s.openClusters(records, events, key, syncer, sources); err != nil {
+		return nil, err
+	}
 	if s.processes, err = process.New(process.Config{
 		Record: records, Bus: events, Logger: s.log, Worker: records.Replica().String(),
 		Definitions: []process.Definition{s.forge.Process()}, Queues: map[string]int{store.ForgeQueue: forge.Senders},

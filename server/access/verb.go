@@ -139,6 +139,23 @@ const (
 	SeeProcesses      Verb = "process.show"
 	ManageProcesses   Verb = "process.retry"
 	PutFiles          Verb = "file.put"
+
+	SeeClusters           Verb = "cluster.show"
+	PlanCluster           Verb = "cluster.plan"
+	ChangeCluster         Verb = "cluster.change"
+	OperateCluster        Verb = "cluster.operate"
+	DeleteCluster         Verb = "cluster.delete"
+	SeeCatalogue          Verb = "catalogue.show"
+	ChangeCatalogue       Verb = "catalogue.change"
+	ChangeSharedCatalogue Verb = "catalogue.shared"
+	UploadResource        Verb = "catalogue.resource"
+	UploadSharedResource  Verb = "catalogue.shared-resource"
+	DownloadResource      Verb = "catalogue.download"
+	SeeTenant             Verb = "tenant.show"
+	ManageTenants         Verb = "tenant.manage"
+	SeeProvisioners       Verb = "provisioner.show"
+	ManageProvisioners    Verb = "provisioner.manage"
+	SeeAllProvisioners    Verb = "provisioner.list"
 )
 
 // Verbs is the table of all verbs. `ordain access verbs` prints it.
@@ -167,11 +184,23 @@ var Verbs = []Definition{
 	{CreateProject, Administer, OnServer, "create projects"},
 	{SetQuota, Administer, OnServer, "set the quotas of a project"},
 
+	{ChangeSharedCatalogue, Administer, OnServer, "change the catalogue of clusters that all projects share"},
+	{UploadSharedResource, Administer, OnServer, "upload and activate files of plug-ins that all projects share"},
+	{ManageTenants, Administer, OnServer, "set how much of the cluster service a project may use"},
+	{SeeAllProvisioners, Administer, OnServer, "see the provisioners and queues of all projects"},
+
 	{SeeProject, Read, OnProject, "see a project"},
 	{SeeProjectSecrets, Read, OnProject, "see the names of a project's secrets, and its SSH host keys"},
 	{SeeMembers, Read, OnProject, "see the members and quotas of a project"},
+	{SeeCatalogue, Read, OnProject, "see what a project's clusters can be made of"},
+	{SeeTenant, Read, OnProject, "see how much of the cluster service a project uses, and may"},
+	{SeeProvisioners, Read, OnProject, "see the provisioners and queues of a project"},
 	{SeeTrusts, Read, OnProject, "see which CI jobs a project trusts"},
 	{CreateEnvironment, WriteIntent, OnProject, "create environments"},
+	{ChangeCatalogue, WriteIntent, OnProject, "change what a project's clusters can be made of"},
+	{UploadResource, WriteIntent, OnProject, "upload and activate files of plug-ins"},
+	{DownloadResource, Administer, OnProject, "download files of plug-ins, which may be keys"},
+	{ManageProvisioners, Administer, OnProject, "let provisioners join, which get the credentials of providers"},
 	{RenameProject, Administer, OnProject, "rename a project"},
 	{DeleteProject, Administer, OnProject, "delete a project with its environments"},
 	{SetProjectSecret, Administer, OnProject, "set secrets that all environments of a project use"},
@@ -197,6 +226,8 @@ var Verbs = []Definition{
 	{SeeGates, Read, OnEnvironment, "see windows, freezes, overrides and interventions"},
 	{SeeFiles, Read, OnEnvironment, "read files of resources"},
 	{SeeProcesses, Read, OnEnvironment, "see the processes of an environment"},
+	{SeeClusters, Read, OnEnvironment, "see clusters, their jobs and the output of tasks"},
+	{PlanCluster, Read, OnEnvironment, "plan a cluster without making it"},
 
 	{Halt, Operate, OnEnvironment, "halt an environment"},
 	{Resume, Operate, OnEnvironment, "resume an environment"},
@@ -214,6 +245,7 @@ var Verbs = []Definition{
 	{MarkNotifications, Operate, OnEnvironment, "mark notifications as read"},
 	{RefreshFacts, Operate, OnEnvironment, "ask resources for facts"},
 	{PausePromotions, Operate, OnEnvironment, "pause and resume promotions"},
+	{OperateCluster, Operate, OnEnvironment, "pause, resume, abort and retry the jobs of a cluster"},
 
 	{ModifyEnvironment, WriteIntent, OnEnvironment, "change the name, the source or the description"},
 	{SetSecret, WriteIntent, OnEnvironment, "set credentials and other secrets"},
@@ -231,6 +263,8 @@ var Verbs = []Definition{
 	{SetParameters, WriteIntent, OnEnvironment, "set and delete parameters and facts"},
 	{WriteDiscovered, WriteIntent, OnEnvironment, "write and delete discovered resources"},
 	{Override, WriteIntent, OnEnvironment, "let changes through a window or a freeze"},
+	{ChangeCluster, WriteIntent, OnEnvironment, "create clusters, change them and roll them back"},
+	{DeleteCluster, WriteIntent, OnEnvironment, "delete clusters with their machines"},
 
 	{DeleteEnvironment, Administer, OnEnvironment, "delete an environment"},
 	{ClearEnvironment, Administer, OnEnvironment, "delete all that an environment has"},
@@ -263,7 +297,7 @@ func (v Verb) Define() (d Definition, ok bool) {
 // Changes reports whether doing a verb changes something, so that it belongs into the audit trail.
 func (d Definition) Changes() bool {
 	if slices.Contains([]Verb{SeeUsers, ExplainAccess, SeeServerAudit, SeeProjectAudit, SeeAudit, SeeTokens,
-		SeeAllProcesses, SeeJoinTokens}, d.Verb) {
+		SeeAllProcesses, SeeJoinTokens, SeeAllProvisioners}, d.Verb) {
 		return false // administrators alone may see this
 	}
 	return slices.Contains([]Verb{ManageSelf, ChangePassword, ExchangeToken}, d.Verb) ||

@@ -72,6 +72,15 @@ type Config struct {
 	BusTLSCert, BusTLSKey string   // certificate for the cluster; empty: none
 	BusUser, BusPassword  string   // for the cluster
 	BusCredentials        string   // file with a user's JWT and seed
+	ResourceStore         string   // of the contents of plug-in resources: ResourcesFolder, ResourcesS3, ResourcesOff
+	ResourceFolder        string   // empty: in the state directory
+	S3Endpoint            string
+	S3Bucket, S3Prefix    string
+	S3Region              string
+	S3AccessKey           string
+	S3SecretKey           string
+	MaxResourceSize       uint64 // bytes of one plug-in resource
+	MaxResourceTotal      uint64 // bytes of all of a project; 0: no limit
 
 	AgentAddress      string // at which the server of remote agents listens
 	AgentPort         int    // AgentPortOff: there is none
@@ -200,6 +209,9 @@ func Load(file string, environ []string, overrides map[string]string) (Config, e
 		return Config{}, err
 	}
 	if err := c.checkBus(); err != nil {
+		return Config{}, err
+	}
+	if err := c.checkResources(); err != nil {
 		return Config{}, err
 	}
 	if (c.AgentCertFile == "") != (c.AgentKeyFile == "") || c.AgentCAFile != "" && c.AgentCertFile == "" {

@@ -25,6 +25,9 @@ import (
 	"ordain.dev/ordain/server/access/provider"
 	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/agent/authority"
+	"ordain.dev/ordain/server/cluster"
+	"ordain.dev/ordain/server/cluster/admin"
+	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
 )
@@ -40,6 +43,10 @@ type Config struct {
 	People  *people.Service      // logs people in
 	Tokens  *tokens.Service      // makes and revokes tokens
 	Agents  *authority.Service   // makes and revokes remote agents; nil: nobody can
+	// Clusters, Catalogue and Resources are the cluster service.
+	Clusters  *cluster.Service
+	Catalogue *admin.Service
+	Resources *resources.Service
 	// Provider is where people can log in, too; nil: nowhere.
 	Provider *provider.Provider
 	Audit    *audit.Recorder // keeps what they change; nil: nothing does

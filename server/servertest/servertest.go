@@ -32,6 +32,10 @@ import (
 	"ordain.dev/ordain/server/access/tokens"
 	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/build"
+	"ordain.dev/ordain/server/cluster"
+	"ordain.dev/ordain/server/cluster/admin"
+	"ordain.dev/ordain/server/cluster/desk"
+	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/forge/client"
@@ -57,6 +61,10 @@ type Server struct {
 	People    *people.Service // nobody has to log in until RequireLogin
 	Tokens    *tokens.Service
 	Agents    *authority.Service
+	Clusters  *cluster.Service
+	Catalogue *admin.Service
+	Resources *resources.Service
+	Desk      *desk.Desk
 	Log       *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
@@ -119,6 +127,9 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 		Record: records, Bus: s.Bus, Logger: log, Definitions: []process.Definition{s.Forge.Process()},
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.openClusters(records, sealing, folders, syncer, sources); err != nil {
 		return nil, err
 	}
 	s.Control, err = control.New(control.Config{

@@ -56,7 +56,8 @@ func (r clusterEntityRow) value() (ClusterEntity, error) {
 // ClusterEntities returns the newest versions of what a project has, and of what is shared. With a zero project these
 // are only the shared ones.
 func (s *Store) ClusterEntities(ctx context.Context, project intent.ProjectID) ([]ClusterEntity, error) {
-	return listed(ctx, s, "store.ClusterEntities", clusterEntityRow.value, statements.ClusterEntityNewest, known(project))
+	return listed(ctx, s, "store.ClusterEntities", clusterEntityRow.value, statements.ClusterEntityNewest,
+		known(project))
 }
 
 // ClusterEntityVersion says when a version was made. Of a deleted one, the entity was deleted then.
@@ -82,7 +83,8 @@ func (r clusterEntityVersionRow) value() (ClusterEntityVersion, error) {
 func (s *Store) ClusterEntityVersions(
 	ctx context.Context, project intent.ProjectID, kind, name string, limit int,
 ) ([]ClusterEntityVersion, error) {
-	return listed(ctx, s, "store.ClusterEntityVersions", clusterEntityVersionRow.value, statements.ClusterEntityVersions,
+	return listed(ctx, s, "store.ClusterEntityVersions", clusterEntityVersionRow.value,
+		statements.ClusterEntityVersions,
 		known(project), kind, name, limit)
 }
 
@@ -144,7 +146,8 @@ func (s *Store) AddClusterEntities(
 			return err
 		}
 		var now string
-		if err := tx.QueryRow(ctx, statements.ClusterEntityStamp, known(project)).Scan(&now); err != nil || now != stamp {
+		err := tx.QueryRow(ctx, statements.ClusterEntityStamp, known(project)).Scan(&now)
+		if err != nil || now != stamp {
 			return err
 		}
 		var count int
@@ -207,7 +210,8 @@ func (s *Store) DeleteClusterEntityVersion(
 		if _, err := tx.Exec(ctx, statements.ClusterEntityLock); err != nil {
 			return err
 		}
-		newest, err := many[clusterEntityVersionRow](ctx, tx, statements.ClusterEntityVersions, known(project), kind, name, 1)
+		newest, err := many[clusterEntityVersionRow](ctx, tx, statements.ClusterEntityVersions, known(project),
+			kind, name, 1)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,17 @@ func (r clusterJobRow) value() (intent.ClusterJob, error) {
 
 // ClusterJobs lists the jobs of a cluster, the newest first, at most limit.
 func (s *Store) ClusterJobs(ctx context.Context, cluster uuid.UUID, limit int) ([]intent.ClusterJob, error) {
-	return listed(ctx, s, "store.ClusterJobs", clusterJobRow.value, statements.ClusterJobRows, cluster, nil, nil, limit)
+	return listed(
+		ctx,
+		s,
+		"store.ClusterJobs",
+		clusterJobRow.value,
+		statements.ClusterJobRows,
+		cluster,
+		nil,
+		nil,
+		limit,
+	)
 }
 
 // ClusterJob returns a job by its number. NotFound: the cluster has no such job.
@@ -119,7 +129,8 @@ func addTasks(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, tasks []inten
 		})
 	}
 	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"cluster_task"}, []string{
-		"id", "job", "number", "cluster", "project", "node", "service", "action", "provider", "needs", "after", "open_needs",
+		"id", "job", "number", "cluster", "project", "node", "service", "action", "provider", "needs", "after",
+		"open_needs",
 		"state", "config",
 	}, pgx.CopyFromRows(rows)); err != nil {
 		return err
@@ -169,7 +180,8 @@ func endJob(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, c intent.Cluste
 	if _, err := tx.Exec(ctx, statements.ClusterJobDrop, []uuid.UUID{j.ID}); err != nil {
 		return err
 	}
-	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State), cleanText(j.Problem))); err != nil {
+	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State),
+		cleanText(j.Problem))); err != nil {
 		return err
 	}
 	return settle(ctx, tx, c, reached)

@@ -38,13 +38,14 @@ func (r clusterTenantRow) value() (ClusterTenant, error) { return ClusterTenant(
 
 // ClusterTenants returns all projects by name.
 func (s *Store) ClusterTenants(ctx context.Context) ([]ClusterTenant, error) {
-	return listed(ctx, s, "store.ClusterTenants", clusterTenantRow.value, statements.ClusterTenantList, nil)
+	return listed(ctx, s, "store.ClusterTenants", clusterTenantRow.value, statements.ClusterTenantList, nil,
+		DefaultWorkers)
 }
 
 // ClusterTenant returns one project.
 func (s *Store) ClusterTenant(ctx context.Context, project intent.ProjectID) (out ClusterTenant, err error) {
 	err = s.read(ctx, "store.ClusterTenantOfProject", func(q querier) error {
-		row, err := one[clusterTenantRow](ctx, q, statements.ClusterTenantList, project)
+		row, err := one[clusterTenantRow](ctx, q, statements.ClusterTenantList, project, DefaultWorkers)
 		if err == nil {
 			out, err = row.value()
 		}
@@ -62,7 +63,7 @@ func (s *Store) SetClusterTenant(ctx context.Context, t ClusterTenant) (before C
 		if err := tx.QueryRow(ctx, statements.ClusterTenantLock, t.Project).Scan(&id); err != nil {
 			return err
 		}
-		row, err := one[clusterTenantRow](ctx, tx, statements.ClusterTenantList, t.Project)
+		row, err := one[clusterTenantRow](ctx, tx, statements.ClusterTenantList, t.Project, DefaultWorkers)
 		if err != nil {
 			return err
 		}

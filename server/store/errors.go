@@ -63,6 +63,9 @@ var missing = map[string]string{
 	"cluster_tenant_project":        "there is no such project",
 	"agent_join_token_environment":  "there is no such environment",
 	"remote_agent_environment":      "there is no such environment",
+
+	"cluster_resource_project":        "there is no such project",
+	"cluster_resource_number_project": "there is no such project",
 }
 
 // translate turns an error of pgx into a fault. Values of statements never get into the message.

@@ -18,25 +18,32 @@ type statementTexts struct {
 	// bus.sql
 	BusGet, BusSet string
 	// cluster.sql
-	ClusterRows, ClusterAdd, ClusterWant, ClusterSettle, ClusterProblem, ClusterPause                string
-	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing            string
-	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy, VersionClusters string
-	VersionClustersActive, ClusterSecretSet, ClusterSecrets, ClusterSecretsDelete, ClusterNodes      string
-	ClusterNodePlan, ClusterNodeForget, ClusterTenant, PoolLoans, PoolLend, PoolLock                 string
+	ClusterRows, ClusterAdd, ClusterWant, ClusterSettle, ClusterProblem, ClusterPause     string
+	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing string
+	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy       string
+	VersionClusters, VersionClustersActive, ClusterSecretSet, ClusterSecrets              string
+	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterTenant string
+	PoolLoans, PoolLend, PoolLock                                                         string
+	// clusterentity.sql
+	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned       string
+	ClusterEntityStamp, ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd             string
+	ClusterEntityDeleteVersion, ClusterEntityProjects, ClusterEntityUsed, ClusterTenantList string
+	ClusterTenantLock, ClusterTenantSet                                                     string
 	// clusterjob.sql
-	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen               string
-	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake                      string
-	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd                    string
-	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd, ClusterNodeFacts         string
-	PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain string
+	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen string
+	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake        string
+	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd      string
+	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd             string
+	ClusterNodeFacts, PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues          string
+	ClusterTaskAgain, ClusterTaskGroupAgain                                                     string
+	// clusterresource.sql
+	ClusterResourceLock, ClusterContentLock, ClusterResourceUse, ClusterResourceNumber        string
+	ClusterResourceAdd, ClusterResourceRows, ClusterResourceUnslate, ClusterResourceSlate     string
+	ClusterResourceRetire, ClusterResourceEnliven, ClusterResourceDelete, ClusterResourceLive string
+	ClusterContentLive, ClusterContentsUsed                                                   string
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
 	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
-	// clusterentity.sql
-	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned, ClusterEntityStamp string
-	ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd, ClusterEntityDeleteVersion                   string
-	ClusterEntityProjects, ClusterEntityUsed                                                              string
-	ClusterTenantList, ClusterTenantLock, ClusterTenantSet                                                string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

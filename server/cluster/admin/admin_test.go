@@ -24,6 +24,7 @@ import (
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/catalogue"
+	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -113,7 +114,8 @@ const (
 		"api_password": "hunter2", "openstack_tenant": "t", "openstack_auth_url": "https://cloud.example.com:5000/v3",
 		"ssh_keypair": "k", "ssh_key_resource": "k"}}`
 	web = `{"name": "web", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "web.sh"}}}}}`
-	top = `{"name": "top", "compatibility": {"services": ["web"]}, "defaults": {"services": ["web"], "provider": "lab"}}`
+	top = `{"name": "top", "compatibility": {"services": ["web"]}, "defaults": {"services": ["web"],
+		"provider": "lab"}}`
 )
 
 // An administrator fills the catalogue of a project, changes it, looks at what was there before, and tidies up.
@@ -180,13 +182,15 @@ func TestWrongEntitiesAreNotWritten(t *testing.T) {
 	d := open(t)
 	acme := d.project("acme")
 	_, err := d.s.Create(d.ctx, acme, catalogue.Templates, []byte(top))
-	d.refused(err, fault.Invalid, `the cluster template top is not right: compatibility.services[0]: there is no service `+
+	d.refused(err, fault.Invalid, `the cluster template top is not right: compatibility.services[0]: there is no `+
+		`service `+
 		`"web"; defaults.services[0]: there is no service "web"; defaults.provider: there is no provider "lab"`)
 	if found := catalogue.Problems(err); len(found) != 3 || found[2].Field != "defaults.provider" {
 		t.Error(found)
 	}
 	_, err = d.s.Create(d.ctx, acme, catalogue.Templates, []byte(`{"name": `))
-	d.refused(err, fault.Invalid, "the cluster template cannot be read: it is not JSON: unexpected end of JSON input (line 1)")
+	d.refused(err, fault.Invalid, "the cluster template cannot be read: it is not JSON: unexpected end of JSON "+
+		"input (line 1)")
 	_, err = d.s.Create(d.ctx, acme, "clusters", []byte(`{}`))
 	d.refused(err, fault.NotFound, `the catalogue has no "clusters"`)
 	if n := must(d.s.List(d.ctx, acme, catalogue.Templates))(t); len(n) > 0 {
@@ -205,9 +209,13 @@ func TestProjectsThatDoNotExist(t *testing.T) {
 			_, err := d.s.Versions(d.ctx, nobody, catalogue.Services, "x")
 			return err
 		},
-		"Create":  func() error { _, err := d.s.Create(d.ctx, nobody, catalogue.Services, []byte(web)); return err },
-		"Replace": func() error { _, err := d.s.Replace(d.ctx, nobody, catalogue.Services, "web", []byte(web)); return err },
-		"Delete":  func() error { return d.s.Delete(d.ctx, nobody, catalogue.Services, "x") },
+		"Create": func() error { _, err := d.s.Create(d.ctx, nobody, catalogue.Services, []byte(web)); return err },
+		"Replace": func() error {
+			_, err := d.s.Replace(d.ctx, nobody, catalogue.Services, "web",
+				[]byte(web))
+			return err
+		},
+		"Delete": func() error { return d.s.Delete(d.ctx, nobody, catalogue.Services, "x") },
 		"DeleteVersion": func() error {
 			return d.s.DeleteVersion(d.ctx, nobody, catalogue.Services, "x", 1)
 		},
@@ -252,11 +260,12 @@ func TestAProjectsOwnTakesThePlaceOfWhatIsShared(t *testing.T) {
 	if newest.Version != 3 {
 		t.Errorf("the shared one has version %d", newest.Version)
 	}
-	pinned := must(d.s.Pinned(d.ctx, acme, map[catalogue.Kind]map[string]int{catalogue.Services: {"web": 1}}))(t)
-	if got := string(pinned.Services["web"].Provisioner.Actions[catalogue.Install].Fields["script"]); got != `"web.sh"` {
+	pinned := must(d.s.Pinned(d.ctx, acme, manifest.Pins{catalogue.Services: {"web": 1}}))(t)
+	install := pinned.Services["web"].Provisioner.Actions[catalogue.Install]
+	if got := string(install.Fields["script"]); got != `"web.sh"` {
 		t.Error("version 1 has ", got)
 	}
-	_, err = d.s.Pinned(d.ctx, other, map[catalogue.Kind]map[string]int{catalogue.Services: {"web": 2}})
+	_, err = d.s.Pinned(d.ctx, other, manifest.Pins{catalogue.Services: {"web": 2}})
 	d.refused(err, fault.NotFound, "there is no version 2 of the service web any more")
 
 	var kinds []string
@@ -293,11 +302,13 @@ func TestWhatIsUsedCannotBeDeleted(t *testing.T) {
 	d.refused(del(shared, catalogue.Services, "web"), fault.Conflict, "the cluster template top of the project acme "+
 		`(compatibility.services[0]: there is no service "web")`)
 	_, err := d.s.Create(d.ctx, shared, catalogue.AutomatorTypes, []byte(`{"name": "shell"}`))
-	d.refused(err, fault.Conflict, "the service web (provisioner.actions.install.fields.script: the automator type shell has "+
+	d.refused(err, fault.Conflict, "the service web (provisioner.actions.install.fields.script: the automator "+
+		"type shell has "+
 		`no field "script"`)
 
 	id := uuid.New()
-	d.exec(`INSERT INTO cluster (id, environment, name, state, owner, wanted) VALUES ($1, $2, 'shop', 'active', 'noor', $3)`,
+	d.exec(`INSERT INTO cluster (id, environment, name, state, owner, wanted) VALUES ($1, $2, 'shop', 'active', `+
+		`'noor', $3)`,
 		id, env, `{"template": "top", "catalogue": {"clustertemplates": {"top": 1}, "services": {"web": 1}}}`)
 	d.exec(`INSERT INTO cluster_node (cluster, number, hostname, hardware, image, provider, state)
 		VALUES ($1, 1000, 'h', 'small', 'debian', 'lab', 'made')`, id)
@@ -307,7 +318,8 @@ func TestWhatIsUsedCannotBeDeleted(t *testing.T) {
 	for range 2 {
 		must(d.s.Replace(d.ctx, acme, catalogue.Templates, "top", []byte(top)))(t)
 	}
-	d.refused(d.s.DeleteVersion(d.ctx, acme, catalogue.Templates, "top", 1), fault.Conflict, "shop (environment prod of acme)")
+	d.refused(d.s.DeleteVersion(d.ctx, acme, catalogue.Templates, "top", 1), fault.Conflict, "shop (environment "+
+		"prod of acme)")
 	if err := d.s.DeleteVersion(d.ctx, acme, catalogue.Templates, "top", 2); err != nil {
 		t.Error(err)
 	}
@@ -370,7 +382,8 @@ func TestSecretsOfProviders(t *testing.T) {
 	if password(acme) != `"hunter2"` {
 		t.Error("writing the marker sets the password to ", password(acme))
 	}
-	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", []byte(strings.Replace(cloud, "hunter2", "hunter3", 1))))(t)
+	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", []byte(strings.Replace(cloud, "hunter2",
+		"hunter3", 1))))(t)
 	if password(acme) != `"hunter3"` {
 		t.Error("the new password is ", password(acme))
 	}
@@ -393,15 +406,28 @@ func TestSecretsOfProviders(t *testing.T) {
 	if !bytes.Contains(now.Content, []byte(`"openstack_tenant":"********"`)) {
 		t.Errorf("%s", now.Content)
 	}
-	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", now.Content))(t)
-	if all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t); string(all["openstack_tenant"]) != `"t"` || len(all) != 2 {
-		t.Errorf("secret are %v", all)
+	secrets := func() {
+		t.Helper()
+		all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t)
+		if string(all["openstack_tenant"]) != `"t"` || string(all["api_password"]) != `"hunter3"` || len(all) != 2 {
+			t.Errorf("secret are %v", all)
+		}
 	}
+	secrets()
+	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", now.Content))(t)
+	secrets()
 	// So are all versions, with their own type or without any.
 	old := must(d.s.GetVersion(d.ctx, acme, catalogue.Providers, "cloud", 1))(t)
 	if !bytes.Contains(old.Content, []byte(`"openstack_tenant":"********"`)) {
 		t.Errorf("%s", old.Content)
 	}
+	// What was sealed stays sealed when the type no longer asks for that.
+	if err := d.s.Delete(d.ctx, acme, catalogue.ProviderTypes, "openstack"); err != nil {
+		t.Fatal(err)
+	}
+	now = must(d.s.Get(d.ctx, acme, catalogue.Providers, "cloud"))(t)
+	must(d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", now.Content))(t)
+	secrets()
 }
 
 // Who did what is in the audit trail, without secrets.
@@ -489,7 +515,8 @@ func TestImportOfThePublishedTemplates(t *testing.T) {
 	slices.Sort(refused)
 	want := []string{
 		"their/clustertemplates/cdap-singlenode.json", "their/clustertemplates/docker-base.json",
-		"their/providers/aws-us-east-1.json", "their/providers/aws-us-west-1.json", "their/providers/aws-us-west-2.json",
+		"their/providers/aws-us-east-1.json", "their/providers/aws-us-west-1.json",
+		"their/providers/aws-us-west-2.json",
 		"their/providers/digitalocean.json", "their/providers/google.json", "their/providers/joyent.json",
 		"their/providers/openstack.json",
 	}
@@ -534,7 +561,8 @@ func TestImportsThatAreNone(t *testing.T) {
 		"x/services/s/1.json":        []byte(`{"name": "s"}`), "x/services/s/2.json": []byte(`{"name": "s"}`),
 	}))(t)
 	_, err = d.s.Import(d.ctx, shared, entries, false)
-	d.refused(err, fault.Invalid, "nothing was imported: x/services/s/2.json name: the service s is in the import twice, "+
+	d.refused(err, fault.Invalid, "nothing was imported: x/services/s/2.json name: the service s is in the import "+
+		"twice, "+
 		"at first in x/services/s/1.json")
 	got := must(d.s.Import(d.ctx, shared, entries, true))(t)
 	if len(got.Created) != 2 || got.Created[0].String() != "the provider type a" || len(got.Refused) != 1 {
@@ -549,12 +577,14 @@ func TestTryingATemplate(t *testing.T) {
 	d.create(acme, catalogue.Services, web)
 	d.create(acme, catalogue.Providers, lab)
 	d.create(acme, catalogue.Templates, top)
-	got := must(d.s.Try(d.ctx, acme, []byte(`{"name": "mine", "parent": {"name": "top"}, "constraints": {"size": {"max": "7"}}}`)))(t)
+	got := must(d.s.Try(d.ctx, acme, []byte(`{"name": "mine", "parent": {"name": "top"},
+		"constraints": {"size": {"max": "7"}}}`)))(t)
 	if got.Defaults.Provider != "lab" || got.Constraints.Size.Max != 7 || got.Name != "mine" {
 		t.Errorf("%+v", got)
 	}
 	_, err := d.s.Try(d.ctx, acme, []byte(`{"name": "top", "parent": {"name": "top"}, "defaults": {"imagetype": "x"}}`))
-	d.refused(err, fault.Invalid, `the template is not right: defaults.imagetype: there is no image type "x"; parent.name: `+
+	d.refused(err, fault.Invalid, `the template is not right: defaults.imagetype: there is no image type "x"; `+
+		`parent.name: `+
 		"parents go round in a circle: the template top has the parent top")
 	if n := must(d.s.List(d.ctx, acme, catalogue.Templates))(t); len(n) != 1 {
 		t.Errorf("%+v", n)
@@ -567,7 +597,11 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	acme := d.project("acme")
 	d.create(acme, catalogue.Services, web)
 	for round := range 10 {
-		if round == 0 || fault.Is(func() error { _, err := d.s.Get(d.ctx, acme, catalogue.Providers, "lab"); return err }(),
+		if round == 0 || fault.Is(func() error {
+			_, err := d.s.Get(d.ctx, acme, catalogue.Providers,
+				"lab")
+			return err
+		}(),
 			fault.NotFound) {
 			d.create(acme, catalogue.Providers, lab)
 		}
@@ -604,6 +638,19 @@ func TestWritersAtTheSameTime(t *testing.T) {
 	}
 }
 
+// A catalogue in memory is read again after every write, even if the clock of the database was set back.
+func TestClockThatWasSetBack(t *testing.T) {
+	d := open(t)
+	acme := d.project("acme")
+	d.create(acme, catalogue.Services, web)
+	d.exec(`UPDATE cluster_entity SET made = made + interval '1 hour'`)
+	must(d.s.Catalogue(d.ctx, acme))(t)
+	must(d.s.Replace(d.ctx, acme, catalogue.Services, "web", []byte(`{"name": "web", "label": "new"}`)))(t)
+	if c := must(d.s.Catalogue(d.ctx, acme))(t); c.Services["web"].Label != "new" {
+		t.Errorf("%+v", c.Services["web"])
+	}
+}
+
 // The limits of a project are set, and cannot go below what it uses.
 func TestTenants(t *testing.T) {
 	d := open(t)
@@ -631,7 +678,7 @@ func TestTenants(t *testing.T) {
 	all := must(d.s.Tenants(d.ctx))(t)
 	want := []store.ClusterTenant{
 		{Project: acme, Name: "acme", Set: true, Workers: 2, MaxClusters: n(2), MaxNodes: n(4), Clusters: 2, Nodes: 4},
-		{Project: other, Name: "other"},
+		{Project: other, Name: "other", Workers: store.DefaultWorkers},
 	}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("%+v", all)

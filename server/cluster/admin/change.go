@@ -255,9 +255,10 @@ func (s *Service) Replace(
 		return Item{}, wrong(op, "the "+kind.Noun()+" cannot be read", err)
 	}
 	if d.Name != name {
-		return Item{}, wrong(op, "the "+kind.Noun()+" cannot be replaced", &catalogue.Invalid{Problems: []catalogue.Problem{
-			{Field: "name", Text: fmt.Sprintf("it has to stay %.100q: others refer to it by its name", name)},
-		}})
+		return Item{}, wrong(op, "the "+kind.Noun()+" cannot be replaced",
+			&catalogue.Invalid{Problems: []catalogue.Problem{
+				{Field: "name", Text: fmt.Sprintf("it has to stay %.100q: others refer to it by its name", name)},
+			}})
 	}
 	return s.put(ctx, op, project, d, func(there bool) error {
 		if !there {

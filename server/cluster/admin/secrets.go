@@ -64,7 +64,8 @@ func (s *Service) split(
 			given = had[field]
 			if len(given) == 0 || catalogue.IsHidden(given) {
 				wrong = append(wrong, catalogue.Problem{
-					Field: "provisioner." + field, Text: "its value is not known here; " + catalogue.Hidden + " only keeps one",
+					Field: "provisioner." + field, Text: "its value is not known here; " + catalogue.Hidden + " " +
+						"only keeps one",
 				})
 				continue
 			}

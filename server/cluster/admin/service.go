@@ -17,6 +17,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,8 +74,8 @@ func (s *Service) Catalogue(ctx context.Context, project intent.ProjectID) (*cat
 	return now.all, nil
 }
 
-// Pinned is Catalogue with these versions in place of the newest ones, so that a cluster stays what it was made from.
-// NotFound names the versions that are gone.
+// Pinned is Catalogue with pinned versions in place of the newest ones, so that a cluster stays what it was made from.
+// NotFound names the first version that is gone.
 func (s *Service) Pinned(
 	ctx context.Context, project intent.ProjectID, pins map[catalogue.Kind]map[string]int,
 ) (*catalogue.Catalogue, error) {
@@ -84,8 +86,8 @@ func (s *Service) Pinned(
 	}
 	var ask []store.ClusterEntityPin
 	for _, kind := range catalogue.Kinds {
-		for name, version := range pins[kind] {
-			e := now.all.Get(kind, name)
+		for _, name := range slices.Sorted(maps.Keys(pins[kind])) {
+			version, e := pins[kind][name], now.all.Get(kind, name)
 			if version != 0 && (e == nil || catalogue.HeadOf(e).Version != version) {
 				ask = append(ask, store.ClusterEntityPin{Kind: string(kind), Name: name, Version: version})
 			}
@@ -153,10 +155,8 @@ func (s *Service) exists(ctx context.Context, project intent.ProjectID) (intent.
 }
 
 func checkKind(op string, kind catalogue.Kind) error {
-	for _, known := range catalogue.Kinds {
-		if kind == known {
-			return nil
-		}
+	if slices.Contains(catalogue.Kinds, kind) {
+		return nil
 	}
 	return fault.New(op, fault.NotFound, fmt.Sprintf("the catalogue has no %.40q", string(kind)))
 }

@@ -47,7 +47,8 @@ func (s *Service) SetTenant(
 		most  int
 	}{{"workers", &workers, maxWorkers}, {"clusters", maxClusters, maxLimit}, {"nodes", maxNodes, maxLimit}} {
 		if one.value != nil && (*one.value < 0 || *one.value > one.most) {
-			return fault.New(op, fault.Invalid, fmt.Sprintf("the number of %s cannot be %d: it may be 0 to %d", one.what,
+			return fault.New(op, fault.Invalid, fmt.Sprintf("the number of %s cannot be %d: it may be 0 to %d",
+				one.what,
 				*one.value, one.most)).Hint("leave clusters or nodes out for no limit")
 		}
 	}

@@ -211,6 +211,7 @@ func (k *checker) mapped(p *Provider, field string, kind Kind, name string, allo
 		}
 	}
 	if !slices.ContainsFunc(allowed, is) && p.ProviderType != Pool {
-		k.add("defaults.provider", "no %s that the template allows has a mapping for the provider %s", kind.Noun(), p.Name)
+		k.add("defaults.provider", "no %s that the template allows has a mapping for the provider %s",
+			kind.Noun(), p.Name)
 	}
 }

@@ -117,7 +117,8 @@ func readService(v value) *Service {
 		if s.Provisioner.Actions == nil {
 			s.Provisioner.Actions = map[Action]ActionOf{}
 		}
-		s.Provisioner.Actions[Action(name)] = ActionOf{Type: one.field("type").text(), Fields: one.field("fields").raws()}
+		s.Provisioner.Actions[Action(name)] = ActionOf{Type: one.field("type").text(),
+			Fields: one.field("fields").raws()}
 	})
 	return s
 }

@@ -12,7 +12,8 @@ import (
 
 // What plug-ins of Coopr ship is one file with all their types.
 func TestPluginFile(t *testing.T) {
-	types, err := catalogue.SplitPlugin([]byte(`{"name": "fog", "providertypes": ["aws", "joyent"], "automatortypes": [],
+	types, err := catalogue.SplitPlugin([]byte(`{"name": "fog", "providertypes": ["aws", "joyent"],
+		"automatortypes": [],
 		"aws": {"name": "aws", "parameters": {}}, "joyent": {"name": "joyent"}}`))
 	if err != nil || len(types[catalogue.ProviderTypes]) != 2 || len(types) != 1 {
 		t.Fatal(types, err)
@@ -55,7 +56,8 @@ func TestPluginTypesOfTheProgram(t *testing.T) {
 		}
 		theirs, ours := decode(t, catalogue.ProviderTypes, string(text)).(*catalogue.PluginType), c.ProviderTypes[name]
 		for field, f := range theirs.Parameters.Admin.Fields {
-			if mine, ok := ours.Parameters.Admin.Fields[field]; !ok || mine.Secret() != f.Secret() || mine.Override != f.Override {
+			if mine, ok := ours.Parameters.Admin.Fields[field]; !ok || mine.Secret() != f.Secret() ||
+				mine.Override != f.Override {
 				t.Errorf("%s: the field %s is %+v, and was %+v", name, field, mine, f)
 			}
 		}
@@ -63,14 +65,16 @@ func TestPluginTypesOfTheProgram(t *testing.T) {
 			t.Errorf("%s requires %v", name, ours.Parameters.Admin.Required)
 		}
 	}
-	if catalogue.Source(catalogue.ProviderTypes, "pool") == nil || catalogue.Source(catalogue.ProviderTypes, "../x") != nil {
+	if catalogue.Source(catalogue.ProviderTypes, "pool") == nil || catalogue.Source(catalogue.ProviderTypes,
+		"../x") != nil {
 		t.Error("the source of a type")
 	}
 }
 
 // The marker of a secret takes its place, and nothing else of the text changes.
 func TestMarkersInAProvider(t *testing.T) {
-	text := []byte(`{"provisioner": {"b": 1, "api_password": "pw", "api_user": "u"}, "name": "a", "providertype": "openstack",
+	text := []byte(`{"provisioner": {"b": 1, "api_password": "pw", "api_user": "u"}, "name": "a",
+		"providertype": "openstack",
 		"unknown": [1.50, {"z": null, "a": "é<"}]}`)
 	p := decode(t, catalogue.Providers, string(text)).(*catalogue.Provider)
 	secret := catalogue.SecretFields(catalogue.New().ProviderTypes["openstack"], p)
@@ -106,7 +110,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add("services", []byte(`{"name":"a","version":"3","x":1e99,"dependencies":{"provides":["\ud800"]}}`))
 	f.Add("providers", []byte(`{"name":"a","providertype":"pool","provisioner":{"machines":"[{\"address\":\"a\"}]"}}`))
-	f.Add("clustertemplates", []byte(`{"name":"a","parent":{"name":"a"},"includes":[{}],"constraints":{"size":{"min":"9"}}}`))
+	f.Add("clustertemplates",
+		[]byte(`{"name":"a","parent":{"name":"a"},"includes":[{}],"constraints":{"size":{"min":"9"}}}`))
 	c := small(f)
 	f.Fuzz(func(t *testing.T, kind string, text []byte) {
 		e, err := catalogue.Decode(catalogue.Kind(kind), text)
@@ -130,7 +135,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		catalogue.Check(c, e)
 		if template, ok := e.(*catalogue.Template); ok {
-			if resolved, err := c.ResolveTemplate(template); err == nil && (resolved.Parent != nil || resolved.Includes != nil) {
+			if resolved, err := c.ResolveTemplate(template); err == nil && (resolved.Parent != nil ||
+				resolved.Includes != nil) {
 				t.Fatal("a resolved template builds on others")
 			}
 		}

@@ -19,19 +19,25 @@ func small(t testing.TB) *catalogue.Catalogue {
 		{catalogue.Providers, `{"name": "lab", "providertype": "pool",
 			"provisioner": {"machines": [{"address": "192.0.2.1"}], "ssh_key_resource": "team"}}`},
 		{catalogue.Providers, `{"name": "cloud", "providertype": "openstack", "provisioner": {"api_user": "u",
-			"api_password": "********", "openstack_tenant": "t", "openstack_auth_url": "https://cloud.example.com:5000/v3",
+			"api_password": "********", "openstack_tenant": "t",
+				"openstack_auth_url": "https://cloud.example.com:5000/v3",
 			"ssh_keypair": "k", "ssh_key_resource": "k"}}`},
 		{catalogue.HardwareTypes, `{"name": "large", "providermap": {"openstack": {"flavor": "m1.large", "ram": 8}}}`},
 		{catalogue.HardwareTypes, `{"name": "tiny", "providermap": {"aws": {"flavor": "t2.micro"}}}`},
 		{catalogue.ImageTypes, `{"name": "debian", "providermap": {"cloud": {"image": "d", "sshuser": "debian"}}}`},
 		{catalogue.Services, `{"name": "base"}`},
-		{catalogue.Services, `{"name": "db", "dependencies": {"provides": ["sql"], "install": {"requires": ["base"]}}}`},
+		{catalogue.Services, `{"name": "db", "dependencies": {"provides": ["sql"],
+			"install": {"requires": ["base"]}}}`},
 		{catalogue.Services, `{"name": "web", "dependencies": {"runtime": {"requires": ["sql"], "uses": ["cache"]}}}`},
-		{catalogue.PartialTemplates, `{"name": "ldap", "immutable": true, "defaults": {"config": {"ldap": {"host": "l"}}}}`},
-		{catalogue.PartialTemplates, `{"name": "ntp", "defaults": {"services": ["base"], "config": {"ntp": "a", "x": 1}},
+		{catalogue.PartialTemplates, `{"name": "ldap", "immutable": true,
+			"defaults": {"config": {"ldap": {"host": "l"}}}}`},
+		{catalogue.PartialTemplates, `{"name": "ntp", "defaults": {"services": ["base"], "config": {"ntp": "a",
+			"x": 1}},
 			"compatibility": {"services": ["base"]}}`},
-		{catalogue.Templates, `{"name": "top", "compatibility": {"services": ["base", "db"]}, "includes": [{"name": "ldap"}],
-			"defaults": {"services": ["base"], "provider": "cloud", "hardwaretype": "large", "dnsSuffix": "top.example.com",
+		{catalogue.Templates, `{"name": "top", "compatibility": {"services": ["base", "db"]},
+			"includes": [{"name": "ldap"}],
+			"defaults": {"services": ["base"], "provider": "cloud", "hardwaretype": "large",
+				"dnsSuffix": "top.example.com",
 				"config": {"x": 2, "top": true}},
 			"constraints": {"size": {"min": 2, "max": "9"}, "layout": {"cantcoexist": [["base", "db"]]},
 				"services": {"db": {"quantities": {"min": "1", "max": "1"}}}},
@@ -65,7 +71,8 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"no kind", "clusters", `{}`, []string{`there is no kind "clusters"; the kinds are providertypes, automatortypes, ` +
+		{"no kind", "clusters", `{}`, []string{`there is no kind "clusters"; the kinds are providertypes, ` +
+			`automatortypes, ` +
 			`providers, hardwaretypes, imagetypes, services, partialtemplates and clustertemplates`}},
 		{"no JSON", catalogue.Services, "{\"name\": \"a\",\n \"x\": }", []string{
 			"it is not JSON: invalid character '}' looking for beginning of value (line 2)"}},
@@ -93,11 +100,13 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			"dependencies.conflicts[2]: it has to be a text, and is null",
 			"dependencies.install: it has to be an object, as {…}, and is a list",
 			"name: a name is missing"}},
-		{"numbers that are none", catalogue.Templates, `{"name": "a", "constraints": {"size": {"min": "few", "max": 2.5},
+		{"numbers that are none", catalogue.Templates, `{"name": "a", "constraints": {"size": {"min": "few",
+			"max": 2.5},
 			"services": {"db": {"quantities": {"min": "1 "}}}}, "administration": {"leaseduration": {"initial": "2w",
 			"max": -1, "step": "900000d"}}}`, []string{
 			`constraints.size.min: "few" is not a whole number`, `constraints.size.max: "2.5" is not a whole number`,
-			`administration.leaseduration.initial: "2w" is not a time: give milliseconds, or a number with s, m, h or d, as "2d"`,
+			`administration.leaseduration.initial: "2w" is not a time: give milliseconds, or a number with s, m, ` +
+				`h or d, as "2d"`,
 			"administration.leaseduration.max: a time cannot be -1; 0 is without end",
 			"administration.leaseduration.step: 900000d is more than 100 years; 0 is without end"}},
 		{"a boolean that is none", catalogue.PartialTemplates, `{"name": "a", "immutable": "yes"}`, []string{
@@ -107,7 +116,8 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			"a": {"type": "number"}, "b": {"type": "select"}, "c d": {"type": "text"},
 			"p": {"type": "password", "default": "pw"}, "q": {"type": "checkbox", "default": "perhaps"}},
 			"required": [["a", "z"]]}}, "resourceTypes": {"keys": {"format": "tar", "permissions": "4755"}}}`, []string{
-			`parameters.admin.fields.a.type: "number" is no type of field; the types are text, password, select, checkbox, ` +
+			`parameters.admin.fields.a.type: "number" is no type of field; the types are text, password, select, ` +
+				`checkbox, ` +
 				`file and json`,
 			"parameters.admin.fields.b.options: a select needs options",
 			"parameters.admin.fields.c d: a name consists of letters, digits, '.', '_' and '-'",
@@ -127,15 +137,22 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			`provisioner.openstack_interface: "outside" is none of its options public, internal and admin`,
 			"provisioner.openstack_ssl_verify_peer: it has to be true or false",
 			`provisioner.password: the provider type openstack has no field "password"; its fields are api_password, ` +
-				"api_user, openstack_auth_url, openstack_domain, openstack_endpoint, openstack_interface, openstack_network, " +
-				"openstack_region, openstack_ssl_verify_peer, openstack_tenant, ssh_key_resource, ssh_keypair and ssh_user",
-			"provisioner: the provider type openstack needs values of api_password, openstack_tenant, openstack_auth_url, " +
+				"api_user, openstack_auth_url, openstack_domain, openstack_endpoint, openstack_interface, " +
+				"openstack_network, " +
+				"openstack_region, openstack_ssl_verify_peer, openstack_tenant, ssh_key_resource, ssh_keypair and " +
+				"ssh_user",
+			"provisioner: the provider type openstack needs values of api_password, openstack_tenant, " +
+				"openstack_auth_url, " +
 				"ssh_keypair and ssh_key_resource"}},
-		{"what users may give need not be given", catalogue.Providers, `{"name": "a", "providertype": "aws", "provisioner": {
+		{"what users may give need not be given", catalogue.Providers, `{"name": "a", "providertype": "aws",
+			"provisioner": {
 			"api_user": "u"}}`, []string{
 			"provisioner: the provider type aws needs values of api_password and aws_region"}},
 		{"machines of a pool", catalogue.Providers, `{"name": "a", "providertype": "pool", "provisioner": {
-			"ssh_key_resource": "k", "machines": "[{\"address\": \"h1\", \"port\": 70000}, {\"address\": \"h1\", \"port\": 22}, {\"address\": \"h1\", \"user\": \"-oProxyCommand=x\"}, {}, {\"address\": \"a b\", \"hostkeys\": [\"x\"]}]"}}`,
+			"ssh_key_resource": "k",
+				"machines": "[{\"address\": \"h1\", \"port\": 70000}, ` +
+			`{\"address\": \"h1\", \"port\": 22}, {\"address\": \"h1\", \"user\": \"-oProxyCommand=x\"}, {}, ` +
+			`{\"address\": \"a b\", \"hostkeys\": [\"x\"]}]"}}`,
 			[]string{
 				"provisioner.machines[0].port: there is no port 70000",
 				`provisioner.machines[2].user: "-oProxyCommand=x" is no name of a user`,
@@ -149,27 +166,34 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			"lab": {}, "b c": {"flavor": "x"}}}`, []string{
 			"providermap.b c: a name consists of letters, digits, '.', '_' and '-'",
 			"providermap.cloud.flavor: it has to say which flavor of cloud is meant"}},
-		{"an unmapped image", catalogue.ImageTypes, `{"name": "a", "providermap": {"cloud": {"sshuser": "x"}}}`, []string{
-			"providermap.cloud.image: it has to say which image of cloud is meant"}},
+		{"an unmapped image", catalogue.ImageTypes, `{"name": "a", "providermap": {"cloud": {"sshuser": "x"}}}`,
+			[]string{
+				"providermap.cloud.image: it has to say which image of cloud is meant"}},
 
-		{"what a service requires", catalogue.Services, `{"name": "a", "dependencies": {"install": {"requires": ["bas", "x y"]},
+		{"what a service requires", catalogue.Services, `{"name": "a",
+			"dependencies": {"install": {"requires": ["bas", "x y"]},
 			"runtime": {"requires": ["sql"]}, "conflicts": ["db", "a", "unknown"]}}`, []string{
 			"dependencies.install.requires[1]: a name consists of letters, digits, '.', '_' and '-'",
 			"dependencies.install.requires[0]: no service is called bas, and none provides it; did you mean base?",
 			"dependencies.runtime.requires[0]: the service requires sql, and conflicts with db",
 			"dependencies.conflicts[1]: the service conflicts with itself"}},
-		{"a circle of services", catalogue.Services, `{"name": "base", "dependencies": {"install": {"requires": ["db"]}}}`,
-			[]string{"dependencies.install.requires: services require each other in a circle: base requires db, which " +
+		{"a circle of services", catalogue.Services, `{"name": "base",
+			"dependencies": {"install": {"requires": ["db"]}}}`,
+			[]string{"dependencies.install.requires: services require each other in a circle: base requires db, " +
+				"which " +
 				"requires base"}},
-		{"a service that requires itself", catalogue.Services, `{"name": "a", "dependencies": {"runtime": {"requires": ["a"]}}}`,
+		{"a service that requires itself", catalogue.Services, `{"name": "a",
+			"dependencies": {"runtime": {"requires": ["a"]}}}`,
 			[]string{"dependencies.runtime.requires: services require each other in a circle: a requires a"}},
 		{"actions", catalogue.Services, `{"name": "a", "provisioner": {"actions": {"explode": {"type": "shell"},
 			"install": {"type": "shel"}, "start": {"type": "shell", "fields": {"scirpt": "x"}},
 			"stop": {"type": "ansible", "fields": {"playbook": "a.yml", "extra_vars": "{"}}}}}`, []string{
-			`provisioner.actions.explode: there is no action "explode"; the actions are install, configure, initialize, ` +
+			`provisioner.actions.explode: there is no action "explode"; the actions are install, configure, ` +
+				`initialize, ` +
 				"start, stop and remove",
 			`provisioner.actions.install.type: there is no automator type "shel"; did you mean shell?`,
-			`provisioner.actions.start.fields.scirpt: the automator type shell has no field "scirpt"; its fields are args ` +
+			`provisioner.actions.start.fields.scirpt: the automator type shell has no field "scirpt"; its fields ` +
+				`are args ` +
 				"and script",
 			"provisioner.actions.start.fields: the automator type shell needs values of script",
 			"provisioner.actions.stop.fields.extra_vars: the text is not JSON"}},
@@ -178,7 +202,8 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			"defaults.services: a cluster needs a service: neither the template nor what it builds on names one",
 			"defaults.provider: a cluster needs a provider: neither the template nor what it builds on names one"}},
 		{"names in a template", catalogue.Templates, `{"name": "a", "compatibility": {"services": ["base", "bse"],
-			"hardwaretypes": ["lrge"], "imagetypes": ["x"]}, "defaults": {"services": ["base", "db"], "provider": "cluod",
+			"hardwaretypes": ["lrge"], "imagetypes": ["x"]}, "defaults": {"services": ["base", "db"],
+				"provider": "cluod",
 			"dnsSuffix": "-a.example.com"}, "constraints": {"services": {"dbb": {"hardwaretypes": ["larg"]}},
 			"layout": {"mustcoexist": [["base", "no"]], "cantcoexist": [["base"], []]}}}`, []string{
 			`compatibility.hardwaretypes[0]: there is no hardware type "lrge"; did you mean large?`,
@@ -187,7 +212,8 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			`defaults.provider: there is no provider "cluod"; did you mean cloud?`,
 			"defaults.dnsSuffix: the DNS suffix has to be a domain, as dev.example.com",
 			`constraints.layout.mustcoexist[0][1]: there is no service "no"`,
-			"constraints.layout.cantcoexist[0]: a set of one service forbids it everywhere; name the services that may not " +
+			"constraints.layout.cantcoexist[0]: a set of one service forbids it everywhere; name the services " +
+				"that may not " +
 				"share a node",
 			"constraints.layout.cantcoexist[1]: the set is empty",
 			`constraints.services.dbb: there is no service "dbb"`,
@@ -195,15 +221,18 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 			"defaults.services: db is not among the compatible services"}},
 		{"numbers in a template", catalogue.Templates, `{"name": "a", "compatibility": {"services": ["base"]},
 			"defaults": {"services": ["base"], "provider": "lab", "hardwaretype": "tiny"},
-			"constraints": {"size": {"min": 5, "max": 3}, "services": {"base": {"quantities": {"min": 4, "max": 20000}}}},
+			"constraints": {"size": {"min": 5, "max": 3}, "services": {"base": {"quantities": {"min": 4,
+				"max": 20000}}}},
 			"administration": {"leaseduration": {"initial": "3d", "max": "2d", "step": "49h"}}}`, []string{
 			"constraints.size: the least number, 5, is above the largest, 3",
 			"constraints.services.base.quantities.max: 20000 is out of range: it may be 0 to 10000",
 			"constraints.services.base.quantities.min: base needs 4 nodes, and a cluster has 3 at most",
 			"administration.leaseduration.initial: clusters would live longer at first than they may at most",
 			"administration.leaseduration.step: one step would be longer than clusters may live at most"}},
-		{"a type that the provider does not have", catalogue.Templates, `{"name": "a", "compatibility": {"services": ["base"],
-			"hardwaretypes": ["tiny"]}, "defaults": {"services": ["base"], "provider": "cloud", "hardwaretype": "tiny"}}`,
+		{"a type that the provider does not have", catalogue.Templates, `{"name": "a",
+			"compatibility": {"services": ["base"],
+			"hardwaretypes": ["tiny"]}, "defaults": {"services": ["base"], "provider": "cloud",
+				"hardwaretype": "tiny"}}`,
 			[]string{"defaults.hardwaretype: the hardware type tiny has no mapping for the provider cloud"}},
 		{"no type that the provider has", catalogue.Templates, `{"name": "a", "compatibility": {"services": ["base"],
 			"hardwaretypes": ["tiny"]}, "defaults": {"services": ["base"], "provider": "cloud"}}`, []string{
@@ -219,8 +248,10 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 		{"its own parent", catalogue.Templates, `{"name": "a", "parent": {"name": "a"}}`, []string{
 			"parent.name: parents go round in a circle: the template a has the parent a"}},
 		{"a circle of parents", catalogue.Templates, `{"name": "top", "parent": {"name": "below"}}`, []string{
-			"parent.name: parents go round in a circle: the template top has the parent below, which has the parent top"}},
-		{"an include that is not there", catalogue.Templates, `{"name": "a", "includes": [{"name": "ntp"}, {"name": "x"}]}`,
+			"parent.name: parents go round in a circle: the template top has the parent below, which has the " +
+				"parent top"}},
+		{"an include that is not there", catalogue.Templates, `{"name": "a",
+			"includes": [{"name": "ntp"}, {"name": "x"}]}`,
 			[]string{"includes[1].name: there is no partial template x, which a includes"}},
 		{"a key that may not change", catalogue.Templates, `{"name": "a", "parent": {"name": "top"},
 			"defaults": {"config": {"ldap": {"host": "other"}}}}`, []string{
@@ -250,7 +281,8 @@ func TestWhatPeopleSeeOfBadInput(t *testing.T) {
 // A circle that another service can break is none.
 func TestCircleWithAWayAround(t *testing.T) {
 	c := small(t).With(decode(t, catalogue.Services, `{"name": "other", "dependencies": {"provides": ["sql"]}}`))
-	e := decode(t, catalogue.Services, `{"name": "db", "dependencies": {"provides": ["sql"], "install": {"requires": ["web"]},
+	e := decode(t, catalogue.Services, `{"name": "db", "dependencies": {"provides": ["sql"],
+		"install": {"requires": ["web"]},
 		"runtime": {"requires": ["web"]}}}`)
 	if found := catalogue.Check(c, e); len(found) > 0 {
 		t.Error(found)
@@ -269,6 +301,9 @@ func TestWhatAChangeBreaks(t *testing.T) {
 	broken = catalogue.Breaks(c, c.With(less))
 	if found := broken[catalogue.Ref{Kind: catalogue.Services, Name: "web"}]; len(broken) != 1 || len(found) != 1 {
 		t.Error("when db no longer provides sql, broken are ", broken)
+	}
+	if broken = catalogue.Breaks(c, c.With(decode(t, catalogue.Templates, `{"name": "top"}`))); len(broken) > 0 {
+		t.Error("what is wrong with the change itself is for Check: ", broken)
 	}
 	if broken = catalogue.Breaks(c, c.Without(catalogue.Templates, "top")); len(broken) > 0 {
 		t.Error("nothing depends on the template: ", broken)

@@ -114,7 +114,8 @@ func TestPublishedTemplatesHoldTogether(t *testing.T) {
 	wrong := catalogue.CheckAll(catalogue.New(all...))
 	// Two files that these name are not among those that we have.
 	for name, problem := range map[string]string{
-		"docker-base":     `compatibility.imagetypes[2]: there is no image type "ubuntu16"; did you mean ubuntu12 or ubuntu14?`,
+		"docker-base": `compatibility.imagetypes[2]: there is no image type "ubuntu16"; did you mean ubuntu12 ` +
+			`or ubuntu14?`,
 		"cdap-singlenode": `compatibility.services[2]: there is no service "hadoop-hdfs-secondarynamenode"`,
 	} {
 		ref := catalogue.Ref{Kind: catalogue.Templates, Name: name}

@@ -61,7 +61,8 @@ func (m *merger) template(t *Template, children []string) (*Template, error) {
 			parent, ok = m.self, true
 		}
 		if !ok {
-			return nil, invalid("parent.name", "there is no cluster template %.100s, the parent of %s", t.Parent.Name, t.Name)
+			return nil, invalid("parent.name", "there is no cluster template %.100s, the parent of %s",
+				t.Parent.Name, t.Name)
 		}
 		var err error
 		if out, err = m.template(parent, children); err != nil {
@@ -105,7 +106,7 @@ func (m *merger) defaults(into *Defaults, from Defaults, by, immutable string) e
 	var wrong problems
 	for _, key := range slices.Sorted(maps.Keys(from.Config)) {
 		field := join("defaults.config", key)
-		if writer, ok := m.fixed[key]; ok && writer != immutable && !sameJSON(into.Config[key], from.Config[key]) {
+		if writer, ok := m.fixed[key]; ok && !sameJSON(into.Config[key], from.Config[key]) {
 			wrong.add(field, "%s changes %.100q, which the immutable partial template %s sets", by, key, writer)
 			continue
 		}
@@ -206,5 +207,6 @@ func unionOfSets(a, b [][]string) [][]string {
 }
 
 func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))),
+		slices.Compact(slices.Sorted(slices.Values(b))))
 }

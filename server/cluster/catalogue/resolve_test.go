@@ -72,7 +72,8 @@ func TestImmutableKeysHold(t *testing.T) {
 		}
 		parent := &catalogue.Template{Head: catalogue.Head{Name: "parent"}, Includes: includes[:1]}
 		child := &catalogue.Template{
-			Head: catalogue.Head{Name: "child"}, Parent: &catalogue.Reference{Name: "parent"}, Includes: includes[r.IntN(2):],
+			Head: catalogue.Head{Name: "child"}, Parent: &catalogue.Reference{Name: "parent"},
+			Includes: includes[r.IntN(2):],
 		}
 		last := key()
 		child.Defaults.Config = map[string]json.RawMessage{last: json.RawMessage("9")}
@@ -120,7 +121,8 @@ func TestFieldsThatUsersGive(t *testing.T) {
 			"api_password": "********", "aws_region": "eu-central-1", "security_groups": "web"}}`),
 		decode(t, catalogue.Providers, `{"name": "closed", "providertype": "x", "provisioner": {"a": "1"}}`),
 		decode(t, catalogue.ProviderTypes, `{"name": "x", "parameters": {"admin": {"fields": {"a": {"type": "text"},
-			"b": {"type": "password", "override": true}}, "required": [["a", "b"]]}, "user": {"fields": {"u": {"type": "text"},
+			"b": {"type": "password", "override": true}, "c": {"type": "text"}}, "required": [["c"], ["a", "b"]]},
+				"user": {"fields": {"u": {"type": "text"},
 			"v": {"type": "text"}}, "required": [["u"], ["v", "b"]]}}}`))
 	fields, required, err := c.UserFields("top", "amazon")
 	if err != nil {
@@ -135,7 +137,8 @@ func TestFieldsThatUsersGive(t *testing.T) {
 		t.Errorf("required are %v", required)
 	}
 	fields, required, err = c.UserFields("top", "closed")
-	if want := [][]string{{"b", "u"}, {"b", "v"}}; err != nil || len(fields) != 3 || !reflect.DeepEqual(required, want) {
+	if want := [][]string{{"b", "u"}, {"b", "v"}}; err != nil || len(fields) != 3 || !reflect.DeepEqual(required,
+		want) {
 		t.Errorf("%v, required are %v, %v", fields, required, err)
 	}
 	fields, required, err = c.UserFields("top", "") // the template's, which is an OpenStack

@@ -53,7 +53,7 @@ type Field struct {
 	Options   []json.RawMessage `json:"options,omitempty"` // of a select
 	Default   json.RawMessage   `json:"default,omitempty"`
 	Override  bool              `json:"override,omitempty"`  // users may change an administrator's value
-	Sensitive bool              `json:"sensitive,omitempty"` // sealed, never shown and never in Git; passwords are anyway
+	Sensitive bool              `json:"sensitive,omitempty"` // sealed, never shown, never in Git; passwords always are
 }
 
 // Secret reports whether the value of the field is to be sealed.

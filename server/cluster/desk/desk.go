@@ -79,7 +79,8 @@ var _ service.Service = (*Desk)(nil)
 
 // New makes a desk.
 func New(c Config) (*Desk, error) {
-	if c.Store == nil || c.Catalogues == nil || c.Resources == nil || c.Key == nil || c.Bus == nil || c.Logger == nil {
+	if c.Store == nil || c.Catalogues == nil || c.Resources == nil || c.Key == nil || c.Bus == nil ||
+		c.Logger == nil {
 		return nil, errors.New("desk.New: a part of the configuration is missing")
 	}
 	defaults := func(d *time.Duration, value time.Duration) {

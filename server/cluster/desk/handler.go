@@ -14,8 +14,8 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// Handler serves provisioners over HTTP. who identifies the one that asks, before anything is read; its error is answered
-// with 401.
+// Handler serves provisioners over HTTP. who identifies the one that asks, before anything is read; its error is
+// answered with 401.
 func (d *Desk) Handler(who func(*http.Request) (Who, error)) http.Handler {
 	h := &handler{Desk: d, who: who}
 	routes := http.NewServeMux()
@@ -82,11 +82,14 @@ func refuse(w http.ResponseWriter, code int, err error) {
 
 func (h *handler) hello(r *http.Request, who Who, q task.Hello) (out task.Welcome, err error) {
 	if q.Protocol != task.Version {
-		return out, fault.New("desk.hello", fault.Invalid, "the provisioner speaks another version of the protocol than "+
-			"the server: "+strconv.Itoa(q.Protocol)).Hint("use the program of the same release")
+		return out, fault.New("desk.hello", fault.Invalid, "the provisioner speaks another version of the protocol "+
+			"than "+
+			"the server: "+strconv.Itoa(q.Protocol)).
+			Hint("use the program of the same release")
 	}
 	if who.ID != [16]byte{} {
-		if err := h.c.Store.SeeProvisioner(r.Context(), who.ID, cut(q.Program, 200), min(max(q.Room, 0), 10_000)); err != nil {
+		if err := h.c.Store.SeeProvisioner(r.Context(), who.ID, cut(q.Program, 200), min(max(q.Room, 0),
+			10_000)); err != nil {
 			return out, err
 		}
 	}

@@ -151,7 +151,11 @@ func (d *Desk) facts(
 		}
 	}
 	if len(facts) > task.MaxFacts {
-		return nil, nil, fmt.Errorf("the plug-in returned %d bytes of facts, and may return %d", len(facts), task.MaxFacts)
+		return nil, nil, fmt.Errorf(
+			"the plug-in returned %d bytes of facts, and may return %d",
+			len(facts),
+			task.MaxFacts,
+		)
 	}
 	if len(r.Secret) == 0 {
 		return facts, nil, nil
@@ -185,7 +189,11 @@ func (d *Desk) sealFacts(ctx context.Context, row intent.ClusterTask, more task.
 		return nil, err
 	}
 	if len(plain) > task.MaxFacts {
-		return nil, fmt.Errorf("the plug-in returned %d bytes of secret facts, and may return %d", len(plain), task.MaxFacts)
+		return nil, fmt.Errorf(
+			"the plug-in returned %d bytes of secret facts, and may return %d",
+			len(plain),
+			task.MaxFacts,
+		)
 	}
 	return d.c.Key.Seal(plain, sealedFor(row.Cluster, row.Node))
 }

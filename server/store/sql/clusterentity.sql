@@ -73,7 +73,7 @@ ORDER BY project, environment, cluster LIMIT 10;
 
 -- name: ClusterTenantList :many
 -- All projects, with what they may use of the cluster service, and what they use.
-SELECT p.id AS project, p.name, t.project IS NOT NULL AS set, coalesce(t.workers, 0) AS workers, t.max_clusters,
+SELECT p.id AS project, p.name, t.project IS NOT NULL AS set, coalesce(t.workers, $2::integer) AS workers, t.max_clusters,
        t.max_nodes, use.clusters, use.nodes
 FROM project p LEFT JOIN cluster_tenant t ON t.project = p.id CROSS JOIN LATERAL (
     SELECT count(DISTINCT c.id) AS clusters, count(n.number) AS nodes
