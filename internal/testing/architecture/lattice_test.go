@@ -270,6 +270,11 @@ var lattice = []struct {
 		"server/cluster/provisioner/plugin server/cluster/provisioner/program server/cluster/task",
 	},
 	{
+		"server/cluster/provisioner/conformance/conformancetest",
+		"server/cluster/provisioner/conformance server/cluster/provisioner/program",
+	},
+	{"server/cluster/provisioner/link", "internal/fault"},
+	{
 		"server/cluster/provisioner/member",
 		"internal/fault internal/service server/agent/ca server/agent/protocol server/agent/trust " +
 			"server/cluster/task",
@@ -281,20 +286,28 @@ var lattice = []struct {
 			"server/cluster/provisioner/target server/cluster/task",
 	},
 	{
-		"server/cluster/provisioner/puppet",
+		"server/cluster/provisioner/shell",
 		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
 			"server/cluster/provisioner/target",
 	},
 	{"server/cluster/provisioner/resources", "internal/fault server/cluster/archive server/cluster/task"},
 	{
-		"server/cluster/provisioner/shell",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
-			"server/cluster/provisioner/target",
-	},
-	{
 		"server/cluster/provisioner/worker",
 		"internal/fault internal/secret internal/service server/cluster/provisioner/client " +
 			"server/cluster/provisioner/plugin server/cluster/provisioner/resources server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/plugins",
+		"internal/fault internal/isolation server/cluster/provisioner/aws " +
+			"server/cluster/provisioner/openstack server/cluster/provisioner/plugin " +
+			"server/cluster/provisioner/pool server/cluster/provisioner/program " +
+			"server/cluster/provisioner/shell server/cluster/provisioner/target " +
+			"server/cluster/provisioner/worker",
+	},
+	{
+		"server/cluster/provisioner/puppet",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
 	},
 	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
 	{"server/cluster/resources/blob", "internal/fault internal/secret"},
@@ -303,6 +316,11 @@ var lattice = []struct {
 		"internal/bus internal/fault internal/intent internal/service server/access " +
 			"server/cluster/archive server/cluster/catalogue server/cluster/resources/blob " +
 			"server/cluster/task server/store",
+	},
+	{
+		"server/cluster/workers",
+		"internal/bus internal/fault internal/intent internal/isolation internal/service layout " +
+			"server/cluster/desk server/cluster/provisioner/link server/cluster/task server/store",
 	},
 	{
 		"server/servertest",
@@ -357,7 +375,10 @@ var lattice = []struct {
 			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
 			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
 			"internal/provenance internal/python/venv layout server server/agent/conformance " +
-			"server/agent/target server/build/install server/build/warm server/config webhooks",
+			"server/agent/target server/build/install server/build/warm " +
+			"server/cluster/provisioner/client server/cluster/provisioner/conformance server/cluster/provisioner/link " +
+			"server/cluster/provisioner/plugins server/cluster/provisioner/program server/cluster/provisioner/worker " +
+			"server/cluster/task server/config webhooks",
 	},
 	{"cmd/ordain", "cmd/ordain/cli"},
 

@@ -159,7 +159,9 @@ func (d *Desk) Take(ctx context.Context, who Who, room int, wait time.Duration) 
 	deadline := time.Now().Add(min(wait, maxWait))
 	for {
 		woken := d.wait(who.Project)
-		tasks, err := d.takeNow(ctx, who, room)
+		// Whoever gives up while tasks are leased gets them nevertheless, if there is still somebody: otherwise nobody
+		// has them until the leases are over.
+		tasks, err := d.takeNow(context.WithoutCancel(ctx), who, room)
 		left := time.Until(deadline)
 		if err != nil || len(tasks) > 0 || left <= 0 {
 			return tasks, err

@@ -58,6 +58,8 @@ type Take struct {
 // Taken has tasks, or none.
 type Taken struct {
 	Tasks []Task `json:"tasks"`
+	// Ending asks the provisioner to take no further task, and to end when it has finished those that it has.
+	Ending bool `json:"ending,omitempty"`
 }
 
 // Lease is a task that a provisioner works on.
