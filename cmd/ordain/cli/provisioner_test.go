@@ -69,7 +69,7 @@ func TestProvisionerConformance(t *testing.T) {
 
 // A provisioner whose connection is none ends with a hint for the person who tries it.
 func TestProvisionerWithoutServer(t *testing.T) {
-	status, _, errs := ordain("", "provisioner", "--desk-fd", "987654", "--folder", t.TempDir())
+	status, _, errs := ordain("", "provisioner", "--desk-fd", "987654", "--state-dir", t.TempDir())
 	if status != 1 || !strings.Contains(errs, "the descriptor is no connection to a server") {
 		t.Errorf("%d: %s", status, errs)
 	}

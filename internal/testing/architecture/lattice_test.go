@@ -286,6 +286,11 @@ var lattice = []struct {
 			"server/cluster/provisioner/target server/cluster/task",
 	},
 	{
+		"server/cluster/provisioner/puppet",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
+	{
 		"server/cluster/provisioner/shell",
 		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
 			"server/cluster/provisioner/target",
@@ -298,16 +303,12 @@ var lattice = []struct {
 	},
 	{
 		"server/cluster/provisioner/plugins",
-		"internal/fault internal/isolation server/cluster/provisioner/aws " +
-			"server/cluster/provisioner/openstack server/cluster/provisioner/plugin " +
-			"server/cluster/provisioner/pool server/cluster/provisioner/program " +
+		"internal/fault internal/isolation server/cluster/provisioner/ansible " +
+			"server/cluster/provisioner/aws server/cluster/provisioner/openstack " +
+			"server/cluster/provisioner/plugin server/cluster/provisioner/pool " +
+			"server/cluster/provisioner/program server/cluster/provisioner/puppet " +
 			"server/cluster/provisioner/shell server/cluster/provisioner/target " +
 			"server/cluster/provisioner/worker",
-	},
-	{
-		"server/cluster/provisioner/puppet",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
-			"server/cluster/provisioner/target",
 	},
 	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
 	{"server/cluster/resources/blob", "internal/fault internal/secret"},
@@ -362,7 +363,8 @@ var lattice = []struct {
 			"server/deployer server/edge server/eventbus server/forge server/keeper server/logfile " +
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
 			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
-			"server/cluster/repository server/cluster/resources server/cluster/resources/blob",
+			"server/cluster/repository server/cluster/resources server/cluster/resources/blob " +
+			"server/cluster/workers",
 	},
 	{
 		"cmd/ordain/demo",
@@ -375,10 +377,11 @@ var lattice = []struct {
 			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
 			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
 			"internal/provenance internal/python/venv layout server server/agent/conformance " +
-			"server/agent/target server/build/install server/build/warm " +
-			"server/cluster/provisioner/client server/cluster/provisioner/conformance server/cluster/provisioner/link " +
-			"server/cluster/provisioner/plugins server/cluster/provisioner/program server/cluster/provisioner/worker " +
-			"server/cluster/task server/config webhooks",
+			"server/agent/target server/build/install server/build/warm server/cluster/provisioner/client " +
+			"server/cluster/provisioner/conformance server/cluster/provisioner/link " +
+			"server/cluster/provisioner/plugins server/cluster/provisioner/program " +
+			"server/cluster/provisioner/worker server/cluster/task server/config webhooks " +
+			"server/cluster/provisioner/member",
 	},
 	{"cmd/ordain", "cmd/ordain/cli"},
 

@@ -101,7 +101,7 @@ type confineFunc func() (func() (*isolation.Space, error), error)
 func (s *Service) command(c *child) (*exec.Cmd, confineFunc, error) {
 	paths := s.c.Layout.Provisioner(c.project)
 	program := s.c.Program
-	args := append(program[1:len(program):len(program)], "provisioner", "--desk-fd", "3", "--folder", paths.Data(),
+	args := append(program[1:len(program):len(program)], "provisioner", "--desk-fd", "3", "--state-dir", paths.Data(),
 		"--room", strconv.Itoa(c.room))
 	if s.c.Plugins != "" {
 		args = append(args, "--plugins", s.c.Plugins)

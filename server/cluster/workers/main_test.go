@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func spy() int {
 	var folder string
 	for i, arg := range os.Args {
-		if arg == "--folder" {
+		if arg == "--state-dir" {
 			folder = os.Args[i+1]
 		}
 	}

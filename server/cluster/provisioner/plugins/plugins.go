@@ -1,8 +1,8 @@
 // Package plugins lists the plug-ins of a provisioner: those that are built in, and the programs of a folder.
 //
-//	built in: pool, aws, openstack │ shell ──┐
-//	                                         ├──▶ worker.Plugins, by the names of their types
-//	programs of a folder (package program) ──┘
+//	built in: pool, aws, openstack │ shell, ansible, puppet ──┐
+//	                                                          ├──▶ worker.Plugins, by the names of their types
+//	programs of a folder (package program) ───────────────────┘
 //
 // A built-in plug-in keeps its type: a program that has the same one is reported and left out, because the catalogue's
 // definition of the type is built in, too.
@@ -15,11 +15,13 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/isolation"
+	"ordain.dev/ordain/server/cluster/provisioner/ansible"
 	"ordain.dev/ordain/server/cluster/provisioner/aws"
 	"ordain.dev/ordain/server/cluster/provisioner/openstack"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 	"ordain.dev/ordain/server/cluster/provisioner/pool"
 	"ordain.dev/ordain/server/cluster/provisioner/program"
+	"ordain.dev/ordain/server/cluster/provisioner/puppet"
 	"ordain.dev/ordain/server/cluster/provisioner/shell"
 	"ordain.dev/ordain/server/cluster/provisioner/worker"
 )
@@ -33,7 +35,8 @@ func BuiltIn() worker.Plugins {
 			"openstack": &openstack.Plugin{Reach: reach},
 		},
 		Automators: map[string]plugin.Automator{
-			"shell": shell.Shell{},
+			"shell":  shell.Shell{},
+			"puppet": puppet.Puppet{},
 		},
 	}
 }
@@ -42,6 +45,10 @@ func BuiltIn() worker.Plugins {
 type Config struct {
 	// Folder has a folder for each program. Empty: there are none.
 	Folder string
+	// Tools is where Ansible is installed when it is needed first. Empty: there is no Ansible.
+	Tools string
+	// Python is the interpreter for it; empty: one is searched for.
+	Python string
 	// Cell confines programs; nil confines nothing.
 	Cell *isolation.Cell
 	// Environ are further variables of programs.
@@ -53,6 +60,13 @@ type Config struct {
 // log, so that one of them does not keep the others from their work.
 func Load(c Config) (worker.Plugins, error) {
 	all := BuiltIn()
+	if c.Tools != "" {
+		a, err := ansible.New(ansible.Config{Folder: c.Tools, Python: c.Python, Logger: c.Logger})
+		if err != nil {
+			return all, err
+		}
+		all.Automators["ansible"] = a
+	}
 	if c.Folder == "" {
 		return all, nil
 	}
