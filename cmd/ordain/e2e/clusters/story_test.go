@@ -149,7 +149,14 @@ func (s *story) cluster() intent.Cluster {
 
 func (s *story) until(what string, is func(intent.Cluster) bool) {
 	s.T.Helper()
-	lab.WaitFor(s.T, func() bool { return is(s.cluster()) }, func() string {
+	lab.WaitFor(s.T, func() bool {
+		c := s.cluster()
+		failed := c.State == intent.ClusterIncomplete || c.State == intent.ClusterInconsistent
+		if failed && !is(c) && !c.Retry {
+			s.T.Fatalf("%s does not come true: %s", what, c.Problem)
+		}
+		return is(c)
+	}, func() string {
 		c := s.cluster()
 		jobs, _ := s.Store.ClusterJobs(s.ctx, c.ID, 1) // for the message only
 		text := fmt.Sprintf("%s does not come true: the cluster is %s: %s", what, c.State, c.Problem)
@@ -218,7 +225,7 @@ func TestTheStoryOfACluster(t *testing.T) {
 	s.count("apache", 2)
 	database := s.with("mysql")[0]
 	for _, m := range s.with("apache") {
-		if task := m.Read("/srv/apache/task.json"); !strings.Contains(task, `"database":"`+database.Address+`"`) {
+		if task := m.Read("/srv/apache/task.json"); !strings.Contains(task, `"database": "`+database.Address+`"`) {
 			t.Errorf("apache on %s is configured with %s", m.Address, task)
 		}
 	}
