@@ -20,7 +20,8 @@ func examples(t reflect.Type, env string, all map[string]any) {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("arg"), ",")
 		switch {
-		case f.Anonymous:
+		case f.Type == reflect.TypeFor[jsonBody](), f.Type == reflect.TypeFor[fileBody]():
+		case inlined(f):
 			examples(f.Type, env, all)
 		case name != "":
 			all[name] = example(name, f.Type, env)
