@@ -252,7 +252,9 @@ func argumentSchema(t reflect.Type) *openapi3.Schema {
 // or in the body of one that writes.
 func (d *documenter) arguments(o *openapi3.Operation, call *declaration) error {
 	args := reflect.New(call.args).Elem()
-	whole := find[jsonBody](args) != nil || find[fileBody](args) != nil
+	_, json := find[jsonBody](args)
+	_, file := find[fileBody](args)
+	whole := json || file
 	inBody := openapi3.NewObjectSchema().WithoutAdditionalProperties()
 	for _, a := range argumentsOf(call.args) {
 		switch {
@@ -282,10 +284,10 @@ func (d *documenter) arguments(o *openapi3.Operation, call *declaration) error {
 		}
 	}
 	switch {
-	case find[jsonBody](args) != nil:
+	case json:
 		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(true).
 			WithJSONSchema(openapi3.NewObjectSchema().WithAnyAdditionalProperties())}
-	case whole:
+	case file:
 		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(true).
 			WithSchema(openapi3.NewStringSchema().WithFormat("binary"), []string{"application/octet-stream"})}
 	case len(inBody.Properties) > 0:

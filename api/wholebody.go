@@ -26,36 +26,34 @@ type fileBody struct {
 // takeBody gives the body to a field that takes it as it is; whole is false if the arguments have no such field.
 func takeBody(r *http.Request, limit int64, share *edge.Share, args any) (whole bool, err error) {
 	v := reflect.ValueOf(args).Elem()
-	if b := find[jsonBody](v); b != nil {
-		b.Text, err = readObject(r, limit, share)
-		if err == nil && b.Text == nil {
+	if b, has := find[jsonBody](v); has {
+		text, err := readObject(r, limit, share)
+		if err == nil && text == nil {
 			err = invalid("the body has to be a JSON object")
 		}
+		b.FieldByName("Text").SetBytes(text)
 		return true, err
 	}
-	if b := find[fileBody](v); b != nil {
-		b.Content = r.Body
+	if b, has := find[fileBody](v); has {
+		b.FieldByName("Content").Set(reflect.ValueOf(r.Body))
 		return true, checkFile(r)
 	}
 	return false, nil
 }
 
-// find returns the field of a type among those of a struct and what is inlined in it, or nil.
-func find[T any](v reflect.Value) *T {
-	if v.Kind() != reflect.Struct {
-		return nil
-	}
-	if found, is := v.Addr().Interface().(*T); is {
-		return found
+// find returns the struct of a type among those that are embedded or inlined in another one.
+func find[T any](v reflect.Value) (found reflect.Value, has bool) {
+	if v.Type() == reflect.TypeFor[T]() {
+		return v, true
 	}
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); inlined(f) && f.Type.Kind() == reflect.Struct {
-			if found := find[T](v.Field(i)); found != nil {
-				return found
+			if found, has = find[T](v.Field(i)); has {
+				return found, true
 			}
 		}
 	}
-	return nil
+	return reflect.Value{}, false
 }
 
 // checkFile refuses a body that a form of another site can send, and one that is packed for its way.
