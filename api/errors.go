@@ -36,7 +36,10 @@ func (a *errorAnswer) explain(err error) {
 	if errors.As(err, &none) {
 		a.Reasons, a.Hint = none.Reasons, none.Hint
 	}
-	a.Problems = problemsOf(catalogue.Problems(err))
+	var wrong *catalogue.Invalid
+	if errors.As(err, &wrong) {
+		a.Problems = problemsOf(wrong.Problems)
+	}
 }
 
 type errorDetails struct {

@@ -222,14 +222,17 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
 		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
+		"cluster/kind": "hardwaretypes", "cluster/name": "small", "cluster/version": "1",
+		"cluster/id": r.Project.ID.String(),
 		"process": strconv.FormatInt(r.Process, 10), "notification_id": r.Notices[0].ID.String(),
 		"parameter/id": "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
 		"discovered_resource_id": r.HealthyDir.String(), "resource/id": facts.Items[0].ID.String(),
 	}
 	for _, call := range (&server{}).calls(newRouter()) {
 		if call.method != http.MethodGet ||
-			strings.HasPrefix(call.path, "/api/v2/cluster/clusters/") || // TestAClusterFromATemplate reads these
+			strings.HasPrefix(call.path, "/api/v2/cluster/clusters/") || // TestAClusterFromATemplate reads these three
 			strings.HasPrefix(call.path, "/api/v2/cluster/") && strings.Contains(call.path, "/plugins/{type}") ||
+			strings.Contains(call.path, "/clustertemplates/") ||
 			slices.Contains([]string{"currentUser", "listAssignments", "requestCompileByGet"}, call.handler) {
 			continue
 		}

@@ -111,3 +111,17 @@ func (c *clusterFiles) Read(
 ) (json.RawMessage, error) {
 	return c.s.clusters.Clusters.Read(ctx, e, project, out)
 }
+
+// clusterPlans plans what a version would do to clusters, for comments on pull requests.
+func (s *Server) clusterPlans(ctx context.Context, e intent.Environment, version int) ([]string, error) {
+	manifests, err := s.store.VersionClusters(ctx, e.ID, version)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := s.clusters.Clusters.PreviewVersion(ctx, e, manifests)
+	texts := make([]string, 0, len(plans))
+	for _, p := range plans {
+		texts = append(texts, p.String())
+	}
+	return texts, err
+}

@@ -32,13 +32,31 @@ func (r provisionerTokenRow) value() (intent.ProvisionerToken, error) {
 
 // AddProvisionerToken stores a join token with the hash of its secret.
 func (s *Store) AddProvisionerToken(ctx context.Context, t intent.ProvisionerToken, hash string) error {
-	return s.exec(ctx, "store.ProvisionerToken", statements.ProvisionerTokenAdd, t.ID, t.Project, cleanText(t.Name), hash,
-		t.Made, cleanText(t.MadeBy), t.Expires)
+	return s.exec(
+		ctx,
+		"store.ProvisionerToken",
+		statements.ProvisionerTokenAdd,
+		t.ID,
+		t.Project,
+		cleanText(t.Name),
+		hash,
+		t.Made,
+		cleanText(t.MadeBy),
+		t.Expires,
+	)
 }
 
 // ProvisionerTokens lists the join tokens of a project, the newest first.
 func (s *Store) ProvisionerTokens(ctx context.Context, project uuid.UUID) ([]intent.ProvisionerToken, error) {
-	return listed(ctx, s, "store.ProvisionerTokens", provisionerTokenRow.value, statements.ProvisionerTokens, project, nil)
+	return listed(
+		ctx,
+		s,
+		"store.ProvisionerTokens",
+		provisionerTokenRow.value,
+		statements.ProvisionerTokens,
+		project,
+		nil,
+	)
 }
 
 // ProvisionerToken returns a join token, and the hash of its secret.
@@ -63,8 +81,8 @@ func (s *Store) RevokeProvisionerToken(ctx context.Context, id uuid.UUID, at tim
 	})
 }
 
-// JoinProvisioner uses a join token, and records the provisioner with its certificate. Conflict: the token was used, has
-// ended or was revoked.
+// JoinProvisioner uses a join token, and records the provisioner with its certificate. Conflict: the token was used,
+// has ended or was revoked.
 func (s *Store) JoinProvisioner(
 	ctx context.Context, token uuid.UUID, p intent.Provisioner, at time.Time,
 ) (id uuid.UUID, err error) {
@@ -78,7 +96,8 @@ func (s *Store) JoinProvisioner(
 			return fault.New(op, fault.Conflict, "the join token was used, has ended, or was revoked").
 				Hint("make a new one with ordain provisioner token create")
 		}
-		return tx.QueryRow(ctx, statements.ProvisionerJoin, p.ID, p.Project, cleanText(p.Name), at, p.Serial, p.Expires).
+		return tx.QueryRow(ctx, statements.ProvisionerJoin, p.ID, p.Project, cleanText(p.Name), at, p.Serial,
+			p.Expires).
 			Scan(&id)
 	})
 	return id, err
@@ -121,7 +140,8 @@ type provisionerRow struct {
 func (r provisionerRow) value() (intent.Provisioner, error) {
 	return intent.Provisioner{
 		ID: r.ID, Project: r.Project, Name: r.Name, Joined: r.Joined.UTC(), Revoked: utc(r.Revoked), Seen: utc(r.Seen),
-		Program: r.Program, Room: r.Room, Serial: r.Serial, Expires: r.Expires.UTC(), Problem: r.Problem, Running: r.Running,
+		Program: r.Program, Room: r.Room, Serial: r.Serial, Expires: r.Expires.UTC(), Problem: r.Problem,
+		Running: r.Running,
 	}, nil
 }
 

@@ -55,7 +55,7 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 	}
 	token, err := protocol.ParseToken(text)
 	if err != nil {
-		return fault.Wrap(op, fault.Invalid, err).Say(err.Error())
+		return fault.Wrap(op, fault.Invalid, err)
 	}
 	key, request, err := newKey()
 	if err != nil {

@@ -79,7 +79,8 @@ var _ service.Service = (*Desk)(nil)
 
 // New makes a desk.
 func New(c Config) (*Desk, error) {
-	if c.Store == nil || c.Catalogues == nil || c.Resources == nil || c.Key == nil || c.Bus == nil || c.Logger == nil {
+	if c.Store == nil || c.Catalogues == nil || c.Resources == nil || c.Key == nil || c.Bus == nil ||
+		c.Logger == nil {
 		return nil, errors.New("desk.New: a part of the configuration is missing")
 	}
 	defaults := func(d *time.Duration, value time.Duration) {
@@ -200,8 +201,8 @@ func (d *Desk) turn(project uuid.UUID) *sync.Mutex {
 	return m
 }
 
-// takeNow takes tasks and composes them. Tasks without anything to run are complete at once; tasks that cannot be composed
-// fail with the reason. Then others may be ready, so it looks again.
+// takeNow takes tasks and composes them. Tasks without anything to run are complete at once; tasks that cannot be
+// composed fail with the reason. Then others may be ready, so it looks again.
 func (d *Desk) takeNow(ctx context.Context, who Who, room int) ([]task.Task, error) {
 	turn := d.turn(who.Project)
 	turn.Lock()
