@@ -224,7 +224,7 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
 		"cluster/kind": "hardwaretypes", "cluster/name": "small", "cluster/version": "1",
 		"cluster/id": r.Project.ID.String(),
-		"process": strconv.FormatInt(r.Process, 10), "notification_id": r.Notices[0].ID.String(),
+		"process":    strconv.FormatInt(r.Process, 10), "notification_id": r.Notices[0].ID.String(),
 		"parameter/id": "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
 		"discovered_resource_id": r.HealthyDir.String(), "resource/id": facts.Items[0].ID.String(),
 	}
