@@ -196,7 +196,7 @@ func (s *shop) upload(path, content string, status int) answer {
 func TestAClusterFromATemplate(t *testing.T) {
 	s := openShop(t)
 	done := s.call("POST", s.base+"/import", webShop, 200).part("data")
-	if created := done.list("created"); len(created) != 11 || len(done.list("refused")) != 0 {
+	if created := done.list("created"); len(created) != 10 || len(done.list("refused")) != 0 {
 		t.Fatalf("the import is %v", done.body)
 	}
 	key := s.base + "/plugins/providertypes/pool/ssh_keys/team"
@@ -420,7 +420,7 @@ func TestFilesOfPluginsOverTheAPI(t *testing.T) {
 		path := base + plugin + "/web.sh"
 		s.upload(path, "#!/bin/sh\n", 200).is("inactive", "data", "status")
 		s.upload(path, "#!/bin/sh\necho 2\n", 200).is(2.0, "data", "version")
-		s.upload(base+"/plugins/automatortypes/shell/colours/x", "x", 400)
+		s.upload(base+"/plugins/automatortypes/shell/colours/x", "x", 404)
 		s.call("POST", path+"/versions/2/stage", "", 200).is("staged", "data", "status")
 		s.call("POST", base+"/plugins/sync", "", 200).is(2.0, "data", "activated", 0, "version")
 		s.get(path).is("active", "data", 0, "status")
@@ -460,11 +460,11 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 	s.call("POST", own, `{"name": "apache", "description": "ours"}`, 200).is(s.project.String(), "data", "project")
 	s.refused("POST", own, `{"name": "apache"}`, 409, "there is a service apache already")
 	s.call("PUT", own+"/apache", `{"name": "apache", "description": "newer", "dependencies": {"runtime":
-		{"requires": ["sql-db"]}}}`, 200).is(2.0, "data", "version")
-	s.get(own+"/apache/1").is("ours", "data", "content", "description")
-	s.get(own+"/apache/versions").is(2.0, "data", 0, "version")
-	s.call("DELETE", own+"/apache/1", "", 200)
-	s.call("GET", own+"/apache/1", "", 404)
+		{"requires": ["sql-db"]}}}`, 200).is(3.0, "data", "version")
+	s.get(own+"/apache/2").is("ours", "data", "content", "description")
+	s.get(own+"/apache/versions").is(3.0, "data", 0, "version") // the shared one is the first
+	s.call("DELETE", own+"/apache/2", "", 200)
+	s.call("GET", own+"/apache/2", "", 404)
 	s.refused("PUT", own+"/apache", `{"name": "nginx"}`, 400, "it has to stay").is("name", "problems", 0, "field")
 	wrong := s.refused("POST", s.base+"/clustertemplates", `{"name": "t", "defaults": {"services": ["no"], "provider": "lab"}}`,
 		400, "is not right")
