@@ -17,6 +17,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/desk"
 	"ordain.dev/ordain/server/cluster/task"
 	"ordain.dev/ordain/server/servertest"
@@ -325,6 +326,7 @@ func (s *shop) changes() {
 	s.call("POST", one+"/retry", "", 200)
 	s.work()
 	s.get(one+"/status").is("active", "data", "status")
+	s.t.Logf("%s", s.send("GET", one, "").Body)
 }
 
 // refusals asks for what cannot be.
@@ -473,6 +475,19 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 	}
 	s.refused("POST", own, `[]`, 400, "JSON object")
 	s.refused("POST", own, ``, 400, "JSON object")
+	for _, kind := range catalogue.Kinds { // the router finds them all beside the other calls
+		for _, path := range []string{"/api/v2/cluster/" + string(kind), s.base + "/" + string(kind)} {
+			s.get(path)
+			s.refused("POST", path, `{}`, 400, "")
+			s.refused("GET", path+"/none", "", 404, "none")
+			s.refused("PUT", path+"/none", `{"name": "x"}`, 400, "")
+			s.refused("DELETE", path+"/none", "", 404, "none")
+			s.refused("GET", path+"/none/7", "", 404, "none")
+			s.refused("DELETE", path+"/none/7", "", 404, "none")
+			s.refused("GET", path+"/none/versions", "", 404, "none")
+		}
+	}
+	s.refused("GET", own+"/apache/form", "", 404, "only cluster templates")
 	s.refused("GET", s.base+"/wishes", "", 404, "the catalogue has no such kind")
 
 	half := `{"services": [{"name": "ok"}, {"name": "b a d"}]}`
