@@ -27,6 +27,7 @@ import (
 	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/admin"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
@@ -54,6 +55,8 @@ type Config struct {
 	Clusters  *cluster.Service
 	Catalogue *admin.Service
 	Resources *resources.Service
+	// Provisioners lets provisioners join that run elsewhere; nil: nobody can.
+	Provisioners *provisioners.Service
 	// Version is the version of the program.
 	Version string
 	// Isolation says how environments are separated; Separated is whether they are, completely.
@@ -85,6 +88,7 @@ type server struct {
 	clusters   *cluster.Service
 	catalogue  *admin.Service
 	resources  *resources.Service
+	joining    *provisioners.Service
 	isolation  serverSlice
 	maxBody    int64
 	maxUpload  int64
@@ -117,7 +121,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents,
-		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resources: cfg.Resources,
+		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resources: cfg.Resources, joining: cfg.Provisioners,
 		maxBody:   cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}

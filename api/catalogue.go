@@ -213,6 +213,9 @@ func (s *server) listEntityVersions(
 		return nil, err
 	}
 	all, err := service.Versions(ctx, project, kind, a.Name)
+	if err == nil && len(all) == 0 { // there may be a shared or a built-in one, of which the project has no versions
+		_, err = service.Get(ctx, project, kind, a.Name)
+	}
 	return listed(all, func(v admin.Version) entityVersion {
 		return entityVersion{Version: v.Version, Deleted: v.Deleted, Made: stamp(v.Made), MadeBy: v.MadeBy}
 	}), err

@@ -19,6 +19,7 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/desk"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/task"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -68,7 +69,11 @@ func openShop(t *testing.T) *shop {
 	t.Helper()
 	t.Parallel()
 	s := &shop{Server: servertest.New(t, servertest.Present), who: &caller{}, remote: filepath.Join(t.TempDir(), "shop.git")}
-	s.client = newClient(t, s.Server, func(cfg *Config) { cfg.Auth = s.who })
+	joining, err := provisioners.New(provisioners.Config{Store: s.Store, Root: s.Agents, Logger: s.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client = newClient(t, s.Server, func(cfg *Config) { cfg.Auth, cfg.Provisioners = s.who, joining })
 	s.git("init", "--quiet", "--bare", "--initial-branch=main", s.remote)
 	work := filepath.Join(t.TempDir(), "work")
 	s.git("clone", "--quiet", s.remote, work)
@@ -326,7 +331,9 @@ func (s *shop) changes() {
 	s.call("POST", one+"/retry", "", 200)
 	s.work()
 	s.get(one+"/status").is("active", "data", "status")
-	s.t.Logf("%s", s.send("GET", one, "").Body)
+	if nodes := s.get(one).list("data", "nodes"); len(nodes) != 2 {
+		s.t.Errorf("nodes that were planned and never made stay: %v", nodes)
+	}
 }
 
 // refusals asks for what cannot be.
@@ -521,4 +528,27 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 		s.get(base + "/clustertemplates/lamp/resolved")
 	}
 	s.call("DELETE", own+"/two", "", 200)
+}
+
+// A join token of a provisioner is shown once, and is for one project; one that was revoked is of no use.
+func TestProvisionersOverTheAPI(t *testing.T) {
+	s := openShop(t)
+	tokens := s.base + "/provisioner_tokens"
+	made := s.call("POST", tokens, `{"provisioner": "rack-7", "expire": 600}`, 200).part("data")
+	made.is("waiting", "state")
+	if list := s.send("GET", tokens, "").Body.String(); strings.Contains(list, made.text("token")) ||
+		!strings.Contains(list, `"provisioner":"rack-7"`) {
+		t.Errorf("the list is %s", list)
+	}
+	s.call("POST", tokens, `{"provisioner": "rack-7", "expire": 900000000}`, 400)
+	s.call("DELETE", tokens+"/"+made.text("id"), "", 200)
+	s.get(tokens).is("revoked", "data", 0, "state")
+	s.call("DELETE", tokens+"/"+made.text("id"), "", 404)
+	s.refused("POST", s.base+"/provisioners/rack-7/revoke", "", 404, "no provisioner rack-7 has joined")
+	if all := s.get(s.base + "/provisioners").list("data"); len(all) != 0 {
+		t.Errorf("there are %v", all)
+	}
+	s.as(s.member("noor", access.Maintainer))
+	s.get(s.base + "/provisioners")
+	s.call("POST", tokens, `{"provisioner": "rack-7"}`, 403)
 }

@@ -112,16 +112,16 @@ type ClusterLease struct {
 	Fence int64
 }
 
-// RenewClusterTasks renews leases of a provisioner, and returns the tasks that are still its own.
+// RenewClusterTasks renews leases of a project's provisioner, and returns the tasks that are still its own.
 func (s *Store) RenewClusterTasks(
-	ctx context.Context, by string, leases []ClusterLease, lease time.Duration,
+	ctx context.Context, project uuid.UUID, by string, leases []ClusterLease, lease time.Duration,
 ) (still []uuid.UUID, err error) {
 	ids, fences := make([]uuid.UUID, len(leases)), make([]int64, len(leases))
 	for i, l := range leases {
 		ids[i], fences[i] = l.ID, l.Fence
 	}
 	err = s.state(ctx, "store.RenewClusterTasks", func(q querier) error {
-		rows, err := q.Query(ctx, statements.ClusterTaskRenew, ids, fences, by, lease.Seconds())
+		rows, err := q.Query(ctx, statements.ClusterTaskRenew, ids, fences, by, lease.Seconds(), project)
 		if err != nil {
 			return err
 		}

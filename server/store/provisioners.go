@@ -74,10 +74,18 @@ func (s *Store) ProvisionerToken(
 	return out, hash, err
 }
 
-// RevokeProvisionerToken ends a join token of a project that was not used.
-func (s *Store) RevokeProvisionerToken(ctx context.Context, id uuid.UUID, at time.Time) error {
+// ProvisionerTokensWaiting returns how many join tokens of a project can still be used.
+func (s *Store) ProvisionerTokensWaiting(ctx context.Context, project uuid.UUID, now time.Time) (n int, err error) {
+	err = s.read(ctx, "store.ProvisionerTokensWaiting", func(q querier) error {
+		return q.QueryRow(ctx, statements.ProvisionerTokensWaiting, project, now).Scan(&n)
+	})
+	return n, err
+}
+
+// RevokeProvisionerToken ends a join token of a project that was not used. NotFound: there is no such token.
+func (s *Store) RevokeProvisionerToken(ctx context.Context, project, id uuid.UUID, at time.Time) error {
 	return s.write(ctx, "store.ProvisionerToken", func(tx pgx.Tx) error {
-		return affected(tx.Exec(ctx, statements.ProvisionerTokenRevoke, id, at))
+		return affected(tx.Exec(ctx, statements.ProvisionerTokenRevoke, project, id, at))
 	})
 }
 
@@ -97,16 +105,16 @@ func (s *Store) JoinProvisioner(
 				Hint("make a new one with ordain provisioner token create")
 		}
 		return tx.QueryRow(ctx, statements.ProvisionerJoin, p.ID, p.Project, cleanText(p.Name), at, p.Serial,
-			p.Expires).
-			Scan(&id)
+			p.Expires).Scan(&id)
 	})
 	return id, err
 }
 
-// RenewProvisioner records the new certificate of a provisioner. NotFound: it was revoked.
-func (s *Store) RenewProvisioner(ctx context.Context, id uuid.UUID, serial string, expires time.Time) error {
+// RenewProvisioner records the certificate that takes the place of the one with another serial number. NotFound: the
+// provisioner has another certificate by now, or was revoked.
+func (s *Store) RenewProvisioner(ctx context.Context, id uuid.UUID, after, serial string, expires time.Time) error {
 	return s.write(ctx, "store.Provisioner", func(tx pgx.Tx) error {
-		return affected(tx.Exec(ctx, statements.ProvisionerRenew, id, serial, expires))
+		return affected(tx.Exec(ctx, statements.ProvisionerRenew, id, after, serial, expires))
 	})
 }
 
@@ -151,13 +159,27 @@ func (s *Store) Provisioners(ctx context.Context, project *uuid.UUID) ([]intent.
 }
 
 // Provisioner returns a provisioner that runs elsewhere.
-func (s *Store) Provisioner(ctx context.Context, id uuid.UUID) (out intent.Provisioner, err error) {
+func (s *Store) Provisioner(ctx context.Context, id uuid.UUID) (intent.Provisioner, error) {
+	return s.oneProvisioner(ctx, statements.Provisioners, nil, id)
+}
+
+// ProvisionerNamed returns the provisioner of a project with a name, without the number of its tasks.
+func (s *Store) ProvisionerNamed(ctx context.Context, project uuid.UUID, name string) (intent.Provisioner, error) {
+	return s.oneProvisioner(ctx, statements.ProvisionerNamed, project, cleanText(name))
+}
+
+func (s *Store) oneProvisioner(ctx context.Context, sql string, args ...any) (out intent.Provisioner, err error) {
 	err = s.read(ctx, "store.Provisioner", func(q querier) error {
-		row, err := one[provisionerRow](ctx, q, statements.Provisioners, nil, id)
+		row, err := one[provisionerRow](ctx, q, sql, args...)
 		if err == nil {
 			out, err = row.value()
 		}
 		return err
 	})
 	return out, err
+}
+
+// ForgetProvisionerTokens removes join tokens that ended before a time.
+func (s *Store) ForgetProvisionerTokens(ctx context.Context, before time.Time) error {
+	return s.exec(ctx, "store.ProvisionerToken", statements.ProvisionerTokenForget, before)
 }

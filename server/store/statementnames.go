@@ -22,7 +22,7 @@ type statementTexts struct {
 	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing string
 	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy       string
 	VersionClusters, VersionClustersActive, ClusterSecretSet, ClusterSecrets              string
-	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterTenant string
+	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterNodeSettle, ClusterTenant string
 	PoolLoans, PoolLend, PoolLock                                                         string
 	// clusterentity.sql
 	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned       string
@@ -43,7 +43,8 @@ type statementTexts struct {
 	ClusterContentLive, ClusterContentsUsed                                                   string
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
-	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	ProvisionerTokensWaiting, ProvisionerTokenForget, ProvisionerJoin, ProvisionerRenew string
+	ProvisionerSeen, ProvisionerRevoke, Provisioners, ProvisionerNamed                  string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

@@ -123,12 +123,13 @@ var lattice = []struct {
 	{"server/access/audit", "internal/fault internal/intent server/access server/edge"},
 	{"server/agent/protocol", ""},
 	{"server/agent/ca", ""},
+	{"server/agent/trust", "internal/fault server/agent/protocol"},
 	{"server/agent/conformance", "internal/python/runtime server/agent/ca server/agent/protocol"},
 	{
 		"server/agent/target",
 		"internal/fault internal/intent internal/isolation internal/python/runtime internal/python/venv executor " +
 			"layout " +
-			"server/agent/protocol",
+			"server/agent/protocol server/agent/trust",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
@@ -237,6 +238,22 @@ var lattice = []struct {
 			"server/cluster/catalogue server/cluster/macro server/cluster/manifest server/cluster/plan " +
 			"server/cluster/task server/store",
 	},
+	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
+	{
+		"server/cluster/provisioner/target",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/ansible",
+		"internal/fault internal/isolation internal/python/venv server/cluster/provisioner/plugin " +
+			"server/cluster/provisioner/ssh server/cluster/provisioner/target",
+	},
+	{
+		"server/cluster/provisioner/authority",
+		"internal/fault internal/intent server/access server/access/audit server/agent/ca " +
+			"server/agent/protocol server/cluster/desk server/cluster/task server/store",
+	},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
@@ -252,28 +269,46 @@ var lattice = []struct {
 		"server/cluster/provisioner/conformance",
 		"server/cluster/provisioner/plugin server/cluster/provisioner/program server/cluster/task",
 	},
-	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
-	{"server/cluster/provisioner/ssh", "internal/fault server/cluster/provisioner/plugin"},
 	{
-		"server/cluster/provisioner/target",
-		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+		"server/cluster/provisioner/conformance/conformancetest",
+		"server/cluster/provisioner/conformance server/cluster/provisioner/program",
+	},
+	{"server/cluster/provisioner/link", "internal/fault"},
+	{
+		"server/cluster/provisioner/member",
+		"internal/fault internal/service server/agent/ca server/agent/protocol server/agent/trust " +
 			"server/cluster/task",
 	},
+	{"server/cluster/provisioner/openstack", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
 	{
 		"server/cluster/provisioner/pool",
 		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
 			"server/cluster/provisioner/target server/cluster/task",
 	},
-	{"server/cluster/provisioner/resources", "internal/fault server/cluster/archive server/cluster/task"},
+	{
+		"server/cluster/provisioner/puppet",
+		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
+			"server/cluster/provisioner/target",
+	},
 	{
 		"server/cluster/provisioner/shell",
 		"internal/fault server/cluster/provisioner/plugin server/cluster/provisioner/ssh " +
 			"server/cluster/provisioner/target",
 	},
+	{"server/cluster/provisioner/resources", "internal/fault server/cluster/archive server/cluster/task"},
 	{
 		"server/cluster/provisioner/worker",
 		"internal/fault internal/secret internal/service server/cluster/provisioner/client " +
 			"server/cluster/provisioner/plugin server/cluster/provisioner/resources server/cluster/task",
+	},
+	{
+		"server/cluster/provisioner/plugins",
+		"internal/fault internal/isolation server/cluster/provisioner/ansible " +
+			"server/cluster/provisioner/aws server/cluster/provisioner/openstack " +
+			"server/cluster/provisioner/plugin server/cluster/provisioner/pool " +
+			"server/cluster/provisioner/program server/cluster/provisioner/puppet " +
+			"server/cluster/provisioner/shell server/cluster/provisioner/target " +
+			"server/cluster/provisioner/worker",
 	},
 	{"server/cluster/repository", "gitsync internal/intent server/access server/cluster server/forge server/source"},
 	{"server/cluster/resources/blob", "internal/fault internal/secret"},
@@ -282,6 +317,11 @@ var lattice = []struct {
 		"internal/bus internal/fault internal/intent internal/service server/access " +
 			"server/cluster/archive server/cluster/catalogue server/cluster/resources/blob " +
 			"server/cluster/task server/store",
+	},
+	{
+		"server/cluster/workers",
+		"internal/bus internal/fault internal/intent internal/isolation internal/service layout " +
+			"server/cluster/desk server/cluster/provisioner/link server/cluster/task server/store",
 	},
 	{
 		"server/servertest",
@@ -301,7 +341,8 @@ var lattice = []struct {
 			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
-			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task",
+			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
+			"server/cluster/provisioner/authority",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -309,7 +350,8 @@ var lattice = []struct {
 		"server/access server/access/audit server/access/people server/access/provider " +
 			"server/access/tokens server/agent/authority server/control server/edge server/promote " +
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance server/cluster server/cluster/admin server/cluster/resources",
+			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
+			"server/cluster/provisioner/authority",
 	},
 
 	// The wiring, and the program.
@@ -322,8 +364,9 @@ var lattice = []struct {
 			"server/agent/remote server/build server/callback server/config server/console server/control " +
 			"server/deployer server/edge server/eventbus server/forge server/keeper server/logfile " +
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
-			"server/cluster server/cluster/admin server/cluster/desk server/cluster/repository " +
-			"server/cluster/resources server/cluster/resources/blob",
+			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
+			"server/cluster/repository server/cluster/resources server/cluster/resources/blob " +
+			"server/cluster/workers",
 	},
 	{
 		"cmd/ordain/demo",
@@ -336,7 +379,11 @@ var lattice = []struct {
 			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
 			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
 			"internal/provenance internal/python/venv layout server server/agent/conformance " +
-			"server/agent/target server/build/install server/build/warm server/config webhooks",
+			"server/agent/target server/build/install server/build/warm server/cluster/provisioner/client " +
+			"server/cluster/provisioner/conformance server/cluster/provisioner/link " +
+			"server/cluster/provisioner/plugins server/cluster/provisioner/program " +
+			"server/cluster/provisioner/worker server/cluster/task server/config webhooks " +
+			"server/cluster/provisioner/member",
 	},
 	{"cmd/ordain", "cmd/ordain/cli"},
 

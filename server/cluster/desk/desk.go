@@ -159,7 +159,9 @@ func (d *Desk) Take(ctx context.Context, who Who, room int, wait time.Duration) 
 	deadline := time.Now().Add(min(wait, maxWait))
 	for {
 		woken := d.wait(who.Project)
-		tasks, err := d.takeNow(ctx, who, room)
+		// Whoever gives up while tasks are leased gets them nevertheless, if there is still somebody: otherwise nobody
+		// has them until the leases are over.
+		tasks, err := d.takeNow(context.WithoutCancel(ctx), who, room)
 		left := time.Until(deadline)
 		if err != nil || len(tasks) > 0 || left <= 0 {
 			return tasks, err
@@ -252,7 +254,7 @@ func (d *Desk) Renew(ctx context.Context, who Who, leases []task.Lease) (gone []
 	for i, l := range leases {
 		all[i] = store.ClusterLease(l)
 	}
-	still, err := d.c.Store.RenewClusterTasks(ctx, who.Name, all, d.c.Lease)
+	still, err := d.c.Store.RenewClusterTasks(ctx, who.Project, who.Name, all, d.c.Lease)
 	if err != nil {
 		return nil, err
 	}

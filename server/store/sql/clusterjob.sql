@@ -93,7 +93,7 @@ FROM unnest($1::uuid[], $2::int[]) AS x(cluster, number) WHERE n.cluster = x.clu
 -- name: ClusterTaskRenew :many
 UPDATE cluster_task t SET lease_to = now() + make_interval(secs => $4)
 FROM unnest($1::uuid[], $2::bigint[]) AS x(id, fence)
-WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running' AND t.taken_by = $3
+WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running' AND t.taken_by = $3 AND t.project = $5
   AND EXISTS (SELECT FROM cluster_job j WHERE j.id = t.job AND j.state = 'running')
 RETURNING t.id;
 
