@@ -67,7 +67,8 @@ func (s *server) catalogueCalls(c *calls) {
 	inCatalogue(c, http.MethodGet, one+"/versions", "list the versions of an entity, newest first.", seeCatalogue,
 		s.listEntityVersions)
 	inCatalogue(c, http.MethodGet, version, "show a version of an entity.", seeCatalogue, s.getEntityVersion)
-	inCatalogue(c, http.MethodDelete, version, "delete an old version of an entity that no cluster uses.", changeCatalogue,
+	inCatalogue(c, http.MethodDelete, version, "delete an old version of an entity that no cluster uses.",
+		changeCatalogue,
 		s.deleteEntityVersion)
 }
 
