@@ -30,19 +30,23 @@ const webShop = `{
 		{"address": "192.0.2.1"}, {"address": "192.0.2.2"}, {"address": "192.0.2.3"}]}},
 		{"name": "cloud", "providertype": "rented", "provisioner": {}}],
 	"providertypes": [{"name": "rented", "parameters": {"admin": {"fields": {}},
-		"user": {"fields": {"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account", "token"]]}}}],
+		"user": {"fields": {"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account",
+			"token"]]}}}],
 	"hardwaretypes": [{"name": "small", "providermap": {"cloud": {"flavor": "s1"}}}],
 	"imagetypes": [{"name": "debian", "providermap": {"cloud": {"image": "d12"}}}],
 	"services": [
 		{"name": "base", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "base.sh"}}}}},
 		{"name": "mysql", "dependencies": {"provides": ["sql-db"], "install": {"requires": ["base"]}},
 		 "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "mysql.sh"}},
-			"start": {"type": "shell", "fields": {"script": "mysql.sh"}}, "stop": {"type": "shell", "fields": {"script": "x"}}}}},
+			"start": {"type": "shell", "fields": {"script": "mysql.sh"}}, "stop": {"type": "shell", "fields":
+				{"script": "x"}}}}},
 		{"name": "apache", "description": "a web server", "dependencies": {"runtime": {"requires": ["sql-db"]}},
 		 "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "apache.sh"}},
 			"configure": {"type": "shell", "fields": {"script": "apache.sh"}},
-			"start": {"type": "shell", "fields": {"script": "apache.sh"}}, "stop": {"type": "shell", "fields": {"script": "x"}}}}},
-		{"name": "memcached", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "m.sh"}}}}}],
+			"start": {"type": "shell", "fields": {"script": "apache.sh"}}, "stop": {"type": "shell", "fields":
+				{"script": "x"}}}}},
+		{"name": "memcached", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script":
+			"m.sh"}}}}}],
 	"clustertemplates": [{"name": "lamp", "description": "web and database",
 		"compatibility": {"services": ["base", "mysql", "apache", "memcached"]},
 		"defaults": {"services": ["base", "mysql", "apache"], "provider": "lab", "hardwaretype": "small",
@@ -68,7 +72,9 @@ const atClusters = "/api/v2/cluster/clusters"
 func openShop(t *testing.T) *shop {
 	t.Helper()
 	t.Parallel()
-	s := &shop{Server: servertest.New(t, servertest.Present), who: &caller{}, remote: filepath.Join(t.TempDir(), "shop.git")}
+	s := &shop{
+		Server: servertest.New(t, servertest.Present), who: &caller{}, remote: filepath.Join(t.TempDir(), "shop.git"),
+	}
 	joining, err := provisioners.New(provisioners.Config{Store: s.Store, Root: s.Agents, Logger: s.Log})
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +143,8 @@ func (s *shop) deploy() {
 		s.t.Fatal(err)
 	}
 	number, err := s.Store.StoreVersion(ctx, intent.NewVersion{
-		Environment: s.env, Clusters: manifests, Provenance: intent.Provenance{Commit: s.git("-C", folder, "rev-parse", "HEAD")},
+		Environment: s.env, Clusters: manifests, Provenance: intent.Provenance{Commit: s.git("-C", folder,
+			"rev-parse", "HEAD")},
 	}, s.Now())
 	if err == nil {
 		err = s.Store.ReleaseVersion(ctx, s.env, number, s.Now())
@@ -197,8 +204,8 @@ func (s *shop) upload(path, content string, status int) answer {
 	return a
 }
 
-// An administrator fills the catalogue of a project; Noor creates a cluster, watches it, changes it and deletes it. Each
-// step is a commit in her name, and what is not right is refused with the reason.
+// An administrator fills the catalogue of a project; Noor creates a cluster, watches it, changes it and deletes it.
+// Each step is a commit in her name, and what is not right is refused with the reason.
 func TestAClusterFromATemplate(t *testing.T) {
 	s := openShop(t)
 	done := s.call("POST", s.base+"/import", webShop, 200).part("data")
@@ -234,8 +241,9 @@ func TestAClusterFromATemplate(t *testing.T) {
 		"noor@example.org <noor@example.org>: Create the cluster web" {
 		t.Errorf("the commit is by %s", author)
 	}
-	if file := s.git("-C", s.remote, "show", "main:clusters/web.yaml"); file != strings.TrimSpace(planned.text("file")) {
-		t.Errorf("the file is not the planned one:\n%s\n%s", file, planned.text("file"))
+	file := s.git("-C", s.remote, "show", "main:clusters/web.yaml")
+	if want := strings.TrimSpace(planned.text("file")); file != want {
+		t.Errorf("the file is not the planned one:\n%s\n%s", file, want)
 	}
 	s.get(atClusters+"/web").is("committed", "data", "state")
 	s.refused("POST", atClusters, wish, 409, "clusters/web.yaml exists already")
@@ -363,9 +371,11 @@ func (s *shop) refusals() {
 	missing := create(`"provider": "cloud", "providerFields": {"account": "noor"}`, 400, "needs these fields: token")
 	missing.is("token", "missingFields", 0)
 	s.call("POST", atClusters+"/plan",
-		`{"name": "other", "clusterTemplate": "lamp", "provider": "cloud", "providerFields": {"account": "noor", "token": "t0p"}}`, 200)
+		`{"name": "other", "clusterTemplate": "lamp", "provider": "cloud", "providerFields": {"account": "noor",
+			"token": "t0p"}}`, 200)
 	create(`"colour": "red"`, 400, "{'colour'} that are not declared")
-	s.refused("POST", atClusters, `{"name": "other", "clusterTemplate": "nothing"}`, 400, "the template nothing cannot be used")
+	s.refused("POST", atClusters, `{"name": "other", "clusterTemplate": "nothing"}`, 400,
+		"the template nothing cannot be used")
 	s.refused("POST", atClusters, `{"name": "../x", "clusterTemplate": "lamp"}`, 400, "name")
 	s.refused("GET", atClusters+"?state=asleep", "", 400, `there is no state "asleep"`)
 	s.refused("PATCH", atClusters+"/nothing", `{"numMachines": 3}`, 404, "there is no cluster nothing")
@@ -421,7 +431,8 @@ func (s *shop) refusals() {
 	}
 }
 
-// The files of plug-ins are uploaded, activated together, downloaded by those who may, and deleted when they are inactive.
+// The files of plug-ins are uploaded, activated together, downloaded by those who may, and deleted when they are
+// inactive.
 func TestFilesOfPluginsOverTheAPI(t *testing.T) {
 	s := openShop(t)
 	for _, base := range []string{s.base, "/api/v2/cluster"} {
@@ -448,7 +459,8 @@ func TestFilesOfPluginsOverTheAPI(t *testing.T) {
 		s.call("GET", path+"/versions/1/content", "", 404)
 	}
 	// A page of another site cannot upload, and who may only change the catalogue cannot download a key.
-	r := httptest.NewRequest(http.MethodPost, s.base+"/plugins/automatortypes/shell/scripts/evil", bytes.NewBufferString("x"))
+	r := httptest.NewRequest(http.MethodPost, s.base+"/plugins/automatortypes/shell/scripts/evil",
+		bytes.NewBufferString("x"))
 	r.Header.Set("Content-Type", "text/plain")
 	r.Header.Set("Origin", "https://evil.example")
 	w := httptest.NewRecorder()
@@ -475,7 +487,8 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 	s.call("DELETE", own+"/apache/2", "", 200)
 	s.call("GET", own+"/apache/2", "", 404)
 	s.refused("PUT", own+"/apache", `{"name": "nginx"}`, 400, "it has to stay").is("name", "problems", 0, "field")
-	wrong := s.refused("POST", s.base+"/clustertemplates", `{"name": "t", "defaults": {"services": ["no"], "provider": "lab"}}`,
+	wrong := s.refused("POST", s.base+"/clustertemplates", `{"name": "t", "defaults": {"services": ["no"],
+		"provider": "lab"}}`,
 		400, "is not right")
 	if len(wrong.list("problems")) == 0 {
 		t.Errorf("no field is named: %v", wrong.body)
@@ -498,11 +511,13 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 	s.refused("GET", s.base+"/wishes", "", 404, "the catalogue has no such kind")
 
 	half := `{"services": [{"name": "ok"}, {"name": "b a d"}]}`
-	s.refused("POST", s.base+"/import", half, 400, "nothing was imported").is("services[1] name", "problems", 0, "field")
+	s.refused("POST", s.base+"/import", half, 400, "nothing was imported").is("services[1] name", "problems", 0,
+		"field")
 	partly := s.call("POST", s.base+"/import?partly=true", half, 200).part("data")
 	partly.is("ok", "created", 0, "name")
 	partly.is("services[1]", "refused", 0, "from")
-	folder := s.call("POST", s.base+"/import", `{"files": {"services/two.json": {"name": "two"}, "README.md": "x"}}`, 200)
+	folder := s.call("POST", s.base+"/import", `{"files": {"services/two.json": {"name": "two"}, "README.md":
+		"x"}}`, 200)
 	folder.is("two", "data", "created", 0, "name")
 	exported := s.send("GET", s.base+"/export", "").Body.String()
 	s.call("POST", s.base+"/import", exported, 200).is("apache", "data", "unchanged", 0, "name")

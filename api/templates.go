@@ -18,11 +18,13 @@ import (
 // templateCalls are about templates of clusters beyond their JSON.
 func (s *server) templateCalls(c *calls) {
 	const one = "/{kind}/{name}" // the router cannot tell /clustertemplates/{name}/form from other calls with a kind
-	inCatalogue(c, http.MethodPost, "/clustertemplates/try", "check a template that is not kept, and with numMachines solve it: the "+
-		"nodes, or the reasons why there are none.", seeCatalogue, s.tryTemplate)
-	inCatalogue(c, http.MethodGet, one+"/resolved", "show a template (the kind is clustertemplates) with its parents and includes merged into it.",
+	inCatalogue(c, http.MethodPost, "/clustertemplates/try", "check a template that is not kept, and with "+
+		"numMachines solve it: the nodes, or the reasons why there are none.", seeCatalogue, s.tryTemplate)
+	inCatalogue(c, http.MethodGet, one+"/resolved", "show a template (the kind is clustertemplates) with its "+
+		"parents and includes merged into it.",
 		seeCatalogue, s.getResolvedTemplate)
-	inCatalogue(c, http.MethodGet, one+"/form", "show what a user is asked for to make a cluster of a template (the kind is "+
+	inCatalogue(c, http.MethodGet, one+"/form", "show what a user is asked for to make a cluster of a template (the "+
+		"kind is "+
 		"clustertemplates).",
 		seeCatalogue, s.getTemplateForm)
 }

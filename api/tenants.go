@@ -21,12 +21,13 @@ func (s *server) tenantCalls(c *calls) {
 		access.SeeAllProvisioners, s.listTenants)
 	v2(c, http.MethodGet, base+tenants+"/{id}", "Show how much a project may use of the cluster service, and uses.",
 		access.SeeTenant, s.getTenant)
-	v2(c, http.MethodPut, base+tenants+"/{id}", "Set how much a project may use of the cluster service; clusters or nodes "+
-		"that are left out or null have no limit.", access.ManageTenants, s.setTenant)
+	v2(c, http.MethodPut, base+tenants+"/{id}", "Set how much a project may use of the cluster service; clusters or "+
+		"nodes that are left out or null have no limit.", access.ManageTenants, s.setTenant)
 	const queues = "/metrics/queues"
 	v2(c, http.MethodGet, base+queues, "Count the tasks of clusters that wait and run, by project and state.",
 		access.SeeAllProvisioners, s.listAllQueues)
-	v2(c, http.MethodGet, projectCatalogue+queues, "Count the tasks of a project's clusters that wait and run, by state.",
+	v2(c, http.MethodGet, projectCatalogue+queues, "Count the tasks of a project's clusters that wait and run, by "+
+		"state.",
 		access.SeeProvisioners, s.listQueues)
 	const provisioners = "/provisioners"
 	v2(c, http.MethodGet, base+provisioners, "List the provisioners that run elsewhere.", access.SeeAllProvisioners,
@@ -36,10 +37,11 @@ func (s *server) tenantCalls(c *calls) {
 	const own, tokens = projectCatalogue + provisioners, projectCatalogue + "/provisioner_tokens"
 	done[nullData](c, http.MethodPost, own+"/{name}/revoke", "Revoke a provisioner: its next request is refused, and "+
 		"others get its tasks.", access.ManageProvisioners, s.revokeProvisioner)
-	v2(c, http.MethodGet, tokens, "List the tokens with which provisioners join a project, also those that ended lately.",
+	v2(c, http.MethodGet, tokens, "List the tokens with which provisioners join a project, also those that ended "+
+		"lately.",
 		access.SeeProvisioners, s.listProvisionerTokens)
-	v2(c, http.MethodPost, tokens, "Make a token with which a provisioner joins a project, once. The answer alone shows "+
-		"it.", access.ManageProvisioners, s.createProvisionerToken)
+	v2(c, http.MethodPost, tokens, "Make a token with which a provisioner joins a project, once. The answer alone "+
+		"shows it.", access.ManageProvisioners, s.createProvisionerToken)
 	done[nullData](c, http.MethodDelete, tokens+"/{token}", "Revoke a token of a provisioner that was not used.",
 		access.ManageProvisioners, s.revokeProvisionerToken)
 }
