@@ -47,6 +47,18 @@ func (c *compilation) prepare(ctx context.Context, project *module.Project) erro
 	return nil
 }
 
+// bundled returns the folder of a module that comes with the compiler; empty: there is none of that name.
+func (c *compilation) bundled(name string) string {
+	if !runtime.HasModule(name) {
+		return ""
+	}
+	runtimeDir, err := runtime.Unpack(c.options.CacheDir)
+	if err != nil {
+		return "" // then the module cannot be found, and before that the worker cannot be started
+	}
+	return runtime.Module(runtimeDir, name)
+}
+
 // shownMetadata is project.yml as plug-ins see it. Keys that it lacks are None there, or an empty list.
 func shownMetadata(p *module.Project) map[string]any {
 	m := p.Metadata

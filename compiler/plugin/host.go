@@ -61,6 +61,31 @@ type Known struct {
 	// Facts are facts by resource id and name. Those with an empty resource id are parameters
 	// of the environment.
 	Facts map[string]map[string]string `json:"facts"`
+	// Clusters are the environment's clusters, by name. Unlike the rest they stay in the compiler, because they may be
+	// large: the worker asks for those that a model uses.
+	Clusters Clusters `json:"clusters,omitempty"`
+}
+
+// Clusters are clusters by name, each as the module ordain reads it (server/cluster/view).
+type Clusters map[string]json.RawMessage
+
+// answer returns the names of all clusters or, with a name, that cluster; null: there is none.
+func (c Clusters) answer(name *string) any {
+	if name == nil {
+		return slices.Concat([]string{}, slices.Sorted(maps.Keys(c)))
+	}
+	if found := c[*name]; found != nil {
+		return found
+	}
+	return nil
+}
+
+// forWorker returns what a worker learns at its start.
+func (k *Known) forWorker() *Known {
+	if k == nil {
+		return nil
+	}
+	return &Known{Environment: k.Environment, Facts: k.Facts}
 }
 
 // Environment is the environment that is compiled for.
@@ -221,7 +246,7 @@ func (h *Host) connect(begin func(worker.Config) (worker.Dialogue, error)) error
 		Python string `json:"python"`
 	}
 	h.dialogue = dialogue
-	err = dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known}, &reply, nil)
+	err = dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known.forWorker()}, &reply, nil)
 	h.pid, h.python = reply.PID, reply.Python
 	return err
 }
