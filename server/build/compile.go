@@ -131,6 +131,7 @@ func known(job Job) plugin.Known {
 	k := plugin.Known{
 		Environment: plugin.Environment{ID: e.ID.String(), Name: e.Name, Project: e.ProjectID.String()},
 		Facts:       map[string]map[string]string{},
+		Clusters:    job.Clusters,
 	}
 	for _, p := range job.Parameters {
 		resource := ""

@@ -217,11 +217,12 @@ var lattice = []struct {
 	{"server/cluster/task", ""},
 	{"server/cluster/plan", "server/cluster/catalogue server/cluster/task"},
 	{"server/cluster/solve", "server/cluster/catalogue"},
+	{"server/cluster/view", "internal/intent server/cluster/manifest server/cluster/plan"},
 	{
 		"server/cluster",
 		"internal/bus internal/fault internal/intent internal/secret internal/service server/access " +
 			"server/access/audit server/cluster/catalogue server/cluster/macro server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/store",
+			"server/cluster/plan server/cluster/solve server/cluster/view server/store",
 	},
 	{
 		"server/cluster/admin",
