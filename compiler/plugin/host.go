@@ -80,9 +80,9 @@ func (c Clusters) answer(name *string) any {
 	return nil
 }
 
-// forWorker returns what a worker learns at its start.
+// forWorker returns what a worker learns at its start; nil without a server.
 func (k *Known) forWorker() *Known {
-	if k == nil {
+	if k == nil || k.Environment.ID == "" {
 		return nil
 	}
 	return &Known{Environment: k.Environment, Facts: k.Facts}

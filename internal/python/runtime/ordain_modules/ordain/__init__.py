@@ -15,11 +15,7 @@ from inmanta.protocol.endpoints import SyncClient
 
 def _ask(cluster: Optional[str] = None) -> Any:
     """What the server knows of its clusters, or of one; None if it does not know, or if there is no server."""
-    try:
-        result = SyncClient("compiler").ordain_clusters(name=cluster)
-    except ConnectionRefusedError:  # off line
-        return None
-    return result.result["data"]
+    return SyncClient("compiler").ordain_clusters(name=cluster).result["data"]
 
 
 def _unknown(cluster: str) -> Unknown:
@@ -31,7 +27,7 @@ def _unknown(cluster: str) -> Unknown:
 
 def _in_place(cluster: str) -> Optional[dict[str, Any]]:
     found: Optional[dict[str, Any]] = _ask(cluster)
-    return found if found is not None and found["in_place"] else None
+    return found if found is not None and found.get("in_place", True) else None
 
 
 def _nodes(cluster: str, every: bool, service: Optional[str] = None) -> Any:
@@ -39,10 +35,10 @@ def _nodes(cluster: str, every: bool, service: Optional[str] = None) -> Any:
     if found is None:
         return _unknown(cluster)
     nodes = []
-    for node in found["nodes"]:
-        ready = node["state"] == "ready"
-        if (ready or every) and (service is None or service in node["services"]):
-            nodes.append({**node, "addresses": node["addresses"] if ready else _unknown(cluster)})
+    for node in sorted(found.get("nodes") or (), key=lambda each: int(each["number"])):
+        ready = node.get("state", "ready") == "ready"
+        if (ready or every) and (service is None or service in node.get("services", ())):
+            nodes.append({**node, "addresses": node.get("addresses") or {} if ready else _unknown(cluster)})
     return nodes
 
 
