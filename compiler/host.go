@@ -38,7 +38,7 @@ func (c *compilation) prepare(ctx context.Context, project *module.Project) erro
 		Settings: settings, Env: env, OnOutput: c.options.OnOutput, CallTimeout: c.options.PluginTimeout,
 		AutoStd: !c.options.NoStd, About: module.AboutModule,
 		CacheDir: c.options.CacheDir, MemoryMax: workerMemory(c.options.MemoryMax),
-		Known: c.options.Known, Warm: c.options.Warm,
+		Known: c.options.Known, Clusters: c.options.Clusters, Warm: c.options.Warm,
 	})
 	c.release = context.AfterFunc(ctx, c.host.Interrupt)
 	if !c.options.NoStd && !c.options.Check {

@@ -17,10 +17,10 @@ func (h *Host) clusters(args json.RawMessage) (any, error) {
 	var request struct {
 		Name *string `json:"n"`
 	}
-	if err := json.Unmarshal(args, &request); err != nil || h.config.Known == nil {
+	if err := json.Unmarshal(args, &request); err != nil {
 		return nil, err
 	}
-	return h.config.Known.Clusters.answer(request.Name), nil
+	return h.config.Clusters.answer(request.Name), nil
 }
 
 // answer implements worker.Handler: it answers what Python asks while a request runs.

@@ -40,6 +40,8 @@ type Config struct {
 	Settings map[string]map[string]any
 	// Known is what the server knows; nil without a server.
 	Known *Known
+	// Clusters are those that the module ordain sees.
+	Clusters Clusters
 
 	Env         []string // the environment of the worker; empty: a minimal one
 	MemoryMax   uint64
@@ -61,12 +63,10 @@ type Known struct {
 	// Facts are facts by resource id and name. Those with an empty resource id are parameters
 	// of the environment.
 	Facts map[string]map[string]string `json:"facts"`
-	// Clusters are the environment's clusters, by name. Unlike the rest they stay in the compiler, because they may be
-	// large: the worker asks for those that a model uses.
-	Clusters Clusters `json:"clusters,omitempty"`
 }
 
-// Clusters are clusters by name, each as the module ordain reads it (server/cluster/view).
+// Clusters are the clusters of an environment by name, each as the module ordain reads it (server/cluster/view). They
+// stay in the compiler, because they may be large: the worker asks for those that a model uses.
 type Clusters map[string]json.RawMessage
 
 // answer returns the names of all clusters or, with a name, that cluster; null: there is none.
@@ -78,14 +78,6 @@ func (c Clusters) answer(name *string) any {
 		return found
 	}
 	return nil
-}
-
-// forWorker returns what a worker learns at its start; nil without a server.
-func (k *Known) forWorker() *Known {
-	if k == nil || k.Environment.ID == "" {
-		return nil
-	}
-	return &Known{Environment: k.Environment, Facts: k.Facts}
 }
 
 // Environment is the environment that is compiled for.
@@ -246,7 +238,7 @@ func (h *Host) connect(begin func(worker.Config) (worker.Dialogue, error)) error
 		Python string `json:"python"`
 	}
 	h.dialogue = dialogue
-	err = dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known.forWorker()}, &reply, nil)
+	err = dialogue.Ask(h.ctx, "start", map[string]any{"settings": c.Settings, "known": c.Known}, &reply, nil)
 	h.pid, h.python = reply.PID, reply.Python
 	return err
 }

@@ -95,6 +95,7 @@ func (f *compileFlags) readJob(c *cobra.Command, arg string) error {
 	o := &f.options
 	o.Project, o.Python, o.CacheDir, o.Environment = j.Project, j.Python, j.CacheDir, j.Environment
 	o.Export, o.Partial, o.DeleteSets, o.Known = true, j.Partial, j.RemovedSets, &j.Known
+	o.Clusters = j.Clusters
 	f.exportJSON, f.recipe, f.memoryMax = j.ExportFile, j.RecipeFile, j.MemoryMax
 	if j.WarmKey != "" {
 		syscall.CloseOnExec(warmDescriptor)
@@ -178,7 +179,7 @@ func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 		if err != nil {
 			return compiler.Failed(err)
 		}
-		o.Known = &plugin.Known{Clusters: clusters}
+		o.Clusters = clusters
 	}
 	if o.Python == "" {
 		if err := chooseInterpreter(ctx, &o); err != nil {
