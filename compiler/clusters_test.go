@@ -21,7 +21,8 @@ const webCluster = `{"in_place": true, "name": "web", "template": "lamp", "size"
 		"services": ["db"], "state": "ready", "facts": {"flavor": "s"}},
 	{"number": 1001, "hostname": "web-1001.local", "addresses": {"access_v4": "192.0.2.2", "bind_v4": "10.0.0.2"},
 		"services": ["web"], "state": "ready", "facts": {}},
-	{"number": 1002, "hostname": "web-1002.local", "addresses": {}, "services": ["web"], "state": "planned", "facts": {}}]}`
+	{"number": 1002, "hostname": "web-1002.local", "addresses": {}, "services": ["web"], "state": "planned",
+		"facts": {}}]}`
 
 // siteFiles is a project with resources for the machines of a cluster.
 var siteFiles = map[string]string{
@@ -70,7 +71,8 @@ func site(t *testing.T, main string, cache string, clusters plugin.Clusters) ([]
 	}
 	files["main.cf"] = main
 	out := compiler.Run(t.Context(), compiler.Options{
-		Project: project(t, files), NoStd: true, Export: true, Python: plugintest.Python(t), CacheDir: cache, Clusters: clusters,
+		Project: project(t, files), NoStd: true, Export: true, Python: plugintest.Python(t),
+		CacheDir: cache, Clusters: clusters,
 	})
 	if !out.Document.Success {
 		t.Fatal(out.Text)
@@ -134,15 +136,16 @@ end
 			t.Error("unknowns:", out.Document.Unknowns)
 		}
 		for _, code := range out.Document.Code {
-			if slices.ContainsFunc(code.Sources, func(f intent.SourceFile) bool { return strings.Contains(f.Path, "ordain") }) {
+			ours := func(f intent.SourceFile) bool { return strings.Contains(f.Path, "ordain") }
+			if slices.ContainsFunc(code.Sources, ours) {
 				t.Error("handlers would get the module:", code)
 			}
 		}
 	}
 }
 
-// TestClusterThatIsNotInPlaceIsUnknown compiles a model before its cluster is there, and without a server: resources that
-// need it are undefined, so nothing is done, and nothing is removed.
+// TestClusterThatIsNotInPlaceIsUnknown compiles a model before its cluster is there, and without a server: resources
+// that need it are undefined, so nothing is done, and nothing is removed.
 func TestClusterThatIsNotInPlaceIsUnknown(t *testing.T) {
 	const main = `import ordain
 import site

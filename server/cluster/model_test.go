@@ -31,7 +31,8 @@ func (l *lab) compiled() {
 		if c == nil {
 			break
 		}
-		must(l.t, l.Store.FinishCompile(l.ctx, c.ID, intent.CompileEnd{Success: true, Version: &number, At: time.Now()}))
+		end := intent.CompileEnd{Success: true, Version: &number, At: time.Now()}
+		must(l.t, l.Store.FinishCompile(l.ctx, c.ID, end))
 	}
 	must(l.t, l.Clusters.Reconcile(l.ctx, l.e.ID))
 }
@@ -111,7 +112,8 @@ func TestTheModelFollowsItsClusters(t *testing.T) {
 	}
 	l.work()
 	why := l.asked()
-	if len(why) != 1 || !strings.HasPrefix(why[0], "cluster: ") || !strings.Contains(why[0], "job 2 of the cluster shop") {
+	if len(why) != 1 || !strings.HasPrefix(why[0], "cluster: ") ||
+		!strings.Contains(why[0], "job 2 of the cluster shop") {
 		t.Fatalf("after the job, compiles wait for %q", why)
 	}
 	if s := l.seen(); len(s.Nodes) != 3 || s.Size != 3 {

@@ -68,8 +68,8 @@ type Config struct {
 	Logger     *slog.Logger
 	// Owns reports whether this process owns an environment. Only then does it change its clusters.
 	Owns func(intent.EnvironmentID) bool
-	// Changed is called when machines or services of an environment's clusters may have changed: when a job has ended, or
-	// another manifest was reached without one. why is for people. It must not wait for long; nil: nobody asks.
+	// Changed is called when machines or services of an environment's clusters may have changed: when a job has ended,
+	// or another manifest was reached without one. why is for people. It must not wait for long; nil: nobody asks.
 	Changed func(env intent.EnvironmentID, why string)
 	// Sweep is the time between two looks at everything; 10 seconds when zero. Events make it look sooner.
 	Sweep time.Duration

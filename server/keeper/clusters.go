@@ -116,8 +116,8 @@ func (r *Registry) compileForClusters(ctx context.Context, env intent.Environmen
 	return err
 }
 
-// lookAgain requests another compile if a job ended while the compile ran, whose version nobody could compare then. A job
-// that still runs does so at its end.
+// lookAgain requests another compile if a job ended while the compile ran, whose version nobody could compare then. A
+// job that still runs does so at its end.
 func (c *compilation) lookAgain(ctx context.Context) {
 	if c.preview || c.version == nil || c.doc.Modules[intent.ClusterModule] == "" || c.cfg.Clusters == nil {
 		return

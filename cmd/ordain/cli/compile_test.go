@@ -184,7 +184,7 @@ func TestClustersFromAFile(t *testing.T) {
 	if r.Error == nil || !strings.Contains(r.Error.Message, "node 1 of the cluster web has no number") {
 		t.Errorf("got %+v", r.Error)
 	}
-	if r = ordainCompile(t, dir, "--no-std"); string(r.Variables["__config__::x"]) != `{"$unknown":true}` {
+	if r = ordainCompile(t, dir, "--no-std"); string(r.Variables["__config__::x"]) != `[{"$unknown":true}]` {
 		t.Errorf("without a file: %s, %+v", r.Variables["__config__::x"], r)
 	}
 }

@@ -57,8 +57,8 @@ var lattice = []struct {
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
 	{
 		"compiler/module",
-		"internal/python/pytext internal/inifile internal/python/pep440 internal/python/runtime compiler/syntax internal/intent " +
-			"internal/diag internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 internal/python/runtime compiler/syntax " +
+			"internal/intent internal/diag internal/fault",
 	},
 	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
 	{

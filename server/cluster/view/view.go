@@ -76,8 +76,8 @@ func Of(clusters []intent.Cluster, nodes []intent.ClusterNode) (View, error) {
 			}
 			one, err := nodeOf(n)
 			if err != nil {
-				return nil, fmt.Errorf("what is known of the node %d of the cluster %s cannot be read: %w", n.Number, c.Name,
-					err)
+				return nil, fmt.Errorf("what is known of the node %d of the cluster %s cannot be read: %w",
+					n.Number, c.Name, err)
 			}
 			seen.Nodes = append(seen.Nodes, one)
 		}

@@ -19,7 +19,8 @@ func TestAViewHasNoSecretsAndOneForm(t *testing.T) {
 	clusters := []intent.Cluster{
 		{
 			ID: id, Name: "web", State: intent.ClusterActive, Applied: json.RawMessage(
-				`{"name":"web","owner":"anna","template":"lamp","size":2,"services":["db","web"],"config":{"b":1,"a":{"x":2}}}`),
+				`{"name":"web","owner":"anna","template":"lamp","size":2,"services":["db","web"],` +
+					`"config":{"b":1,"a":{"x":2}}}`),
 		},
 		{ID: other, Name: "next", State: intent.ClusterPending, Owner: "eve"},
 		{ID: uuid.New(), Name: "old", State: intent.ClusterTerminated},
@@ -27,8 +28,10 @@ func TestAViewHasNoSecretsAndOneForm(t *testing.T) {
 	nodes := []intent.ClusterNode{
 		{
 			Cluster: id, Number: 1001, Hostname: "web-1001", State: intent.NodeMade, Ready: true,
-			Services: json.RawMessage(`{"web":{"phase":"started","config":"c"},"db":{"phase":"initialized"},"gone":{"phase":""}}`),
-			Facts:    json.RawMessage(`{"addresses":{"bind_v4":"10.0.0.2"},"flavor":"s"}`), Sealed: []byte("sealed-secret"),
+			Services: json.RawMessage(`{"web":{"phase":"started","config":"c"},"db":{"phase":"initialized"},
+				"gone":{"phase":""}}`),
+			Facts:  json.RawMessage(`{"addresses":{"bind_v4":"10.0.0.2"},"flavor":"s"}`),
+			Sealed: []byte("sealed-secret"),
 		},
 		{Cluster: id, Number: 1000, Hostname: "web-1000", State: intent.NodeMade},
 		{Cluster: id, Number: 999, Hostname: "web-999", State: intent.NodeGone, Ready: true},
