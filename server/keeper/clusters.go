@@ -92,9 +92,10 @@ func (r *Registry) compileForClusters(ctx context.Context, env intent.Environmen
 	if err != nil || len(newest.Items) == 0 {
 		return err
 	}
-	seen := newest.Items[0].Provenance.Clusters
-	if seen == "" {
-		return nil // its model does not look at clusters
+	from := newest.Items[0].Provenance
+	seen := from.Clusters
+	if seen == "" || from.RolledBack != nil {
+		return nil // its model does not look at clusters, or a person went back to it, whose next commit compiles
 	}
 	_, now, err := r.cfg.Clusters.View(ctx, env)
 	if err != nil || now == seen {
