@@ -116,6 +116,7 @@ func (c *compilation) compile(ctx context.Context) *eval.Result {
 	if c.options.SitePackages != nil {
 		project.SitePackages = c.options.SitePackages
 	}
+	project.Bundled = c.bundled
 	if !c.options.NoPlugins {
 		if err := c.prepare(ctx, project); err != nil {
 			return c.fail(Diagnose(err))

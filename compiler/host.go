@@ -38,13 +38,25 @@ func (c *compilation) prepare(ctx context.Context, project *module.Project) erro
 		Settings: settings, Env: env, OnOutput: c.options.OnOutput, CallTimeout: c.options.PluginTimeout,
 		AutoStd: !c.options.NoStd, About: module.AboutModule,
 		CacheDir: c.options.CacheDir, MemoryMax: workerMemory(c.options.MemoryMax),
-		Known: c.options.Known, Warm: c.options.Warm,
+		Known: c.options.Known, Clusters: c.options.Clusters, Warm: c.options.Warm,
 	})
 	c.release = context.AfterFunc(ctx, c.host.Interrupt)
 	if !c.options.NoStd && !c.options.Check {
 		c.host.Anticipate()
 	}
 	return nil
+}
+
+// bundled returns the folder of a module that comes with the compiler; empty: there is none of that name.
+func (c *compilation) bundled(name string) string {
+	if !runtime.HasModule(name) {
+		return ""
+	}
+	runtimeDir, err := runtime.Unpack(c.options.CacheDir)
+	if err != nil {
+		return "" // then the module cannot be found, and before that the worker cannot be started
+	}
+	return runtime.Module(runtimeDir, name)
 }
 
 // shownMetadata is project.yml as plug-ins see it. Keys that it lacks are None there, or an empty list.

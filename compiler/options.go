@@ -37,6 +37,8 @@ type Options struct {
 	Environment string // id of the environment; empty without a server
 	// Known is what the server knows and plug-ins may ask for; nil without a server.
 	Known *plugin.Known
+	// Clusters are those that the module ordain sees.
+	Clusters plugin.Clusters
 	// Warm is a worker that may be copied; nil: there is none.
 	Warm *plugin.Warm
 	// OnOutput receives each line that plug-ins print, when they print it.

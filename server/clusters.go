@@ -87,6 +87,11 @@ func (s *Server) openClusters(
 	c := &s.clusters
 	if c.Clusters, err = cluster.New(cluster.Config{
 		Store: records, Catalogues: c.Catalogue, Repository: files, Key: key, Bus: events, Logger: s.log,
+		Changed: func(env intent.EnvironmentID, why string) {
+			if s.keepers != nil {
+				s.keepers.ClustersChanged(env, why)
+			}
+		},
 		Owns: func(env intent.EnvironmentID) bool { return s.keepers != nil && s.keepers.Owns(env) },
 	}); err != nil {
 		return err
@@ -154,6 +159,16 @@ func (c *clusterFiles) Read(
 	ctx context.Context, e intent.Environment, project fs.FS, out func(string),
 ) (json.RawMessage, error) {
 	return c.s.clusters.Clusters.Read(ctx, e, project, out)
+}
+
+func (c *clusterFiles) View(
+	ctx context.Context, env intent.EnvironmentID,
+) (all map[string]json.RawMessage, digest string, err error) {
+	return c.s.clusters.Clusters.View(ctx, env)
+}
+
+func (c *clusterFiles) Busy(ctx context.Context, env intent.EnvironmentID) (bool, error) {
+	return c.s.clusters.Clusters.Busy(ctx, env)
 }
 
 // clusterPlans plans what a version would do to clusters, for comments on pull requests.

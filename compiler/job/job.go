@@ -33,6 +33,8 @@ type Job struct {
 
 	// Known holds the facts and parameters that plug-ins may ask for.
 	Known plugin.Known `json:"known"`
+	// Clusters are the environment's clusters, for the module ordain.
+	Clusters plugin.Clusters `json:"clusters,omitempty"`
 
 	// MemoryMax is how many bytes the compile may use; 0 lets the compiler
 	// decide from the memory of the machine or container.

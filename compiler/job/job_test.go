@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ func TestJobRoundTrip(t *testing.T) {
 			Environment: plugin.Environment{ID: "1", Name: "prod", Project: "2"},
 			Facts:       map[string]map[string]string{"": {"key": "value"}, "std::File[a,path=/x]": {"hash": "1"}},
 		},
+		Clusters:  plugin.Clusters{"web": json.RawMessage(`{"size":3}`)},
 		MemoryMax: 1 << 30, WarmKey: "k", ExportFile: "/scratch/export.json", RecipeFile: "/scratch/recipe.json",
 	}
 	var text bytes.Buffer

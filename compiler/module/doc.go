@@ -2,7 +2,8 @@
 // modules that it imports, and their files.
 //
 //	main.cf ──import──▶ name ──▶ a package in DIR/.env        (generation 2)
-//	                         └─▶ a folder on the modulepath   (generation 1)
+//	                         ├─▶ a folder on the modulepath   (generation 1)
+//	                         └─▶ a module of the compiler     (generation 2: ordain)
 //
 // A module of the second generation is a Python package. If it is released, its model
 // lies inside the package; if it is editable, the package lies inside the module's

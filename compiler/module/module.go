@@ -48,7 +48,8 @@ type Module struct {
 }
 
 // findModule looks for a top-level module among the packages of the virtual
-// environment, then on the modulepath. It may return a module beside an error, for
+// environment, then on the modulepath, then among those that come with the compiler. It may return
+// a module beside an error, for
 // the module's warnings.
 func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if strings.HasPrefix(name, "_") {
@@ -77,7 +78,22 @@ func (p *Project) findModule(s *site, name string) (*Module, error) {
 	if first != "" {
 		return openV1(first)
 	}
+	if p.Bundled != nil {
+		if pkg := p.Bundled(name); pkg != "" {
+			return openBundled(pkg)
+		}
+	}
 	return nil, p.notFound(s, name)
+}
+
+// openBundled reads a module that comes with the compiler. It is no distribution, so nothing has to be installed
+// for it.
+func openBundled(pkg string) (*Module, error) {
+	m, err := openV2(&site{}, filepath.Base(pkg), pkg)
+	if err == nil {
+		m.Dist = ""
+	}
+	return m, err
 }
 
 // notFound is the error of a missing module. Its hint says where findModule looked

@@ -24,6 +24,9 @@ type Project struct {
 	// Applies evaluates the condition of a requirement, such as
 	// python_version < "3.11". If it is nil, no condition holds.
 	Applies func(condition string) bool
+	// Bundled returns the folder of a module that comes with the compiler; empty: there is none of that name. If it is
+	// nil, none does. Such a module is found after all others, so that a project may have its own of the same name.
+	Bundled func(name string) string
 	// Root is the folder that requirements files and modules with requirements must lie
 	// in when all links are followed. If it is empty, the project belongs to the person
 	// who runs this program, and may refer to any file of theirs.

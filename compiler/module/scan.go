@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/compiler/syntax"
 	"ordain.dev/ordain/internal/python/pep440"
+	"ordain.dev/ordain/internal/python/runtime"
 )
 
 // Scan is what a project imports, as far as that can be followed. Files that do not
@@ -15,6 +16,8 @@ import (
 type Scan struct {
 	Modules []*Module
 	Missing []Missing
+	// Bundled are imported modules that are not there either, and come with the compiler.
+	Bundled []Missing
 }
 
 // Missing is a module that is imported but not there.
@@ -49,7 +52,11 @@ func (p *Project) Scan(main string) Scan {
 				out.Modules = append(out.Modules, m)
 			} else {
 				m = nil
-				if e := (*Error)(nil); errors.As(err, &e) && e.Kind == KindNotFound {
+				switch e := (*Error)(nil); {
+				case !errors.As(err, &e) || e.Kind != KindNotFound:
+				case runtime.HasModule(parts[0]):
+					out.Bundled = append(out.Bundled, Missing{parts[0], w.at})
+				default:
 					out.Missing = append(out.Missing, Missing{parts[0], w.at})
 				}
 			}

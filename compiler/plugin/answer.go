@@ -12,10 +12,24 @@ import (
 	"ordain.dev/ordain/compiler/types"
 )
 
+// clusters answers what the module ordain asks.
+func (h *Host) clusters(args json.RawMessage) (any, error) {
+	var request struct {
+		Name *string `json:"n"`
+	}
+	if err := json.Unmarshal(args, &request); err != nil {
+		return nil, err
+	}
+	return h.config.Clusters.answer(request.Name), nil
+}
+
 // answer implements worker.Handler: it answers what Python asks while a request runs.
 func (h *Host) answer(op string, args json.RawMessage) (any, error) {
 	if h.onAnswer != nil {
 		h.onAnswer(op)
+	}
+	if op == "clusters" {
+		return h.clusters(args)
 	}
 	if h.heap == nil || op == "imports" || op == "module" {
 		return h.unanswered(op, args)

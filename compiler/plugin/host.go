@@ -40,6 +40,8 @@ type Config struct {
 	Settings map[string]map[string]any
 	// Known is what the server knows; nil without a server.
 	Known *Known
+	// Clusters are those that the module ordain sees.
+	Clusters Clusters
 
 	Env         []string // the environment of the worker; empty: a minimal one
 	MemoryMax   uint64
@@ -61,6 +63,21 @@ type Known struct {
 	// Facts are facts by resource id and name. Those with an empty resource id are parameters
 	// of the environment.
 	Facts map[string]map[string]string `json:"facts"`
+}
+
+// Clusters are the clusters of an environment by name, each as the module ordain reads it (server/cluster/view). They
+// stay in the compiler, because they may be large: the worker asks for those that a model uses.
+type Clusters map[string]json.RawMessage
+
+// answer returns the names of all clusters or, with a name, that cluster; null: there is none.
+func (c Clusters) answer(name *string) any {
+	if name == nil {
+		return slices.Concat([]string{}, slices.Sorted(maps.Keys(c)))
+	}
+	if found := c[*name]; found != nil {
+		return found
+	}
+	return nil
 }
 
 // Environment is the environment that is compiled for.

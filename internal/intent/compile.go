@@ -17,6 +17,13 @@ const TriggerSource = "source"
 // environment that this one follows.
 const TriggerPromotion = "promotion"
 
+// TriggerCluster is the trigger type of a compile because what the model sees of the
+// environment's clusters has changed.
+const TriggerCluster = "cluster"
+
+// ClusterModule is the module of the model through which it sees clusters.
+const ClusterModule = "ordain"
+
 // Trigger says who or what asked for a compile.
 type Trigger struct {
 	Type    string // webhook, poll, watch, api, cli, console, recovery, schedule, module, promotion

@@ -52,6 +52,8 @@ type Provenance struct {
 	CompilerPython string            `json:"compiler_python,omitempty"`
 	Ordain         string            `json:"ordain,omitempty"` // version of this program
 	Variables      map[string]string `json:"variables,omitempty"`
+	// Clusters identifies what the model could see of the environment's clusters; empty if it does not import ordain.
+	Clusters string `json:"clusters,omitempty"`
 	// UnmanagedAgents are the agents that the server does not run itself, because a
 	// std::AgentConfig of the model sets autostart = false; sorted.
 	UnmanagedAgents []string `json:"unmanaged_agents,omitempty"`

@@ -42,7 +42,7 @@ func (b *Builder) Compile(
 		Project: job.ProjectDir, Python: room.python,
 		CacheDir: room.cache, Environment: job.Environment.ID.String(),
 		Partial: job.Compile.Partial, RemovedSets: job.Compile.RemovedSets,
-		Known: known(job), MemoryMax: b.memory,
+		Known: known(job), Clusters: job.Clusters, MemoryMax: b.memory,
 		ExportFile: filepath.Join(room.results, exportName), RecipeFile: filepath.Join(room.results, recipeName),
 	}
 	shown := shownCommand(job)

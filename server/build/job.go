@@ -1,6 +1,8 @@
 package build
 
 import (
+	"encoding/json"
+
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
 )
@@ -13,6 +15,8 @@ type Job struct {
 	ProjectDir  string // the folder with project.yml: Dir or one below it
 	// Parameters are the parameters and facts that plug-ins may ask for.
 	Parameters []intent.Parameter
+	// Clusters are what the model may see of the environment's clusters, by name.
+	Clusters map[string]json.RawMessage
 	// Source is the environment's repository. Its credentials are lent to
 	// modules that lie in repositories of the same host.
 	Source gitsync.Source

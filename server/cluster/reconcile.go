@@ -289,6 +289,7 @@ func (s *Service) next(ctx context.Context, e intent.Environment, c intent.Clust
 		return err
 	}
 	s.publish(c)
+	s.changed(c, "the cluster "+c.Name+" has another definition")
 	return nil
 }
 
@@ -391,6 +392,7 @@ func (s *Service) finish(
 		j.State,
 	)
 	s.publish(*c)
+	s.changed(*c, fmt.Sprintf("job %d of the cluster %s ended", j.Number, c.Name))
 	if reached {
 		return true, nil
 	}

@@ -7,12 +7,16 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/manifest"
+	"ordain.dev/ordain/server/cluster/view"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -63,6 +67,9 @@ type Config struct {
 	Logger     *slog.Logger
 	// Owns reports whether this process owns an environment. Only then does it change its clusters.
 	Owns func(intent.EnvironmentID) bool
+	// Changed is called when machines or services of an environment's clusters may have changed: when a job has ended,
+	// or another manifest was reached without one. why is for people. It must not wait for long; nil: nobody asks.
+	Changed func(env intent.EnvironmentID, why string)
 	// Sweep is the time between two looks at everything; 10 seconds when zero. Events make it look sooner.
 	Sweep time.Duration
 	Now   func() time.Time // nil: time.Now
@@ -96,6 +103,50 @@ func New(c Config) (*Service, error) {
 // publish says that a cluster changed.
 func (s *Service) publish(c intent.Cluster) {
 	s.c.Bus.Publish(bus.Event{Environment: c.Environment, Topic: bus.Cluster, ID: c.ID.String()})
+}
+
+// changed says that what the model sees of a cluster may have changed.
+func (s *Service) changed(c intent.Cluster, why string) {
+	if s.c.Changed != nil {
+		s.c.Changed(c.Environment, why)
+	}
+}
+
+// View returns what the model of an environment may see of its clusters, by name, and what identifies it.
+func (s *Service) View(
+	ctx context.Context, env intent.EnvironmentID,
+) (all map[string]json.RawMessage, digest string, err error) {
+	clusters, err := s.c.Store.Clusters(ctx, env, false)
+	if err != nil {
+		return nil, "", err
+	}
+	var nodes []intent.ClusterNode
+	if len(clusters) > 0 {
+		ids := make([]uuid.UUID, len(clusters))
+		for i, c := range clusters {
+			ids[i] = c.ID
+		}
+		if nodes, err = s.c.Store.ClusterNodes(ctx, false, ids...); err != nil {
+			return nil, "", err
+		}
+	}
+	seen, err := view.Of(clusters, nodes)
+	if err != nil {
+		return nil, "", fault.Wrap("cluster.View", fault.Internal, err)
+	}
+	return seen, seen.Digest(), nil
+}
+
+// Busy reports whether a job runs for one of an environment's clusters.
+func (s *Service) Busy(ctx context.Context, env intent.EnvironmentID) (bool, error) {
+	clusters, err := s.c.Store.Clusters(ctx, env, false)
+	for _, c := range clusters {
+		jobs, err := s.c.Store.ClusterJobs(ctx, c.ID, 1)
+		if err != nil || len(jobs) > 0 && jobs[0].State == intent.JobRunning {
+			return err == nil, err
+		}
+	}
+	return false, err
 }
 
 // decodeManifest reads a manifest from the record; nil stays nil.

@@ -228,6 +228,7 @@ func (s *Service) Abort(ctx context.Context, e intent.Environment, name string) 
 		return err
 	}
 	s.publish(c)
+	s.changed(c, fmt.Sprintf("job %d of the cluster %s was ended", j.Number, c.Name))
 	return nil
 }
 

@@ -326,6 +326,8 @@ func triggerWord(kind string) string {
 		return "the console"
 	case "param":
 		return "a parameter or fact that changed"
+	case intent.TriggerCluster:
+		return "a cluster that changed"
 	case "dryrun":
 		return "a dry run"
 	case intent.TriggerModule:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,6 +62,10 @@ type parts struct {
 	settings map[string]any    // that project.yml asks for
 	exported []export.Resource // instead of one resource
 	unknowns []intent.Unknown
+	modules  map[string]string // that the model uses
+	view     string            // what identifies the clusters that a model sees
+	busy     bool              // a job runs for a cluster
+	saw      []string          // the clusters that compiles saw
 	told     []string          // what deployers were told
 	descends map[string]string // what commits descend from in spite of their names
 }
@@ -255,6 +260,10 @@ func (p *parts) Compile(
 	p.mu.Lock()
 	hold, holding, broken, settings, exported, unknowns := p.hold, p.holding, p.broken, p.settings, p.exported,
 		p.unknowns
+	modules := p.modules
+	for _, name := range slices.Sorted(maps.Keys(job.Clusters)) {
+		p.saw = append(p.saw, name+" "+string(job.Clusters[name]))
+	}
 	if !job.Preview {
 		p.running++
 		p.most = max(p.most, p.running)
@@ -306,6 +315,7 @@ func (p *parts) Compile(
 	return &export.Document{
 		Success:    true,
 		Unknowns:   unknowns,
+		Modules:    modules,
 		Provenance: table.Table(),
 		Settings:   settings,
 		Resources: []export.Resource{{
@@ -470,7 +480,7 @@ func (s *stage) build() {
 	s.keepers, err = keeper.New(keeper.Config{
 		Store: s.store, Bus: events, Logger: log, Layout: s.layout, Git: s.parts, Builder: s.parts,
 		Sources: sources, Forges: forges, NewDeployer: s.parts.newDeployer, Version: "test",
-		Compiles: s.parts.compiles, Now: now,
+		Compiles: s.parts.compiles, Now: now, Clusters: s.parts,
 		NewWatcher: func(cfg gitsync.WatcherConfig) (keeper.Watcher, error) {
 			s.watcher = &watcher{parts: s.parts, cfg: cfg}
 			return s.watcher, nil

@@ -35,7 +35,9 @@ type compilation struct {
 	version *int             // the stored version
 	// clusters are the manifests of the commit's cluster files; nil: there are none, and never were.
 	clusters json.RawMessage
-	diags    json.RawMessage
+	// clusterView identifies what the model could see of the environment's clusters.
+	clusterView string
+	diags       json.RawMessage
 	// fetching is true while the source is fetched and a commit is chosen.
 	fetching bool
 	// sameFailure is set when the source could not be fetched, as before: people know that.
@@ -133,6 +135,9 @@ func (c *compilation) finish(ctx context.Context, err error) {
 	c.publishCompile(c.compile.ID)
 	if end.Notice != nil {
 		c.publish(c.env, bus.Notification, "")
+	}
+	if success {
+		c.lookAgain(ctx)
 	}
 	switch {
 	case end.SupersededBy != nil:

@@ -49,6 +49,9 @@ func (c *compilation) compileModel(ctx context.Context) error {
 		if c.job.Parameters, err = c.parameters(ctx); err != nil {
 			return "", err
 		}
+		if err := c.viewClusters(ctx); err != nil {
+			return "", err
+		}
 		if c.doc, command, err = c.cfg.Builder.Compile(ctx, c.job, out); err != nil {
 			return command, err
 		}
@@ -210,8 +213,13 @@ func (c *compilation) newVersion(doc *export.Document) (intent.NewVersion, error
 // provenance returns the origin of the version.
 func (c *compilation) provenance(doc *export.Document) intent.Provenance {
 	rev := c.compile.Revision
+	view := c.clusterView
+	if _, uses := doc.Modules[intent.ClusterModule]; !uses {
+		view = ""
+	}
 	return intent.Provenance{
-		Compile: c.compile.ID, Trigger: c.compile.Trigger, Variables: c.compile.Variables,
+		Clusters: view,
+		Compile:  c.compile.ID, Trigger: c.compile.Trigger, Variables: c.compile.Variables,
 		Commit: rev.Commit, Branch: rev.Branch, Author: rev.Author, Email: rev.Email, Subject: rev.Subject,
 		CommitTime: rev.Time.UTC().Truncate(time.Second), Signer: rev.Signer.Name, SignerKey: rev.Signer.Key,
 		Modules: doc.Modules, CompilerPython: doc.Python, Ordain: c.cfg.Version,

@@ -35,8 +35,7 @@ func (r *Registry) compileForFacts(ctx context.Context, env intent.EnvironmentID
 		return err
 	}
 	open, err := r.cfg.Store.OpenCompiles(ctx, env)
-	if err != nil ||
-		slices.ContainsFunc(open, func(o intent.Compile) bool { return o.Started == nil && o.Export && !o.Partial }) {
+	if err != nil || slices.ContainsFunc(open, willSeeAll) {
 		return err // one is about to begin
 	}
 	message := "the model waited for " + known[0].Parameter

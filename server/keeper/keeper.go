@@ -79,6 +79,7 @@ func (k *keeper) own(ctx context.Context, lost <-chan struct{}) {
 		return
 	}
 	k.CompileForFacts(ctx, k.env)
+	k.CompileForClusters(ctx, k.env, "while no process owned the environment")
 	var loops sync.WaitGroup
 	loops.Go(func() { k.keepPreviews(ctx) })
 	loops.Go(func() { k.keepDeliveries(ctx) })

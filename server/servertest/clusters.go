@@ -1,6 +1,10 @@
 package servertest
 
 import (
+	"context"
+	"encoding/json"
+	"io/fs"
+
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/secret"
@@ -38,6 +42,9 @@ func (s *Server) openClusters(
 	}
 	if s.Clusters, err = cluster.New(cluster.Config{
 		Store: records, Catalogues: s.Catalogue, Repository: files, Key: key, Bus: s.Bus, Logger: s.Log,
+		Changed: func(env intent.EnvironmentID, why string) {
+			s.Keepers.CompileForClusters(context.Background(), env, why)
+		},
 		Owns: func(intent.EnvironmentID) bool { return true },
 	}); err != nil {
 		return err
@@ -46,4 +53,27 @@ func (s *Server) openClusters(
 		Store: records, Catalogues: s.Catalogue, Resources: s.Resources, Key: key, Bus: s.Bus, Logger: s.Log,
 	})
 	return err
+}
+
+// clusterFiles reads cluster files for the keepers, which are made before the service that does it.
+type clusterFiles struct{ s *Server }
+
+func (c clusterFiles) Concerned(ctx context.Context, e intent.Environment, project fs.FS) (bool, error) {
+	return c.s.Clusters.Concerned(ctx, e, project)
+}
+
+func (c clusterFiles) Read(
+	ctx context.Context, e intent.Environment, project fs.FS, out func(string),
+) (json.RawMessage, error) {
+	return c.s.Clusters.Read(ctx, e, project, out)
+}
+
+func (c clusterFiles) View(
+	ctx context.Context, env intent.EnvironmentID,
+) (all map[string]json.RawMessage, digest string, err error) {
+	return c.s.Clusters.View(ctx, env)
+}
+
+func (c clusterFiles) Busy(ctx context.Context, env intent.EnvironmentID) (bool, error) {
+	return c.s.Clusters.Busy(ctx, env)
 }

@@ -114,7 +114,7 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 	s.Keepers, err = keeper.New(keeper.Config{
 		Store: records, Bus: s.Bus, Logger: log, Layout: folders, Git: git{syncer}, Builder: builder{},
 		Sources: sources, Forges: forges, NewDeployer: s.newDeployer, NewWatcher: newWatcher, Version: Version,
-		Now: s.clock.read,
+		Now: s.clock.read, Clusters: clusterFiles{s},
 	})
 	if err != nil {
 		return nil, err

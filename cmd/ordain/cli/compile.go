@@ -33,7 +33,8 @@ type compileFlags struct {
 	compiler   []string
 	memoryMax  uint64 // bytes
 	memoryMiB  uint64
-	watchFiles bool // compile again on every save
+	clusters   string // file with the clusters that the model sees
+	watchFiles bool   // compile again on every save
 	printer    printer
 }
 
@@ -73,6 +74,7 @@ func newCompile() *cobra.Command {
 	flags.Uint64Var(&f.memoryMiB, "memory-max", 0,
 		"MiB that the compile may use (default: four fifths of the machine's or the container's memory)")
 	flags.StringVar(&f.options.Environment, "environment", "", "id of the environment that the model is for")
+	flags.StringVar(&f.clusters, "clusters", "", "JSON file with the clusters that the module ordain sees")
 	flags.BoolVar(&f.watchFiles, "watch", false, "compile again whenever a file is saved, until it is interrupted")
 	f.printer.flag(c)
 	return c
@@ -93,12 +95,49 @@ func (f *compileFlags) readJob(c *cobra.Command, arg string) error {
 	o := &f.options
 	o.Project, o.Python, o.CacheDir, o.Environment = j.Project, j.Python, j.CacheDir, j.Environment
 	o.Export, o.Partial, o.DeleteSets, o.Known = true, j.Partial, j.RemovedSets, &j.Known
+	o.Clusters = j.Clusters
 	f.exportJSON, f.recipe, f.memoryMax = j.ExportFile, j.RecipeFile, j.MemoryMax
 	if j.WarmKey != "" {
 		syscall.CloseOnExec(warmDescriptor)
 		o.Warm = &plugin.Warm{Handover: os.NewFile(warmDescriptor, "handover"), Key: j.WarmKey}
 	}
 	return nil
+}
+
+// maxClusters bounds the size of a file with clusters, in bytes.
+const maxClusters = 64 << 20
+
+// readClusters reads a file with clusters by name, for a compile without a server.
+func readClusters(path string) (plugin.Clusters, error) {
+	const op, hint = "cli.readClusters", "it is an object with one object for each cluster; see docs/models.md"
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fault.Wrap(op, fault.Invalid, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxClusters+1))
+	if err != nil {
+		return nil, fault.Wrap(op, fault.Invalid, err)
+	}
+	if len(text) > maxClusters {
+		return nil, fault.New(op, fault.Invalid, fmt.Sprintf("%s is larger than %d MiB", path, maxClusters>>20))
+	}
+	var objects map[string]struct {
+		Nodes []struct{ Number *int }
+	}
+	clusters := plugin.Clusters{}
+	if err := errors.Join(json.Unmarshal(text, &objects), json.Unmarshal(text, &clusters)); err != nil {
+		return nil, fault.Wrap(op, fault.Invalid, err).Say(path + " does not have clusters as JSON").Hint(hint)
+	}
+	for name, cluster := range objects {
+		for i, node := range cluster.Nodes {
+			if node.Number == nil {
+				return nil, fault.New(op, fault.Invalid,
+					fmt.Sprintf("%s: node %d of the cluster %s has no number", path, i+1, name)).Hint(hint)
+			}
+		}
+	}
+	return clusters, nil
 }
 
 // projectFlags adds the flags that say what to compile, and with which interpreter.
@@ -135,6 +174,13 @@ func projectHere() string {
 // the compile and appears in the result files like any other.
 func (f *compileFlags) compile(ctx context.Context) *compiler.Outcome {
 	o := f.options // a copy: with --watch, the next compile may need another interpreter
+	if f.clusters != "" {
+		clusters, err := readClusters(f.clusters)
+		if err != nil {
+			return compiler.Failed(err)
+		}
+		o.Clusters = clusters
+	}
 	if o.Python == "" {
 		if err := chooseInterpreter(ctx, &o); err != nil {
 			return compiler.Failed(err)

@@ -168,6 +168,27 @@ func TestPluginsWithoutStdAndWithoutEnvironment(t *testing.T) {
 	}
 }
 
+// Clusters for a compile without a server come from a file; one that is none is an error of the compile.
+func TestClustersFromAFile(t *testing.T) {
+	plugintest.Python(t) // or skip
+	dir := project(t, map[string]string{
+		"main.cf":       "import ordain\nx = [n[\"hostname\"] for n in ordain::nodes(\"web\")]\n",
+		"clusters.json": `{"web": {"nodes": [{"number": 1001, "hostname": "b"}, {"number": 1000, "hostname": "a"}]}}`,
+		"broken.json":   `{"web": {"nodes": [{"hostname": "b"}]}}`,
+	})
+	r := ordainCompile(t, dir, "--no-std", "--clusters", filepath.Join(dir, "clusters.json"))
+	if got := string(r.Variables["__config__::x"]); got != `["a","b"]` {
+		t.Errorf("got %s, %+v", got, r)
+	}
+	r = ordainCompile(t, dir, "--no-std", "--clusters", filepath.Join(dir, "broken.json"))
+	if r.Error == nil || !strings.Contains(r.Error.Message, "node 1 of the cluster web has no number") {
+		t.Errorf("got %+v", r.Error)
+	}
+	if r = ordainCompile(t, dir, "--no-std"); string(r.Variables["__config__::x"]) != `[{"$unknown":true}]` {
+		t.Errorf("without a file: %s, %+v", r.Variables["__config__::x"], r)
+	}
+}
+
 // A plug-in that never returns is stopped, and the message says where it was.
 func TestAHangingPluginIsStopped(t *testing.T) {
 	dir := project(t, map[string]string{

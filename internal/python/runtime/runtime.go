@@ -5,6 +5,7 @@
 //	                roles, and how a worker calls plug-ins and handlers
 //	inmanta/        our own light version of the packages that modules import:
 //	                inmanta.plugins, inmanta.resources, inmanta.agent.handler, …
+//	ordain_modules/ modules of the model that every project may import
 //	tests/          unit tests of both, which are not part of the binary
 //
 // A worker finds this `inmanta` before an installed inmanta-core, so it starts
@@ -19,13 +20,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 )
 
-//go:embed all:inmanta all:ordain_worker
+//go:embed all:inmanta all:ordain_worker all:ordain_modules
 var tree embed.FS
 
 // sources returns the embedded Python files by their path, and a hash of them
@@ -69,6 +71,18 @@ func Unpack(cacheDir string) (dir string, err error) {
 	}
 	return dir, nil
 }
+
+// modules is the folder of the modules that every project may import.
+const modules = "ordain_modules"
+
+// HasModule reports whether a module of the model comes with this program.
+func HasModule(name string) bool {
+	files, _ := sources()
+	return files[path.Join(modules, name, "model", "_init.cf")] != nil
+}
+
+// Module returns the folder of a module that comes with this program, below a folder that Unpack returned.
+func Module(runtimeDir, name string) string { return filepath.Join(runtimeDir, modules, name) }
 
 func unpack(cacheDir string) (string, error) {
 	files, hash := sources()

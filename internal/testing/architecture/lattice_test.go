@@ -57,8 +57,8 @@ var lattice = []struct {
 	{"compiler/types", "internal/python/pytext compiler/pyregex compiler/syntax"},
 	{
 		"compiler/module",
-		"internal/python/pytext internal/inifile internal/python/pep440 compiler/syntax internal/intent " +
-			"internal/diag internal/fault",
+		"internal/python/pytext internal/inifile internal/python/pep440 internal/python/runtime compiler/syntax " +
+			"internal/intent internal/diag internal/fault",
 	},
 	{"compiler/eval/internal/program", "internal/python/pytext compiler/syntax compiler/types internal/diag"},
 	{
@@ -218,11 +218,12 @@ var lattice = []struct {
 	{"server/cluster/task", ""},
 	{"server/cluster/plan", "server/cluster/catalogue server/cluster/task"},
 	{"server/cluster/solve", "server/cluster/catalogue"},
+	{"server/cluster/view", "internal/intent server/cluster/manifest server/cluster/plan"},
 	{
 		"server/cluster",
 		"internal/bus internal/fault internal/intent internal/secret internal/service server/access " +
 			"server/access/audit server/cluster/catalogue server/cluster/macro server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/store",
+			"server/cluster/plan server/cluster/solve server/cluster/view server/store",
 	},
 	{
 		"server/cluster/admin",

@@ -35,7 +35,13 @@ func (j *job) modules(ctx context.Context, early bool) (changed bool, err error)
 		j.scan = j.project.Scan(j.req.Main)
 		wishes := j.project.Wishes(j.scan.Modules)
 		repeat := false
-		for _, missing := range j.scan.Missing {
+		lacking := j.scan.Missing
+		for _, bundled := range j.scan.Bundled { // a project that has its own demands a version of it
+			if len(wishes[bundled.Name]) > 0 {
+				lacking = append(lacking, bundled)
+			}
+		}
+		for _, missing := range lacking {
 			if early && packages[missing.Name] {
 				continue
 			}

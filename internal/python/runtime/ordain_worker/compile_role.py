@@ -86,8 +86,7 @@ class CompileRole:
             faulthandler.register(_signal.SIGUSR1, file=sys.__stderr__, all_threads=True, chain=False)
         Config.load_config_from_dict(args.get("settings") or {})
         known = args.get("known")
-        if known is not None:
-            endpoints.answer_with(lambda method, kwargs: _answer(known, method, kwargs))
+        endpoints.answer_with(lambda method, kwargs: _answer(known, method, kwargs, self.talk))
         if self.finder is None:
             runtime.install(self.model)
             self.finder = loading.install()
@@ -344,10 +343,14 @@ def _nothing_to_wait_for(exc: UnsetException) -> dict[str, Any]:
     }
 
 
-def _answer(known: dict[str, Any], method: str, kwargs: dict[str, Any]) -> Any:
+def _answer(known: Optional[dict[str, Any]], method: str, kwargs: dict[str, Any], talk: Dialogue) -> Any:
     """The answer to a call to the server. A compile knows only what the server sent with it."""
     from inmanta.protocol.common import Result
 
+    if method == "ordain_clusters":  # of the module ordain
+        return Result(200, {"data": talk.ask("clusters", {"n": kwargs["name"]})})
+    if known is None:  # there is no server
+        return None
     facts: dict[str, dict[str, str]] = known.get("facts") or {}
     if method in ("get_environment", "environment_get") and known.get("environment"):
         return Result(200, {"environment": known["environment"], "data": known["environment"]})
