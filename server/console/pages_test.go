@@ -23,6 +23,7 @@ func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) htt
 	cfg := Config{
 		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
 		Auth: s.People.Console(), People: s.People, Tokens: s.Tokens, Agents: s.Agents, Now: s.Now,
+		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -64,7 +65,8 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
 		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
-		"failure": failurePage{},
+		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{}, "clusters-job": clusterJobPage{},
+		"clusters-task": clusterTaskPage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
