@@ -61,7 +61,8 @@ type Proposal struct {
 	File     []byte             // nil: the file is deleted
 	Base     string             // commit that it was made from
 	Plan     Preview
-	sealed   map[string][]byte // fields to keep
+	Prior    *manifest.Manifest // what it changes; nil: the cluster is new
+	sealed   map[string][]byte  // fields to keep
 }
 
 // Propose solves a wish, and plans it. Nothing is written.
@@ -236,7 +237,7 @@ func (s *Service) ProposeAmendment(
 	if err != nil {
 		return nil, err
 	}
-	p := &Proposal{Manifest: m, Base: tip}
+	p := &Proposal{Manifest: m, Base: tip, Prior: prior}
 	if err := s.setFields(d, a.Fields, p, e, slices.Collect(maps.Keys(kept))); err != nil {
 		return nil, err
 	}

@@ -66,7 +66,8 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
 		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
 		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{}, "clusters-job": clusterJobPage{},
-		"clusters-task": clusterTaskPage{},
+		"clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{}, "clusters-templates": clusterTemplatesPage{},
+		"clusters-written": clusterWrittenPage{}, "clusters-end": clusterEndPage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
