@@ -405,9 +405,9 @@ func TestAClusterIsChanged(t *testing.T) {
 	}
 	contains(t, w.get("/clusters/shop/change"), `value="3"`, `value="db" checked`, "newest versions")
 	commit(url.Values{"do": {"full"}, "size": {"5"}, "service": {"base", "db", "web", "ads"}, "config": {`{"port": 8080}`}},
-		"2 machines made", "install ads on 5 nodes", "The file:", "size: 5", "port: 8080")
+		"2 machines made", "install ads on 3 nodes", "install ads on 2 nodes", "The file:", "size: 5", "port: 8080")
 	page := w.get("/clusters/shop")
-	contains(t, page, "changing", "What changes", "+ size: 5", "- size: 3")
+	contains(t, page, "changing", "What changes", "&#43; size: 5", "- size: 3")
 	w.work()
 	commit(url.Values{"do": {"stop"}, "service": {"db"}}, "Stop db of shop", "stop web on", "stop db on 1 node")
 	w.work()
