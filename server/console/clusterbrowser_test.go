@@ -86,7 +86,7 @@ func TestJourneyOfACluster(t *testing.T) {
 	tasks := w.take(2)
 	w.finish(tasks[0], task.Done, "made\n", "")
 	b.until(`document.querySelector('#cluster-head progress')?.value === 1`)
-	b.until(`document.querySelector('#cluster-graph a.box').getAttribute('aria-label') === 'create: running, 1 of 3 done'`)
+	b.until(`document.querySelector('#cluster-graph a.box').textContent === 'createrunning · 1/3'`)
 	b.shoot("clusters-live")
 	b.open(w.at("/clusters"))
 	b.shoot("clusters-list")

@@ -34,6 +34,13 @@ type graphBox struct {
 	X, Y   int
 }
 
+// The places of what a box shows.
+func (b graphBox) ShapeX() int { return b.X + 9 }
+func (b graphBox) ShapeY() int { return b.Y + 16 }
+func (b graphBox) TextX() int  { return b.X + 28 }
+func (b graphBox) NameY() int  { return b.Y + 18 }
+func (b graphBox) NoteY() int  { return b.Y + 34 }
+
 // graphLine is a curve from a box to another one.
 type graphLine struct {
 	X1, Y1, X2, Y2, XM int

@@ -70,7 +70,7 @@ func newClusterWorld(t *testing.T, change ...func(*Config)) *clusterWorld {
 	}})
 	must(t, err)
 	w.define(catalogue.ProviderTypes, `{"name": "metal", "parameters": {"admin": {"fields": {}}, "user": {"fields": {
-		"rack": {"label": "Rack", "type": "text", "tip": "Where it stands `+strings.ReplaceAll(hostile, `"`, `\"`)+`"},
+		"rack": {"label": "Rack", "type": "text", "tip": "Where it stands `+hostile+`"},
 		"zone": {"label": "Zone", "type": "select", "options": ["a", "b", 3], "default": "a"},
 		"spare": {"label": "Spare parts", "type": "checkbox", "default": false},
 		"tags": {"label": "Tags", "type": "json"},
@@ -86,12 +86,12 @@ func newClusterWorld(t *testing.T, change ...func(*Config)) *clusterWorld {
 	w.define(catalogue.HardwareTypes, `{"name": "small", "providermap": {"pool": {"flavor": "s"}, "metal": {"flavor": "s"}}}`)
 	w.define(catalogue.HardwareTypes, `{"name": "large", "providermap": {"pool": {"flavor": "l"}, "metal": {"flavor": "l"}}}`)
 	w.define(catalogue.ImageTypes, `{"name": "debian", "providermap": {"pool": {"image": "d"}, "metal": {"image": "d"}}}`)
-	for name, more := range map[string]string{
-		"base": ``, "db": `"dependencies": {"provides": ["sql"]},`,
-		"web": `"description": "Serves pages", "dependencies": {"runtime": {"requires": ["sql"]}},`,
-		"ads": `"description": "` + hostile[:6] + strings.ReplaceAll(hostile[6:], `"`, `\"`) + `",`,
+	for _, one := range [][2]string{
+		{"base"}, {"db", `"dependencies": {"provides": ["sql"]},`},
+		{"web", `"description": "Serves pages", "dependencies": {"runtime": {"requires": ["sql"]}},`},
+		{"ads", `"description": "` + hostile + `",`},
 	} {
-		w.define(catalogue.Services, `{"name": "`+name+`", `+more+` "provisioner": {"actions": {
+		w.define(catalogue.Services, `{"name": "`+one[0]+`", `+one[1]+` "provisioner": {"actions": {
 			"install": {"type": "shell", "fields": {"script": "install"}},
 			"configure": {"type": "shell", "fields": {"script": "configure"}},
 			"start": {"type": "shell", "fields": {"script": "start"}},
@@ -291,7 +291,7 @@ func TestAClusterIsMadeByForm(t *testing.T) {
 	w.release()
 	contains(t, w.get("/clusters"), "being made", "0 of ", "tasks done", ">lamp<", "in 47 h", "Job 1")
 	page := w.get("/clusters/shop")
-	contains(t, page, "being made", "it was not in place in full yet", "Steps of job 1", "create: ready, 0 of 3 done",
+	contains(t, page, "being made", "it was not in place in full yet", "Steps of job 1", "ready · 0/3",
 		"The same as a table", "shop-1000.shop.example.com", "planned", "End the job", "Pause")
 
 	first := w.take(1)[0]

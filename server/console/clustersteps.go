@@ -149,8 +149,11 @@ func cellOf(job string, tasks []intent.ClusterTask, is func(intent.ClusterTask) 
 		return stepCell{}
 	}
 	c := stepCell{State: taskState(*shown), URL: clusterTaskURL(job, shown.Number)}
-	if named {
+	switch {
+	case named:
 		c.Note = shown.Action
+	case shown.Attempts == 0:
+		c.Note = "task"
 	}
 	return c
 }
