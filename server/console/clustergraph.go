@@ -48,10 +48,10 @@ type graphLine struct {
 
 // Sizes of the picture.
 const (
-	boxWidth, boxHeight = 148, 44
-	gapX, gapY          = 36, 12
+	boxWidth, boxHeight = 130, 44
+	gapX, gapY          = 24, 12
 	marginX, marginY    = 4, 4
-	titleRunes          = 17
+	titleRunes          = 14
 )
 
 // maxBoxes is how many steps the graph shows one by one.

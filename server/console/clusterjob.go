@@ -138,6 +138,11 @@ func (c *console) clusterJob(r *http.Request) (view, error) {
 		clusterJobRow: c.clusterJobRowOf(at, j), Cluster: one.Name, ClusterURL: at, Whole: j.Problem,
 		FailedOnes: failedTasks(at, j, tasks),
 	}}
+	for i, t := range p.Head.FailedOnes {
+		if t.Problem != "" && strings.Contains(j.Problem, t.Problem) {
+			p.Head.FailedOnes[i].Problem = ""
+		}
+	}
 	stages := map[string]int{}
 	for _, g := range groupsOf(tasks) {
 		stages[g.name] = g.stage + 1

@@ -210,6 +210,11 @@ func (c *console) clusterHeadOf(
 	stuck := last != nil && (last.State == intent.JobFailed || last.State == intent.JobAborted) && one.Problem != ""
 	if busy || stuck {
 		h.Failed = failedTasks(at, *last, tasks)
+		for i, t := range h.Failed {
+			if t.Problem != "" && strings.Contains(one.Problem, t.Problem) { // the sentence above says it
+				h.Failed[i].Problem = ""
+			}
+		}
 	}
 	h.Advice = adviceOf(one, last)
 	if one.Ended != nil || c.needClusters() != nil {
@@ -308,6 +313,7 @@ func hostsOf(nodes []intent.ClusterNode, goal json.RawMessage) map[int]string {
 func clusterNodesOf(r *http.Request, nodes []intent.ClusterNode) clusterNodes {
 	part, pages := paged(r, "nodes", nodes, nodesPerPage)
 	out := clusterNodes{Pager: pages}
+	out.Pager.Of = "the nodes"
 	for _, n := range part {
 		row := clusterNodeRow{
 			Number: n.Number, Host: n.Hostname, Addresses: addressesOf(n.Facts), Hardware: n.Hardware, Image: n.Image,

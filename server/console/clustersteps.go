@@ -112,6 +112,7 @@ func stepsOf(
 	}
 	part, pages := paged(r, "steps", slices.Sorted(maps.Keys(byNode)), nodesPerPage)
 	s.Pager = pages
+	s.Pager.Of = "the steps"
 	for _, number := range part {
 		row := stepRow{Node: number, Host: hosts[number]}
 		for _, a := range machine {
