@@ -97,7 +97,9 @@ func TestJourneyOfACluster(t *testing.T) {
 	b.until(`document.querySelector('#cluster-task-head .state').textContent.trim() === 'running'`)
 	must(t, w.Desk.Start(t.Context()))
 	t.Cleanup(w.Desk.Stop)
-	w.Desk.Output(task.Output{Lease: task.Lease{ID: tasks[1].ID, Fence: tasks[1].Fence}, Text: "looking for a machine\n"})
+	w.Desk.Output(
+		task.Output{Lease: task.Lease{ID: tasks[1].ID, Fence: tasks[1].Fence}, Text: "looking for a machine\n"},
+	)
 	b.until(`document.querySelector('#cluster-task-log .log')?.textContent.includes('looking for a machine')`)
 	b.shoot("clusters-task")
 	w.finish(tasks[1], task.Refused, "looking for a machine\nnone\n", "no machine answers: "+hostile)
@@ -120,7 +122,9 @@ func TestJourneyOfACluster(t *testing.T) {
 	b.shoot("clusters-change")
 	eval[bool](b, `(`+size+`.value = '4', document.querySelector('input[value=ads]').checked = true, true)`)
 	b.press("Show the plan")
-	b.until(`document.getElementById('plan')?.textContent.includes('1 machine made') && document.readyState === 'complete'`)
+	b.until(
+		`document.getElementById('plan')?.textContent.includes('1 machine made') && document.readyState === 'complete'`,
+	)
 	b.shoot("clusters-change-plan")
 	b.press("Commit this change")
 	b.until(`document.body.textContent.includes('Committed as') && document.readyState === 'complete'`)
@@ -156,7 +160,9 @@ func (w *clusterWorld) large(nodes, services int) {
 		name := fmt.Sprintf("service-%02d", i)
 		s := &catalogue.Service{Head: catalogue.Head{Name: name}}
 		s.Provisioner.Actions = map[catalogue.Action]catalogue.ActionOf{}
-		for _, a := range []catalogue.Action{catalogue.Install, catalogue.Configure, catalogue.Initialize, catalogue.Start} {
+		for _, a := range []catalogue.Action{
+			catalogue.Install, catalogue.Configure, catalogue.Initialize, catalogue.Start,
+		} {
 			s.Provisioner.Actions[a] = catalogue.ActionOf{Type: "shell"}
 		}
 		if i > 0 {
@@ -179,7 +185,9 @@ func (w *clusterWorld) large(nodes, services int) {
 	must(w.t, err)
 	text, err := json.Marshal(m)
 	must(w.t, err)
-	must(w.t, w.Store.AddCluster(ctx, intent.Cluster{ID: id, Environment: w.e.ID, Name: "large", Owner: "ida", Wanted: text}))
+	must(w.t, w.Store.AddCluster(ctx, intent.Cluster{
+		ID: id, Environment: w.e.ID, Name: "large", Owner: "ida", Wanted: text,
+	}))
 	var tasks []intent.ClusterTask
 	for _, one := range made.Tasks {
 		t := intent.ClusterTask{ID: uuid.New(), Number: one.Number, Project: w.e.ProjectID, Node: one.Node,
@@ -216,11 +224,14 @@ func TestPagesOfALargeClusterAreBounded(t *testing.T) {
 			t.Errorf("%s took %s", path, took)
 		}
 	}
-	contains(t, w.get("/clusters/large"), "the steps of a stage share a box", "30 services", "1–25 of 500", "0 of 120 tasks")
-	if strings.Contains(w.get("/clusters/large?steps=2"), ">1000<") && !strings.Contains(w.get("/clusters/large?steps=2"), ">1025<") {
-		t.Error("the second page of the steps shows the first")
+	contains(t, w.get("/clusters/large"), "the steps of a stage share a box", "30 services", "1–25 of 500",
+		"0 of 120 tasks")
+	_, steps, _ := strings.Cut(w.get("/clusters/large?steps=2"), `<section id="cluster-steps"`)
+	steps, _, _ = strings.Cut(steps, "</section>")
+	if !strings.Contains(steps, ">1025<") || strings.Contains(steps, ">1000<") {
+		t.Error("the second page of the steps shows others")
 	}
-	if tool := os.Getenv("ORDAIN_CONSOLE_SHOTS"); tool != "" {
+	if os.Getenv("ORDAIN_CONSOLE_SHOTS") != "" {
 		b := browse(t, w.h)
 		b.open(w.at("/clusters/large"))
 		b.shoot("clusters-large")

@@ -51,7 +51,8 @@ func (c *console) clusterChangePage(r *http.Request) (view, error) {
 	return view{template: "clusters-form", data: p}, nil
 }
 
-// changeForm makes the form for a change of the cluster in the path, and reads what was typed into it; nil: nothing yet.
+// changeForm makes the form for a change of the cluster in the path, and reads what was typed into it; nil: nothing
+// yet.
 func (c *console) changeForm(
 	r *http.Request, e intent.Environment, values url.Values,
 ) (p clusterFormPage, read *clusterChange, err error) {
@@ -98,19 +99,39 @@ func (c *console) changeForm(
 func changeInputs(d *cluster.Definition, fields map[string]catalogue.Field, values url.Values) []inputGroup {
 	m := d.Manifest
 	size := d.Template.Constraints.Size
-	sync := clusterInput{Name: "sync", Label: "Take the newest versions of template, services and provider", Kind: "checkbox",
-		On: values.Get("sync") == "true", Help: "Else it keeps those that it was made from."}
+	sync := clusterInput{
+		Name:  "sync",
+		Label: "Take the newest versions of template, services and provider",
+		Kind:  "checkbox",
+		On:    values.Get("sync") == "true",
+		Help:  "Else it keeps those that it was made from.",
+	}
 	groups := []inputGroup{{Inputs: []clusterInput{
-		{Name: "size", Label: "Nodes", Kind: "number", Value: typed(values, "size", strconv.Itoa(m.Size)), Required: true,
-			Min: max(1, size.Min), Max: size.Max, Help: sizesOf(d.Template) + "."},
+		{
+			Name:     "size",
+			Label:    "Nodes",
+			Kind:     "number",
+			Value:    typed(values, "size", strconv.Itoa(m.Size)),
+			Required: true,
+			Min:      max(1, size.Min),
+			Max:      size.Max,
+			Help:     sizesOf(d.Template) + ".",
+		},
 		{Name: "description", Label: "Description", Kind: "text", Value: typed(values, "description", m.Description)},
 	}}}
 	if inputs := providerInputs(fields, m.Fields, values, true); len(inputs) > 0 {
-		groups = append(groups, inputGroup{Title: "What the provider " + d.ProviderName() + " asks for", Inputs: inputs})
+		groups = append(
+			groups,
+			inputGroup{Title: "What the provider " + d.ProviderName() + " asks for", Inputs: inputs},
+		)
 	}
 	return append(groups, inputGroup{Title: "Configuration", Inputs: []clusterInput{
 		{Name: "config", Label: "Configuration as JSON", Kind: "lines", Wide: true,
-			Value: typed(values, "config", prettyJSON(m.Config)), Placeholder: "{}", Help: configHelp(d.Template)}, sync,
+			Value: typed(
+				values,
+				"config",
+				prettyJSON(m.Config),
+			), Placeholder: "{}", Help: configHelp(d.Template)}, sync,
 	}})
 }
 
@@ -199,7 +220,8 @@ func (c *console) shortChange(
 		*map[string]*[]string{doStart: &a.Start, doStop: &a.Stop, doRestart: &a.Restart}[do] = services
 		p.Heading = strings.ToUpper(do[:1]) + do[1:] + " " + joinSome(services) + " of " + name
 		p.Intro = map[string]string{
-			doStart: "Services that they need are started as well.", doStop: "Services that need them are stopped as well.",
+			doStart: "Services that they need are started as well.",
+			doStop: "Services that need them are stopped as well.",
 			doRestart: "Services that need them are restarted as well.",
 		}[do]
 	case doReplace, doRemove:
@@ -227,8 +249,10 @@ func (c *console) shortChange(
 		if lease.Max > 0 {
 			help += " A cluster lives for " + length(time.Duration(lease.Max)) + " in all at most."
 		}
-		p.Form.Groups = []inputGroup{{Inputs: []clusterInput{{Name: doExtend, Label: "Extend by", Kind: "text", Required: true,
-			Value: typed(values, doExtend, ""), Help: help}}}}
+		p.Form.Groups = []inputGroup{
+			{Inputs: []clusterInput{{Name: doExtend, Label: "Extend by", Kind: "text", Required: true,
+				Value: typed(values, doExtend, ""), Help: help}}},
+		}
 		a.Extend = readLength(doExtend, typed(values, doExtend, ""), read.wrong)
 		if a.Extend == 0 && len(read.wrong) == 0 {
 			read.wrong.add(doExtend, "say by how long")
@@ -324,7 +348,10 @@ func (c *console) endPage(
 		return p, e, err
 	}
 	if mayOn(r, v, e) {
-		p.Action = at + "/" + map[access.Verb]string{access.DeleteCluster: "delete", access.ChangeCluster: "rollback"}[v]
+		p.Action = at + "/rollback"
+		if v == access.DeleteCluster {
+			p.Action = at + "/delete"
+		}
 	}
 	p.Mark = markOf(proposal, true)
 	p.Plan, err = planOf(proposal)
@@ -334,8 +361,8 @@ func (c *console) endPage(
 func (c *console) deletePage(r *http.Request) (clusterEndPage, intent.Environment, error) {
 	p, e, err := c.endPage(r, "Delete", access.DeleteCluster, c.clusters.ProposeDeletion)
 	p.Confirm = r.PathValue("cluster")
-	p.Intro = "Its file is deleted from Git, in your name. When that is deployed, its machines are deleted with all that " +
-		"is on them. That cannot be taken back."
+	p.Intro = "Its file is deleted from Git, in your name. When that is deployed, its machines are deleted with all " +
+		"that is on them. That cannot be taken back."
 	return p, e, err
 }
 

@@ -110,7 +110,12 @@ func typed(values url.Values, name, def string) string {
 const fieldPrefix = "field."
 
 // providerInputs makes inputs of the fields of a provider. have are values that the cluster has; secrets have none.
-func providerInputs(fields map[string]catalogue.Field, have map[string]any, values url.Values, change bool) []clusterInput {
+func providerInputs(
+	fields map[string]catalogue.Field,
+	have map[string]any,
+	values url.Values,
+	change bool,
+) []clusterInput {
 	var out []clusterInput
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f := fields[name]
@@ -200,7 +205,10 @@ func readFields(fields map[string]catalogue.Field, values url.Values, w wrongs) 
 			}
 		case f.Type == "select":
 			raw = compacted(json.RawMessage(text))
-			if !slices.ContainsFunc(f.Options, func(o json.RawMessage) bool { return string(compacted(o)) == string(raw) }) {
+			if !slices.ContainsFunc(
+				f.Options,
+				func(o json.RawMessage) bool { return string(compacted(o)) == string(raw) },
+			) {
 				w.add(key, "this is none of the choices")
 				continue
 			}
@@ -311,7 +319,7 @@ func (c *console) refuse(r *http.Request, f *clusterForm, w wrongs, err error) i
 	code, _, why, do := c.meaning(r, err)
 	field := ""
 	switch {
-	case code == http.StatusConflict && strings.Contains(why, " already") && strings.Contains(why, "there is a cluster"),
+	case code == http.StatusConflict && strings.Contains(why, "there is a cluster"),
 		code == http.StatusConflict && strings.Contains(why, "exists already"):
 		field = "name"
 	case code == http.StatusBadRequest && strings.Contains(why, "the lease"), strings.Contains(why, "may live until"):

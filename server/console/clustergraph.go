@@ -48,8 +48,8 @@ type graphLine struct {
 
 // Sizes of the picture.
 const (
-	boxWidth, boxHeight = 130, 44
-	gapX, gapY          = 24, 12
+	boxWidth, boxHeight = 138, 44
+	gapX, gapY          = 20, 12
 	marginX, marginY    = 4, 4
 	titleRunes          = 14
 )

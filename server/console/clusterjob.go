@@ -191,7 +191,8 @@ func taskFilterOf(r *http.Request, path string, stages map[string]int) taskFilte
 		}
 	}
 	for _, s := range []intent.ClusterTaskState{
-		intent.TaskFailed, intent.TaskRunning, intent.TaskReady, intent.TaskWaiting, intent.TaskComplete, intent.TaskDropped,
+		intent.TaskFailed, intent.TaskRunning, intent.TaskReady, intent.TaskWaiting, intent.TaskComplete,
+		intent.TaskDropped,
 	} {
 		word := taskState(intent.ClusterTask{State: s}).Word
 		f.States = append(f.States, choice{string(s), strings.ToUpper(word[:1]) + word[1:], picked == string(s)})
@@ -244,8 +245,18 @@ func (c *console) clusterTask(r *http.Request) (view, error) {
 	}
 	at := clusterURL(e.ID, r.PathValue("cluster"))
 	job := clusterJobURL(at, j.Number)
-	f, err := c.frame(r, taskTitle(t)+" of "+one.Name, "clusters", crumb{Text: "Clusters", URL: clustersURL(e.ID)},
-		crumb{Text: one.Name, URL: at}, crumb{Text: "Job " + strconv.Itoa(j.Number), URL: job}, crumb{Text: taskTitle(t)})
+	f, err := c.frame(
+		r,
+		taskTitle(t)+" of "+one.Name,
+		"clusters",
+		crumb{Text: "Clusters", URL: clustersURL(e.ID)},
+		crumb{
+			Text: one.Name,
+			URL:  at,
+		},
+		crumb{Text: "Job " + strconv.Itoa(j.Number), URL: job},
+		crumb{Text: taskTitle(t)},
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -254,7 +265,11 @@ func (c *console) clusterTask(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := clusterTaskPage{frame: f, Head: taskHead{
-		taskRow: c.taskRowOf(job, t, hostsOf(nodes, either(j.Goal, j.Prior))[t.Node]), Cluster: one.Name, ClusterURL: at,
+		taskRow: c.taskRowOf(
+			job,
+			t,
+			hostsOf(nodes, either(j.Goal, j.Prior))[t.Node],
+		), Cluster: one.Name, ClusterURL: at,
 		Job: j.Number, JobURL: job, Whole: t.Problem, Provider: t.Provider,
 	}}
 	if t.State == intent.TaskWaiting { // then people ask what for

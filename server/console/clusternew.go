@@ -216,7 +216,11 @@ func servicesOf(cat *catalogue.Catalogue, t *catalogue.Template, chosen []string
 }
 
 func newClusterInputs(
-	cat *catalogue.Catalogue, t *catalogue.Template, fields map[string]catalogue.Field, provider string, values url.Values,
+	cat *catalogue.Catalogue,
+	t *catalogue.Template,
+	fields map[string]catalogue.Field,
+	provider string,
+	values url.Values,
 ) []inputGroup {
 	size := t.Constraints.Size
 	low := max(1, size.Min)
@@ -236,7 +240,7 @@ func newClusterInputs(
 	}
 	groups := []inputGroup{{Inputs: []clusterInput{
 		{Name: "name", Label: "Name", Kind: "text", Value: typed(values, "name", ""), Required: true,
-			Help: "Letters, digits, dots and dashes. It is the name of the file, and begins the names of the machines."},
+			Help: "Letters, digits, dots and dashes. It names the file, and begins the names of the machines."},
 		{Name: "size", Label: "Nodes", Kind: "number", Value: typed(values, "size", count(low)), Required: true,
 			Min: low, Max: size.Max, Help: sizesOf(t) + "."},
 		{Name: "lease", Label: "Lease", Kind: "text", Value: typed(values, "lease", leaseDefault), Help: leaseHelp},
@@ -247,17 +251,32 @@ func newClusterInputs(
 			Options: typesOf(cat.HardwareTypes, t.Compatibility.HardwareTypes, t.Defaults.HardwareType,
 				typed(values, "hardwaretype", ""))},
 		{Name: "imagetype", Label: "Image of new nodes", Kind: "select",
-			Options: typesOf(cat.ImageTypes, t.Compatibility.ImageTypes, t.Defaults.ImageType, typed(values, "imagetype", ""))},
+			Options: typesOf(
+				cat.ImageTypes,
+				t.Compatibility.ImageTypes,
+				t.Defaults.ImageType,
+				typed(values, "imagetype", ""),
+			)},
 		{Name: "dns", Label: "DNS suffix", Kind: "text", Value: typed(values, "dns", ""), Placeholder: suffix,
 			Help: "Ends the names of the machines."},
 	}}}
 	if inputs := providerInputs(fields, nil, values, false); len(inputs) > 0 {
 		groups = append(groups, inputGroup{Title: "What the provider " + provider + " asks for", Inputs: inputs})
 	}
-	return append(groups, inputGroup{Title: "Configuration", Folded: typed(values, "config", "") == "", Inputs: []clusterInput{
-		{Name: "config", Label: "Configuration as JSON", Kind: "lines", Wide: true, Value: typed(values, "config", ""),
-			Placeholder: "{}", Help: configHelp(t)},
-	}})
+	return append(
+		groups,
+		inputGroup{Title: "Configuration", Folded: typed(values, "config", "") == "", Inputs: []clusterInput{
+			{
+				Name:        "config",
+				Label:       "Configuration as JSON",
+				Kind:        "lines",
+				Wide:        true,
+				Value:       typed(values, "config", ""),
+				Placeholder: "{}",
+				Help:        configHelp(t),
+			},
+		}},
+	)
 }
 
 // configHelp names the keys that a template configures.
@@ -296,7 +315,9 @@ func typesOf[V any](all map[string]V, allowed []string, def, picked string) []ch
 }
 
 // formHandler serves a form that plans or commits: it reads the form, and hands failures to the page of failures.
-func (c *console) formHandler(do func(w http.ResponseWriter, r *http.Request, e intent.Environment) error) http.HandlerFunc {
+func (c *console) formHandler(
+	do func(w http.ResponseWriter, r *http.Request, e intent.Environment) error,
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		e, err := c.environment(r)
@@ -381,8 +402,11 @@ func (c *console) planned(
 		return nil
 	}
 	if late {
-		p.Form.Notes = append(p.Form.Notes, "Nothing was committed: this is not the plan that was shown before, since the "+
-			"form or the repository changed. Look at it again.")
+		p.Form.Notes = append(
+			p.Form.Notes,
+			"Nothing was committed: this is not the plan that was shown before, since the "+
+				"form or the repository changed. Look at it again.",
+		)
 	}
 	var err error
 	if p.Form.Plan, err = planOf(proposal); err != nil {

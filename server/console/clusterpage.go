@@ -188,10 +188,16 @@ func (c *console) clusterPage(r *http.Request) (view, error) {
 }
 
 func (c *console) clusterHeadOf(
-	r *http.Request, e intent.Environment, one intent.Cluster, last *intent.ClusterJob, tasks []intent.ClusterTask, at string,
+	r *http.Request,
+	e intent.Environment,
+	one intent.Cluster,
+	last *intent.ClusterJob,
+	tasks []intent.ClusterTask,
+	at string,
 ) clusterHead {
 	h := clusterHead{
-		Name: one.Name, Number: one.Number, State: clusterState(one, last), Problem: one.Problem, Lease: c.leaseOf(one), URL: at,
+		Name: one.Name, Number: one.Number, State: clusterState(one, last), Problem: one.Problem, Lease: c.leaseOf(one),
+		URL: at,
 	}
 	if one.Paused {
 		h.Paused = &paused
@@ -200,7 +206,7 @@ func (c *console) clusterHeadOf(
 		h.Description = m.Description
 		h.Facts = append(h.Facts, attribute{Name: "Template", Value: m.Template},
 			attribute{Name: "Size", Value: plural(m.Size, "node")}, attribute{Name: "Provider", Value: m.Provider},
-			attribute{Name: "Services", Value: strings.Join(m.Services, ", ")})
+			attribute{Name: "Services", Value: joinSome(m.Services)})
 	}
 	h.Facts = append(h.Facts, attribute{Name: "Owner", Value: one.Owner})
 	busy := last != nil && last.State == intent.JobRunning
@@ -249,14 +255,16 @@ func adviceOf(one intent.Cluster, last *intent.ClusterJob) string {
 	case one.Problem == "":
 		return ""
 	case last == nil || last.State == intent.JobComplete:
-		return "Change the cluster or its file so that this holds, or ask an administrator. It is tried again by itself."
+		return "Change the cluster or its file so that this holds, or ask an administrator. It is tried again " +
+			"by itself."
 	case last.State == intent.JobAborted:
 		return "Retry it to go on from where it was, or change the cluster. Machines that were made are still there."
 	case last.State == intent.JobFailed && one.Applied != nil:
-		return "Look at the output of what failed. Then retry, change the cluster, or roll it back to how it was before."
+		return "Look at the output of what failed. Then retry, change the cluster, or roll it back to how it " +
+			"was before."
 	case last.State == intent.JobFailed:
-		return "Look at the output of what failed. Then retry, change the cluster, or delete it. Machines that were made " +
-			"are still there."
+		return "Look at the output of what failed. Then retry, change the cluster, or delete it. Machines that were " +
+			"made are still there."
 	}
 	return ""
 }
@@ -281,7 +289,11 @@ func taskTitle(t intent.ClusterTask) string {
 
 func wantedOf(one intent.Cluster, wanted *manifest.Manifest) (clusterWanted, error) {
 	w := clusterWanted{
-		Same: string(one.Wanted) == string(one.Applied), Gone: one.Wanted == nil, At: one.WantedAt, Applied: one.AppliedAt,
+		Same: string(
+			one.Wanted,
+		) == string(
+			one.Applied,
+		), Gone: one.Wanted == nil, At: one.WantedAt, Applied: one.AppliedAt,
 	}
 	if one.Applied == nil {
 		w.Applied = ""

@@ -104,7 +104,12 @@ func (v *planView) layouts(p *cluster.Proposal) {
 		if !known {
 			i = len(v.Layouts)
 			index[key] = i
-			row := layoutRow{New: isNew, Hardware: n.HardwareType, Image: n.ImageType, Services: strings.Join(n.Services, ", ")}
+			row := layoutRow{
+				New:      isNew,
+				Hardware: n.HardwareType,
+				Image:    n.ImageType,
+				Services: strings.Join(n.Services, ", "),
+			}
 			for _, s := range v.Services {
 				row.Has = append(row.Has, slices.Contains(n.Services, s))
 			}

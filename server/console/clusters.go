@@ -232,7 +232,8 @@ func newest(jobs []intent.ClusterJob) *intent.ClusterJob {
 
 func progressOf(of string, j intent.ClusterJob) *clusterProgress {
 	return &clusterProgress{
-		Number: j.Number, Action: j.Action, URL: clusterJobURL(of, j.Number), Done: j.Done, Total: j.Total, Failed: j.Failed,
+		Number: j.Number, Action: j.Action, URL: clusterJobURL(of, j.Number), Done: j.Done, Total: j.Total,
+		Failed: j.Failed,
 	}
 }
 
@@ -321,7 +322,12 @@ func (c *console) needClusters() error {
 }
 
 // operate serves the buttons that change how a cluster is worked on, and not what is wanted.
-func (c *console) operate(r *http.Request, e intent.Environment, done string, do func(name string) error) (string, error) {
+func (c *console) operate(
+	r *http.Request,
+	e intent.Environment,
+	done string,
+	do func(name string) error,
+) (string, error) {
 	if err := c.needClusters(); err != nil {
 		return "", err
 	}

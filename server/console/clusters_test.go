@@ -83,9 +83,18 @@ func newClusterWorld(t *testing.T, change ...func(*Config)) *clusterWorld {
 	w.define(catalogue.Providers, `{"name": "lab", "providertype": "pool", "provisioner": {"ssh_key_resource": "team",
 		"machines": [`+strings.Join(machines, ",")+`]}}`)
 	w.define(catalogue.Providers, `{"name": "cage", "providertype": "metal"}`)
-	w.define(catalogue.HardwareTypes, `{"name": "small", "providermap": {"pool": {"flavor": "s"}, "metal": {"flavor": "s"}}}`)
-	w.define(catalogue.HardwareTypes, `{"name": "large", "providermap": {"pool": {"flavor": "l"}, "metal": {"flavor": "l"}}}`)
-	w.define(catalogue.ImageTypes, `{"name": "debian", "providermap": {"pool": {"image": "d"}, "metal": {"image": "d"}}}`)
+	w.define(
+		catalogue.HardwareTypes,
+		`{"name": "small", "providermap": {"pool": {"flavor": "s"}, "metal": {"flavor": "s"}}}`,
+	)
+	w.define(
+		catalogue.HardwareTypes,
+		`{"name": "large", "providermap": {"pool": {"flavor": "l"}, "metal": {"flavor": "l"}}}`,
+	)
+	w.define(
+		catalogue.ImageTypes,
+		`{"name": "debian", "providermap": {"pool": {"image": "d"}, "metal": {"image": "d"}}}`,
+	)
 	for _, one := range [][2]string{
 		{"base"}, {"db", `"dependencies": {"provides": ["sql"]},`},
 		{"web", `"description": "Serves pages", "dependencies": {"runtime": {"requires": ["sql"]}},`},
@@ -222,7 +231,9 @@ func (w *clusterWorld) work() {
 // wanted are the values of the form for a new cluster.
 func wanted(change ...string) url.Values {
 	v := url.Values{
-		"template": {"lamp"}, "fields-of": {"lab"}, "provider": {"lab"}, "name": {"shop"}, "size": {"3"}, "lease": {"2d"},
+		"template": {
+			"lamp",
+		}, "fields-of": {"lab"}, "provider": {"lab"}, "name": {"shop"}, "size": {"3"}, "lease": {"2d"},
 		"service": {"base", "db", "web"},
 	}
 	for i := 0; i+1 < len(change); i += 2 {
@@ -276,8 +287,17 @@ func TestAClusterIsMadeByForm(t *testing.T) {
 		"small where it fits", "port", `placeholder="shop.example.com"`, `value="lab" selected`)
 
 	planned := w.send("/new-cluster", wanted(), http.StatusOK)
-	contains(t, planned, "3 machines made", "1000–1001", "What would be done", "create on 3 nodes", "install db on 1 node",
-		">Create<", `value="shop"`)
+	contains(
+		t,
+		planned,
+		"3 machines made",
+		"1000–1001",
+		"What would be done",
+		"create on 3 nodes",
+		"install db on 1 node",
+		">Create<",
+		`value="shop"`,
+	)
 	if log := git(t, w.bare, "log", "--oneline", "main"); strings.Contains(log, "cluster") {
 		t.Fatalf("showing a plan committed something: %s", log)
 	}
@@ -310,11 +330,27 @@ func TestAClusterIsMadeByForm(t *testing.T) {
 // What a person typed survives every error, but secrets; each error stands beside its field.
 func TestAFormKeepsWhatWasTyped(t *testing.T) {
 	w := newClusterWorld(t)
-	page := w.send("/new-cluster", wanted("name", `no spaces"><b>`, "size", "many", "lease", "3", "config", "{\n\"a\": x}",
-		"service", "", "dns", "-", "description", hostile), http.StatusBadRequest)
-	contains(t, page, "cannot be the name of a cluster", "give a number of nodes", "with a unit", "in line 2",
-		"choose at least one service", `value="no spaces&#34;&gt;&lt;b&gt;"`, `value="many"`, `value="3"`, "&#34;a&#34;: x}",
-		`value="-"`, "&lt;/pre&gt;")
+	page := w.send(
+		"/new-cluster",
+		wanted("name", `no spaces"><b>`, "size", "many", "lease", "3", "config", "{\n\"a\": x}",
+			"service", "", "dns", "-", "description", hostile),
+		http.StatusBadRequest,
+	)
+	contains(
+		t,
+		page,
+		"cannot be the name of a cluster",
+		"give a number of nodes",
+		"with a unit",
+		"in line 2",
+		"choose at least one service",
+		`value="no spaces&#34;&gt;&lt;b&gt;"`,
+		`value="many"`,
+		`value="3"`,
+		"&#34;a&#34;: x}",
+		`value="-"`,
+		"&lt;/pre&gt;",
+	)
 	// Reasons why there is no layout stand beside the fields that they concern.
 	page = w.send("/new-cluster", wanted("hardwaretype", "small"), http.StatusBadRequest)
 	contains(t, page, "these cannot hold together", "db needs the hardware type large",
@@ -332,16 +368,38 @@ func TestAFormKeepsWhatWasTyped(t *testing.T) {
 	}
 	// Another provider asks for other fields.
 	page = w.send("/new-cluster", wanted("provider", "cage"), http.StatusOK)
-	contains(t, page, "asks for other fields", `name="field.rack"`, `type="password"`, `name="field.zone"`, "Where it stands")
+	contains(
+		t,
+		page,
+		"asks for other fields",
+		`name="field.rack"`,
+		`type="password"`,
+		`name="field.zone"`,
+		"Where it stands",
+	)
 	cage := func(more ...string) url.Values {
 		return wanted(append([]string{"provider", "cage", "fields-of", "cage"}, more...)...)
 	}
 	page = w.send("/new-cluster", cage("field.token", "s3cret"), http.StatusBadRequest)
 	contains(t, page, "the provider cage needs this", `name="typed" value="field.token"`, "Type it again")
-	page = w.send("/new-cluster", cage("field.token", "s3cret", "field.rack", "r7", "field.tags", "[1,", "field.zone", `"z"`),
-		http.StatusBadRequest)
+	page = w.send(
+		"/new-cluster",
+		cage("field.token", "s3cret", "field.rack", "r7", "field.tags", "[1,", "field.zone", `"z"`),
+		http.StatusBadRequest,
+	)
 	contains(t, page, "this is no JSON", "none of the choices", `value="r7"`)
-	full := cage("field.token", "s3cret", "field.rack", "r7", "field.tags", `["x"]`, "field.zone", "3", "field.spare", "true")
+	full := cage(
+		"field.token",
+		"s3cret",
+		"field.rack",
+		"r7",
+		"field.tags",
+		`["x"]`,
+		"field.zone",
+		"3",
+		"field.spare",
+		"true",
+	)
 	page = w.send("/new-cluster", full, http.StatusOK)
 	contains(t, page, "3 machines made", `value="r7"`, `<option value="3" selected>`)
 	full.Set("mark", mark(t, page))
@@ -404,8 +462,20 @@ func TestAClusterIsChanged(t *testing.T) {
 		w.release()
 	}
 	contains(t, w.get("/clusters/shop/change"), `value="3"`, `value="db" checked`, "newest versions")
-	commit(url.Values{"do": {"full"}, "size": {"5"}, "service": {"base", "db", "web", "ads"}, "config": {`{"port": 8080}`}},
-		"2 machines made", "install ads on 3 nodes", "install ads on 2 nodes", "The file:", "size: 5", "port: 8080")
+	commit(
+		url.Values{
+			"do":      {"full"},
+			"size":    {"5"},
+			"service": {"base", "db", "web", "ads"},
+			"config":  {`{"port": 8080}`},
+		},
+		"2 machines made",
+		"install ads on 3 nodes",
+		"install ads on 2 nodes",
+		"The file:",
+		"size: 5",
+		"port: 8080",
+	)
 	page := w.get("/clusters/shop")
 	contains(t, page, "changing", "What changes", "&#43; size: 5", "- size: 3")
 	w.work()
@@ -475,7 +545,8 @@ func TestClustersForReaders(t *testing.T) {
 	values := wanted("name", "other", "mark", mark(t, page))
 	for path, form := range map[string]url.Values{
 		"/clusters": values, "/clusters/shop/commit": {"do": {"full"}}, "/clusters/shop/delete": {"confirm": {"shop"}},
-		"/clusters/shop/pause": nil, "/clusters/shop/abort": nil, "/clusters/shop/retry": nil, "/clusters/shop/rollback": nil,
+		"/clusters/shop/pause": nil, "/clusters/shop/abort": nil, "/clusters/shop/retry": nil,
+		"/clusters/shop/rollback": nil,
 	} {
 		if code := post(w.h, w.at(path), form).Code; code != http.StatusForbidden {
 			t.Errorf("a reader sends %s: %d", path, code)
@@ -505,8 +576,10 @@ func must303(t *testing.T, w *httptest.ResponseRecorder) {
 func TestHostileClusterAddresses(t *testing.T) {
 	w := newClusterWorld(t)
 	for _, path := range []string{
-		"/clusters/" + url.PathEscape(hostile), "/clusters/" + url.PathEscape(hostile) + "/change", "/clusters/shop/jobs/x",
-		"/clusters/" + uuid.NewString(), "/clusters/a/jobs/99999999999999999999", "/new-cluster?template=" + url.QueryEscape(hostile),
+		"/clusters/" + url.PathEscape(hostile), "/clusters/" + url.PathEscape(hostile) + "/change",
+		"/clusters/shop/jobs/x",
+		"/clusters/" + uuid.NewString(), "/clusters/a/jobs/99999999999999999999",
+		"/new-cluster?template=" + url.QueryEscape(hostile),
 		"/clusters/shop/delete", "/clusters/shop/rollback", "/clusters/%00", "/clusters/%00/change",
 	} {
 		answer := get(t, w.h, w.at(path))
