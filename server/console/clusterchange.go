@@ -220,8 +220,8 @@ func (c *console) shortChange(
 		*map[string]*[]string{doStart: &a.Start, doStop: &a.Stop, doRestart: &a.Restart}[do] = services
 		p.Heading = strings.ToUpper(do[:1]) + do[1:] + " " + joinSome(services) + " of " + name
 		p.Intro = map[string]string{
-			doStart: "Services that they need are started as well.",
-			doStop: "Services that need them are stopped as well.",
+			doStart:   "Services that they need are started as well.",
+			doStop:    "Services that need them are stopped as well.",
 			doRestart: "Services that need them are restarted as well.",
 		}[do]
 	case doReplace, doRemove:

@@ -65,9 +65,10 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
 		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
-		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{}, "clusters-job": clusterJobPage{},
-		"clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{}, "clusters-templates": clusterTemplatesPage{},
-		"clusters-written": clusterWrittenPage{}, "clusters-end": clusterEndPage{},
+		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
+		"clusters-job": clusterJobPage{}, "clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{},
+		"clusters-templates": clusterTemplatesPage{}, "clusters-written": clusterWrittenPage{},
+		"clusters-end": clusterEndPage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -175,7 +176,8 @@ func paths(r *servertest.Rich) map[string]string {
 		"processes":   env + "/processes", "processes-dead": "/e/" + r.Staging.ID.String() + "/processes",
 		"processes-server": "/processes", "empty-processes": empty + "/processes",
 		"executors": env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
-		"project": "/projects/" + r.Project.ID.String(),
+		"project":  "/projects/" + r.Project.ID.String(),
+		"clusters": env + "/clusters", "new-cluster": env + "/new-cluster",
 	}
 }
 
