@@ -122,47 +122,11 @@ func (s *Service) Delete(ctx context.Context, e intent.Environment, name string)
 
 // RollBack commits the file that the cluster was made from in full last.
 func (s *Service) RollBack(ctx context.Context, e intent.Environment, name string) (*Proposal, Written, error) {
-	const op = "cluster.RollBack"
-	c, err := s.c.Store.Cluster(ctx, e.ID, name)
+	p, title, err := s.proposeRollBack(ctx, e, name)
 	if err != nil {
 		return nil, Written{}, err
 	}
-	applied, err := decodeManifest(c.Applied)
-	if err != nil {
-		return nil, Written{}, err
-	}
-	if applied == nil {
-		return nil, Written{}, fault.New(op, fault.Conflict, "the cluster "+name+" has never been in place").
-			Hint("delete it, or mend what failed and retry")
-	}
-	tip, content, err := s.c.Repository.Tip(ctx, e, manifest.PathOf(name))
-	if err != nil {
-		return nil, Written{}, err
-	}
-	// Nodes made since then keep their numbers from being used again.
-	prior, err := decodeManifest(c.Wanted)
-	if err != nil {
-		return nil, Written{}, err
-	}
-	if prior != nil {
-		applied.Next = max(applied.Next, prior.Next)
-	}
-	if err := s.renumberGone(ctx, c, applied); err != nil {
-		return nil, Written{}, err
-	}
-	p := &Proposal{Manifest: applied, Base: tip}
-	if p.File, err = manifest.Write(applied); err != nil {
-		return nil, Written{}, fault.Wrap(op, fault.Internal, err)
-	}
-	if string(content) == string(p.File) {
-		return nil, Written{}, fault.New(op, fault.Conflict, "the branch has this layout already")
-	}
-	if p.Plan, err = s.preview(ctx, e, c, applied, prior); err != nil {
-		return nil, Written{}, err
-	}
-	written, err := s.commit(ctx, e, name, p, "Roll the cluster "+name+" back to commit "+intent.Revision{
-		Commit: c.AppliedAt,
-	}.Short())
+	written, err := s.commit(ctx, e, name, p, title)
 	return p, written, err
 }
 

@@ -64,7 +64,8 @@ type Proposal struct {
 	File     []byte             // nil: the file is deleted
 	Base     string             // commit that it was made from
 	Plan     Preview
-	sealed   map[string][]byte // fields to keep
+	Prior    *manifest.Manifest // what it changes; nil: the cluster is new
+	sealed   map[string][]byte  // fields to keep
 }
 
 // Propose solves a wish, and plans it. Nothing is written.
@@ -250,7 +251,7 @@ func (s *Service) ProposeAmendment(
 	if err != nil {
 		return nil, err
 	}
-	p := &Proposal{Manifest: m, Base: f.Commit}
+	p := &Proposal{Manifest: m, Base: f.Commit, Prior: prior}
 	if err := s.setFields(d, a.Fields, p, e, slices.Collect(maps.Keys(kept))); err != nil {
 		return nil, err
 	}

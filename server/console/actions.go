@@ -62,6 +62,10 @@ var doneTexts = map[string]string{
 	"revoked":           "The token was revoked.",
 	"read":              "Marked.",
 	"saved":             "Saved.",
+	"clusterpaused":     "The cluster is paused: no task is handed out until it is resumed.",
+	"clusterresumed":    "The cluster is resumed.",
+	"clusteraborted":    "The job was ended. Machines that were made are still there, and known.",
+	"clusterretried":    "Another job begins soon.",
 	"cleared":           "The environment was cleared.",
 	"deleted":           "The environment was deleted.",
 	"nocompile": "Nothing was compiled: this environment does not compile on the server " +

@@ -44,7 +44,7 @@ type Config struct {
 	People  *people.Service      // logs people in
 	Tokens  *tokens.Service      // makes and revokes tokens
 	Agents  *authority.Service   // makes and revokes remote agents; nil: nobody can
-	// Clusters, Catalogue and Resources are the cluster service.
+	// Clusters, Catalogue and Resources are the cluster service; nil: there is none.
 	Clusters  *cluster.Service
 	Catalogue *admin.Service
 	Resources *resources.Service
@@ -73,6 +73,8 @@ type console struct {
 	people    *people.Service
 	tokens    *tokens.Service
 	remotes   *authority.Service
+	clusters  *cluster.Service
+	catalogue *admin.Service
 	provider  *provider.Provider
 	audit     *audit.Recorder
 	program   string // its version
@@ -110,6 +112,7 @@ func New(cfg Config) (http.Handler, error) {
 	c := &console{
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
 		tokens: cfg.Tokens, provider: cfg.Provider, remotes: cfg.Agents,
+		clusters: cfg.Clusters, catalogue: cfg.Catalogue,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		idle: cfg.Idle, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
@@ -241,6 +244,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/settings/quota", access.SetQuota, c.doQuota)
 	post("/e/{env}/settings/clear", access.ClearEnvironment, c.doClear)
 	post("/e/{env}/settings/delete", access.DeleteEnvironment, c.doDelete)
+	c.routeClusters(page, handle, post)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no such page",
 			"The address may be mistyped, or what it named was deleted.",

@@ -100,6 +100,7 @@ func (l *listing) address(parameters ...string) string {
 type pager struct {
 	First, Prev, Next string // addresses; empty when there is no such page
 	From, To, Total   int
+	Of                string // what is listed, where a page has several lists
 }
 
 // pagerOf returns the pager of a page. place returns where an item stands: the value of the sort field, and its id.

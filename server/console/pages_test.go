@@ -23,6 +23,7 @@ func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) htt
 	cfg := Config{
 		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
 		Auth: s.People.Console(), People: s.People, Tokens: s.Tokens, Agents: s.Agents, Now: s.Now,
+		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -64,7 +65,10 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
 		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
-		"failure": failurePage{},
+		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
+		"clusters-job": clusterJobPage{}, "clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{},
+		"clusters-templates": clusterTemplatesPage{}, "clusters-written": clusterWrittenPage{},
+		"clusters-end": clusterEndPage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {
@@ -172,7 +176,8 @@ func paths(r *servertest.Rich) map[string]string {
 		"processes":   env + "/processes", "processes-dead": "/e/" + r.Staging.ID.String() + "/processes",
 		"processes-server": "/processes", "empty-processes": empty + "/processes",
 		"executors": env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
-		"project": "/projects/" + r.Project.ID.String(),
+		"project":  "/projects/" + r.Project.ID.String(),
+		"clusters": env + "/clusters", "new-cluster": env + "/new-cluster",
 	}
 }
 

@@ -48,7 +48,7 @@ func parseTemplates(now func() time.Time) (templates, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := template.New("").Funcs(functions(now)).ParseFS(files, "templates/layout.html", "templates/parts.html")
+	base, err := template.New("").Funcs(functions(now)).ParseFS(files, "templates/layout.html", "templates/parts*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -143,14 +143,21 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		http.Redirect(w, r, loginAddress(r), http.StatusSeeOther)
 		return
 	}
-	code, what := http.StatusInternalServerError, "Something went wrong in the server"
-	why := "The text of this error may hold anything, so it is only in the server's log."
-	do := "Try again; if it fails again, look into the server's log."
+	code, what, why, do := c.meaning(r, err)
+	if do == "" {
+		do = "Try again; if it fails again, look into the server's log."
+	}
+	c.failure(w, r, code, what, why, do)
+}
+
+// meaning says what an error means to a person: the status of the answer, what happened, why, and what to do.
+func (c *console) meaning(r *http.Request, err error) (code int, what, why, do string) {
+	code, what = http.StatusInternalServerError, "Something went wrong in the server"
+	why = "The text of this error may hold anything, so it is only in the server's log."
+	do = "Try again; if it fails again, look into the server's log."
 	var f *fault.Error
 	if errors.As(err, &f) {
-		if f.Advice != "" {
-			do = f.Advice
-		}
+		do = f.Advice
 		shown := *f
 		shown.Advice = ""
 		why = shown.Error()
@@ -173,7 +180,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		c.log.Error("a page failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
-	c.failure(w, r, code, what, why, do)
+	return code, what, why, do
 }
 
 // assets are the style sheet, the script and the icon, under names that change with their content, so that browsers may

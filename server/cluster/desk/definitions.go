@@ -67,7 +67,6 @@ func (d *definitions) of(ctx context.Context, s *store.Store, id uuid.UUID) (*jo
 	defer d.mu.Unlock()
 	if d.jobs == nil || len(d.jobs) >= maxJobs {
 		d.jobs, d.clusters = map[uuid.UUID]*job{}, map[uuid.UUID]intent.EnvironmentID{}
-		d.tasks = map[uuid.UUID]uuid.UUID{}
 	}
 	d.jobs[id] = j
 	d.clusters[j.cluster.ID] = j.environment.ID
