@@ -70,17 +70,21 @@ type console struct {
 	people    *people.Service
 	tokens    *tokens.Service
 	remotes   *authority.Service
-	provider  *provider.Provider
-	audit     *audit.Recorder
-	program   string // its version
-	log       *slog.Logger
-	now       func() time.Time
-	idle      func() bool
-	heartbeat time.Duration
-	pace      time.Duration
-	streams   chan struct{} // holds an item for each open stream
-	templates templates
-	assets    assets
+	clusters  *cluster.Service
+	catalogue *admin.Service
+	// resourceFiles are the files of plug-ins.
+	resourceFiles *resources.Service
+	provider      *provider.Provider
+	audit         *audit.Recorder
+	program       string // its version
+	log           *slog.Logger
+	now           func() time.Time
+	idle          func() bool
+	heartbeat     time.Duration
+	pace          time.Duration
+	streams       chan struct{} // holds an item for each open stream
+	templates     templates
+	assets        assets
 
 	environments shared[[]intent.Environment] // for the switcher of every page
 	homes        shared[homeContent]
@@ -107,6 +111,7 @@ func New(cfg Config) (http.Handler, error) {
 	c := &console{
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
 		tokens: cfg.Tokens, provider: cfg.Provider, remotes: cfg.Agents,
+		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resourceFiles: cfg.Resources,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		idle: cfg.Idle, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
@@ -195,6 +200,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	handle("GET /e/{env}/audit/export", access.SeeAudit, c.exportAudit)
 	handle("GET /audit/export", access.SeeServerAudit, c.exportAudit)
 	handle("GET /search", access.ListEnvironments, c.search)
+
+	c.clusterAdminRoutes(handle, page, form)
 
 	post := func(pattern string, v access.Verb, do action) { handle("POST "+pattern, v, c.post(do)) }
 	handle("POST /environments", access.ListEnvironments, c.createEnvironment) // checks the project itself

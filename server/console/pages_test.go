@@ -23,6 +23,7 @@ func newConsole(t *testing.T, s *servertest.Server, change ...func(*Config)) htt
 	cfg := Config{
 		Control: s.Control, Store: s.Store, Bus: s.Bus, Version: servertest.Version, Logger: s.Log,
 		Auth: s.People.Console(), People: s.People, Tokens: s.Tokens, Agents: s.Agents, Now: s.Now,
+		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -64,7 +65,11 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
 		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
-		"failure": failurePage{},
+		"failure":            failurePage{},
+		"cluster_admin_list": clusterAdminListPage{}, "cluster_admin_entity": clusterAdminEntityPage{},
+		"cluster_admin_try": clusterAdminTryPage{}, "cluster_admin_import": clusterAdminImportPage{},
+		"cluster_admin_resources": clusterAdminResourcesPage{}, "cluster_admin_tenants": clusterAdminTenantsPage{},
+		"cluster_admin_provisioners": clusterAdminProvisionersPage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {

@@ -27,6 +27,7 @@ func TestEveryPageAsEveryRole(t *testing.T) {
 	pages, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Bus: rich.Bus, Version: servertest.Version, Logger: rich.Log,
 		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
+		Clusters: rich.Clusters, Catalogue: rich.Catalogue, Resources: rich.Resources,
 	})
 	if err != nil {
 		t.Fatal(err)
