@@ -185,7 +185,7 @@ func (e *entityEdit) providerMap(keys ...string) {
 			given = given || e.text(row+key) != ""
 			values.setText(e.text(row+key), key)
 		}
-		for _, pair := range strings.Split(e.text(row+"more"), ",") {
+		for _, pair := range strings.Split(e.text(row+"more"), "\n") {
 			name, value, found := strings.Cut(pair, "=")
 			if name = strings.TrimSpace(name); name == "" {
 				continue
@@ -193,7 +193,7 @@ func (e *entityEdit) providerMap(keys ...string) {
 			given = true
 			if !found {
 				e.typed[row+"more"] = e.text(row + "more")
-				e.wrong("providermap."+provider+".*", "%.60q is no value: write name=value, with commas between", name)
+				e.wrong("providermap."+provider+".*", "%.60q is no value: write name=value", name)
 				continue
 			}
 			if had := before.at("m", provider, name); had != nil {

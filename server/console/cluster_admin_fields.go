@@ -28,9 +28,10 @@ type entityField struct {
 	Options               []choice
 	Rows                  int
 	Wide, Mono            bool
-	Set                   bool // of a secret: there is one
-	Area                  bool // of a secret: it may have several lines
-	Refresh               bool // other fields depend on it
+	Set                   bool   // of a secret: there is one
+	Area                  bool   // of a secret: it may have several lines
+	Refresh               bool   // other fields depend on it
+	List                  string // the id of a list of suggestions
 	Errors                []string
 	path                  string // of the value in the JSON, as catalogue.Problem has it
 }
@@ -40,6 +41,8 @@ type entityTable struct {
 	Title, Help string
 	Heads       []string
 	Rows        [][]*entityField
+	ID          string   // of the list of suggestions; empty: there is none
+	Known       []string // the suggestions
 }
 
 // entityGroup is a part of a section.
@@ -352,13 +355,13 @@ func plainRaw(raw json.RawMessage) string {
 func (f *entityForm) providerMap(keys ...string) {
 	s := f.section("map", "At the providers", "What this is called at each provider, or at all providers of a type. "+
 		"A pool has machines that exist already, and needs nothing.")
-	table := entityTable{Title: "Providers", Help: "To take a row away, empty it."}
+	table := entityTable{Title: "Providers", Help: "Other values are name=value, one on each line. To take a row away, empty it."}
 	table.Heads = append(table.Heads, "Provider or type")
 	for i := 1; i < len(keys); i += 2 {
 		table.Heads = append(table.Heads, keys[i])
 	}
 	table.Heads = append(table.Heads, "Other values")
-	known := append(f.named(catalogue.Providers, "")[1:], f.named(catalogue.ProviderTypes, "")[1:]...)
+	table.ID, table.Known = "known-providers", append(sortedNames(f.all.Providers), sortedNames(f.all.ProviderTypes)...)
 	rows := sortedNames(f.t.object("providermap"))
 	for i := range len(rows) + f.more {
 		row, provider := strconv.Itoa(i), ""
@@ -373,7 +376,7 @@ func (f *entityForm) providerMap(keys ...string) {
 		}
 		label := func(text string) string { return fmt.Sprintf("%s, row %d", text, i+1) }
 		first := f.of("row."+row+".provider", label("Provider or type"), textField, path).value(f, provider)
-		first.Options = known
+		first.List = table.ID
 		fields := []*entityField{first}
 		rest := map[string]any{}
 		for name, value := range have {
@@ -388,8 +391,9 @@ func (f *entityForm) providerMap(keys ...string) {
 		for _, name := range sortedNames(rest) {
 			others = append(others, name+"="+plainValue(rest[name]))
 		}
-		fields = append(fields, f.of("row."+row+".more", label("Other values"), textField, path+".*").
-			value(f, strings.Join(others, ", ")))
+		more := f.of("row."+row+".more", label("Other values"), areaField, path+".*").value(f, strings.Join(others, "\n"))
+		more.Rows = 1 + len(others)
+		fields = append(fields, more)
 		table.Rows = append(table.Rows, fields)
 	}
 	s.Tables = append(s.Tables, table)
@@ -536,6 +540,7 @@ func (f *entityForm) constraints() {
 	table := entityTable{
 		Title: "Services", Help: "On how many nodes a service is, and on which. To take a row away, empty it.",
 		Heads: []string{"Service", "At least", "At most", "Hardware types", "Image types"},
+		ID:    "known-services", Known: sortedNames(f.all.Services),
 	}
 	rows := sortedNames(f.t.object("constraints", "services"))
 	for i := range len(rows) + f.more {
@@ -555,7 +560,7 @@ func (f *entityForm) constraints() {
 				value(f, value)
 		}
 		first := cell("service", "Service", path, service)
-		first.Options = f.named(catalogue.Services, "")[1:]
+		first.List = table.ID
 		table.Rows = append(table.Rows, []*entityField{
 			first,
 			cell("min", "At least", path+".quantities.min", f.t.text(at("quantities", "min")...)),

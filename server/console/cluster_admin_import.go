@@ -22,15 +22,15 @@ import (
 // clusterAdminImportPage takes a catalogue in, and says what became of it.
 type clusterAdminImportPage struct {
 	frame
-	Nav     catalogueNav
-	Action  string
-	Export  string
-	Kinds   []choice
-	Partly  bool
-	Done    *importDone
-	Problem string
-	Hint    string
-	Refused []refusedEntry
+	Nav      catalogueNav
+	Action   string
+	Export   string
+	Kinds    []choice
+	Partly   bool
+	Imported *importDone
+	Problem  string
+	Hint     string
+	Refused  []refusedEntry
 }
 
 type importDone struct {
@@ -111,15 +111,15 @@ func (c *console) doImport(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	} else {
-		p.Done = &importDone{Unchanged: len(done.Unchanged)}
+		p.Imported = &importDone{Unchanged: len(done.Unchanged)}
 		link := func(ref catalogue.Ref) navLink {
 			return navLink{Text: ref.Kind.Noun() + " " + ref.Name, URL: s.entityURL(ref.Kind, ref.Name)}
 		}
 		for _, ref := range done.Created {
-			p.Done.Created = append(p.Done.Created, link(ref))
+			p.Imported.Created = append(p.Imported.Created, link(ref))
 		}
 		for _, ref := range done.Replaced {
-			p.Done.Replaced = append(p.Done.Replaced, link(ref))
+			p.Imported.Replaced = append(p.Imported.Replaced, link(ref))
 		}
 	}
 	for _, one := range done.Refused {
