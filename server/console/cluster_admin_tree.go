@@ -40,11 +40,14 @@ func (t tree) object(path ...string) map[string]any {
 	return o
 }
 
-// set puts a value at a path. Nothing, an empty text, list or object is taken away, with objects that become empty.
+// set puts a value at a path. Nothing, an empty text, list or object is taken away, with objects that become empty; what
+// was empty before stays as it is written.
 func (t tree) set(value any, path ...string) {
 	if len(path) == 1 {
 		if hollow(value) {
-			delete(t, path[0])
+			if !hollow(t[path[0]]) {
+				delete(t, path[0])
+			}
 			return
 		}
 		t[path[0]] = value
@@ -57,8 +60,9 @@ func (t tree) set(value any, path ...string) {
 		}
 		inner = map[string]any{}
 	}
+	before := len(inner)
 	tree(inner).set(value, path[1:]...)
-	if len(inner) == 0 {
+	if len(inner) == 0 && before > 0 {
 		delete(t, path[0])
 		return
 	}
