@@ -76,12 +76,13 @@ func (c *console) adminFrame(
 	r *http.Request, s catalogueScope, title, page string, trail ...crumb,
 ) (frame, catalogueNav, error) {
 	place := []crumb{{Text: "Shared by all projects", URL: "/catalogue"}}
-	label := "Clusters of all projects"
+	label, entry := "Clusters of all projects", "catalogue"
 	if !s.Shared {
+		entry = "project"
 		place = []crumb{{Text: s.Project.Name, URL: s.base}}
 		label = "Clusters of " + s.Project.Name
 	}
-	f, err := c.frame(r, title, "catalogue", append(place, trail...)...)
+	f, err := c.frame(r, title, entry, append(place, trail...)...)
 	f.Live = false // a form must not change while somebody fills it in
 	nav := catalogueNav{Label: label}
 	add := func(text, path, key string, project, server access.Verb) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -253,7 +254,11 @@ func requiredText(p catalogue.Parameters) string {
 		if len(set) == 0 {
 			return ""
 		}
-		sets = append(sets, strings.Join(set, ", "))
+		var labels []string
+		for _, name := range set {
+			labels = append(labels, cmp.Or(p.Fields[name].Label, name))
+		}
+		sets = append(sets, strings.Join(labels, ", "))
 	}
 	if len(sets) == 0 {
 		return ""
@@ -291,14 +296,12 @@ func (f *entityForm) plugin(prefix, path string, p catalogue.Parameters, have ma
 }
 
 func (f *entityForm) pluginField(name, path, key string, d catalogue.Field, have any) *entityField {
-	label := d.Label
-	if label == "" {
-		label = key
+	e := f.of(name, cmp.Or(d.Label, key), textField, path)
+	if e.Help = strings.TrimSuffix(strings.TrimSpace(d.Tip), "."); e.Help != "" {
+		e.Help += "."
 	}
-	e := f.of(name, label, textField, path)
-	e.Help = d.Tip
 	if d.Override {
-		e.Help = strings.TrimSuffix(strings.TrimSpace(e.Help), ".") + " (users may choose another)"
+		e.Help = strings.TrimSpace(e.Help + " Users may choose another.")
 	}
 	standard := plainRaw(d.Default)
 	raw, _ := json.Marshal(have)
@@ -626,6 +629,7 @@ func (f *entityForm) place(problems []catalogue.Problem) (out []shownProblem) {
 		} else if s := f.nearest(p.Field); s != nil {
 			s.Errors++
 			shown.ID = s.ID
+			s.missing(p)
 		}
 		out = append(out, shown)
 	}
@@ -642,6 +646,17 @@ func (f *entityForm) nearest(path string) (out *entitySection) {
 		})
 	}
 	return out
+}
+
+// missing marks the fields that a problem of all of them names, as the values that a plug-in needs.
+func (s *entitySection) missing(p catalogue.Problem) {
+	named := splitNames(p.Text)
+	s.each(func(e *entityField) {
+		name, below := strings.CutPrefix(e.path, p.Field+".")
+		if below && e.Value == "" && slices.Contains(named, name) {
+			e.Errors = append(e.Errors, "It has to be given.")
+		}
+	})
 }
 
 func (s *entitySection) each(do func(*entityField)) {
