@@ -8,12 +8,12 @@ build: ## build the binary into bin/
 	go build -o bin/ordain ./cmd/ordain
 
 test: matrices ## everything that CI tests: with the race detector, and the large matrices whole
-	go test -timeout 20m -race ./...
+	ORDAIN_LONG=1 go test -timeout 20m -race ./...
 
 MATRIX = whole
 
 matrices: ## the large matrices whole, of which go test takes a fixed sample and CI (MATRIX=ci) a larger one
-	ORDAIN_MATRIX=$(MATRIX) go test -timeout 30m ./compiler ./compiler/internal/parity/generate ./compiler/syntax
+	ORDAIN_LONG=1 ORDAIN_MATRIX=$(MATRIX) go test -timeout 30m ./compiler ./compiler/internal/parity/generate ./compiler/syntax
 
 short: ## the quick tests only
 	go test -short ./...

@@ -27,6 +27,7 @@ import (
 	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/admin"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
@@ -54,6 +55,8 @@ type Config struct {
 	Clusters  *cluster.Service
 	Catalogue *admin.Service
 	Resources *resources.Service
+	// Provisioners lets provisioners join that run elsewhere; nil: nobody can.
+	Provisioners *provisioners.Service
 	// Version is the version of the program.
 	Version string
 	// Isolation says how environments are separated; Separated is whether they are, completely.

@@ -8,6 +8,7 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // TestPublishedModules compiles and exports models of published modules and compares them with
@@ -20,6 +21,7 @@ func TestPublishedModules(t *testing.T) {
 // TestPublishedModulesForOtherSystems does the same with modules that talk to other systems,
 // which have an environment of their own.
 func TestPublishedModulesForOtherSystems(t *testing.T) {
+	tool.Long(t, "compiles hundreds of models with Python modules that load slowly")
 	comparePublished(t, plugintest.All, nil, func(area string) bool { return remote[area] && area != "sops" })
 }
 

@@ -7,12 +7,14 @@ import (
 	"ordain.dev/ordain/compiler"
 	"ordain.dev/ordain/compiler/internal/parity"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // TestSecondCompileIsLikeTheFirst compiles projects twice. The second compile remembers what the
 // first one loaded, and imports only what it uses; model, output, warnings, resources and errors
 // have to be the same.
 func TestSecondCompileIsLikeTheFirst(t *testing.T) {
+	tool.Long(t, "compiles a sample of the corpus twice, in new processes")
 	if testing.Short() {
 		t.Skip("compiles many cases twice")
 	}

@@ -19,8 +19,10 @@ type notifier struct {
 	logger *slog.Logger
 	fs     *fsnotify.Watcher
 
-	mu   sync.Mutex
-	dirs map[string]map[*watched]bool
+	mu sync.Mutex
+	// dirs holds, for each watched folder, the sources with the one name in it that matters to
+	// them; empty: all do.
+	dirs map[string]map[*watched]string
 }
 
 // newNotifier starts a notifier, which ends with ctx.
@@ -29,7 +31,7 @@ func newNotifier(ctx context.Context, logger *slog.Logger, done *sync.WaitGroup)
 	if err != nil {
 		return nil, err
 	}
-	n := &notifier{logger: logger, fs: w, dirs: map[string]map[*watched]bool{}}
+	n := &notifier{logger: logger, fs: w, dirs: map[string]map[*watched]string{}}
 	done.Go(func() {
 		defer w.Close()
 		n.listen(ctx)
@@ -50,9 +52,9 @@ func (n *notifier) listen(ctx context.Context) {
 			if e.Op == fsnotify.Chmod || !mayMoveBranch(e.Name) {
 				continue
 			}
-			n.poke(filepath.Dir(e.Name))
+			n.poke(filepath.Dir(e.Name), filepath.Base(e.Name))
 			if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-				n.poke(e.Name) // it may be a watched folder that is gone
+				n.poke(e.Name, "") // it may be a watched folder that is gone
 			}
 		case err, ok := <-n.fs.Errors:
 			if !ok {
@@ -61,7 +63,7 @@ func (n *notifier) listen(ctx context.Context) {
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				n.logger.Warn("an error while watching local repositories", "error", err)
 			}
-			n.poke("") // events were lost
+			n.poke("", "") // events were lost
 		}
 	}
 }
@@ -83,15 +85,23 @@ func mayMoveBranch(path string) bool {
 	return strings.HasSuffix(name, ".git") // a repository was created or removed
 }
 
-// poke pokes the sources for which a folder is watched; "" means all sources.
-func (n *notifier) poke(dir string) {
+// poke pokes the sources for which a folder is watched and to which a change of this name in
+// it matters. An empty name stands for any change, an empty folder for all folders.
+func (n *notifier) poke(dir, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for d, sources := range n.dirs {
-		if dir != "" && d != dir {
-			continue
+	if dir == "" {
+		for _, sources := range n.dirs {
+			pokeAll(sources, "")
 		}
-		for s := range sources {
+		return
+	}
+	pokeAll(n.dirs[dir], name)
+}
+
+func pokeAll(sources map[*watched]string, name string) {
+	for s, only := range sources {
+		if name == "" || only == "" || only == name {
 			s.poke(poke{kind: KindWatch})
 		}
 	}
@@ -111,7 +121,11 @@ func (n *notifier) arm(s *watched, path string) {
 	for range 4 {
 		dirs := foldersOf(path)
 		for _, dir := range dirs {
-			n.add(s, dir)
+			only := ""
+			if dir == filepath.Dir(path) { // may hold a thousand other repositories
+				only = filepath.Base(path)
+			}
+			n.add(s, dir, only)
 		}
 		if len(dirs) <= known {
 			return
@@ -145,8 +159,9 @@ func foldersOf(path string) []string {
 	return dirs
 }
 
-// add watches a folder for a source; n.mu is held.
-func (n *notifier) add(s *watched, dir string) {
+// add watches a folder for a source, to which changes of only matter there if it is not empty;
+// n.mu is held.
+func (n *notifier) add(s *watched, dir, only string) {
 	if err := n.fs.Add(dir); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fsnotify.ErrClosed) {
 			n.logger.Warn("a folder of a local repository cannot be watched; the repository is only polled",
@@ -155,9 +170,9 @@ func (n *notifier) add(s *watched, dir string) {
 		return
 	}
 	if n.dirs[dir] == nil {
-		n.dirs[dir] = map[*watched]bool{}
+		n.dirs[dir] = map[*watched]string{}
 	}
-	n.dirs[dir][s] = true
+	n.dirs[dir][s] = only
 }
 
 // disarm stops watching for a source, for good.

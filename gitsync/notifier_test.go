@@ -1,9 +1,12 @@
 package gitsync
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,5 +139,40 @@ func waitFor(t *testing.T, w *Watcher, env intent.EnvironmentID, good func(Watch
 			s, _ := w.Status(env)
 			t.Fatalf("the status stays %+v", s)
 		}
+	}
+}
+
+// A thousand repositories may lie in one folder. What happens to one of them wakes the sources
+// of that one, and not those of its neighbours.
+func TestNeighboursAreLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	var done sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer done.Wait()
+	defer cancel()
+	n, err := newNotifier(ctx, slog.New(slog.DiscardHandler), &done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := &watched{pokes: make(chan poke, 1)}, &watched{pokes: make(chan poke, 1)}
+	n.arm(one, filepath.Join(dir, "one.git"))
+	n.arm(other, filepath.Join(dir, "other.git"))
+	for _, step := range []struct {
+		name           string
+		woken, sleeper *watched
+	}{{"other.git", other, one}, {"one.git", one, other}} {
+		if err := os.Mkdir(filepath.Join(dir, step.name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-step.woken.pokes:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s was created, and its source was not poked", step.name)
+		}
+		n.mu.Lock() // until all sources of the event were poked
+		if len(step.sleeper.pokes) > 0 {
+			t.Errorf("%s was created, and the source of its neighbour was poked", step.name)
+		}
+		n.mu.Unlock()
 	}
 }

@@ -56,8 +56,11 @@ func (e Environment) Codes() string { return filepath.Join(e.Executors(), "code"
 // Code holds the handler sources for a blueprint's Hash.
 func (e Environment) Code(hash string) string { return filepath.Join(e.Codes(), hash) }
 
-// Wheels is a folder of packages that were fetched for remote agents.
-func (e Environment) Wheels(hash string) string { return filepath.Join(e.Executors(), "wheels", hash) }
+// WheelFolders is the folder of the folders of packages that were fetched for remote agents.
+func (e Environment) WheelFolders() string { return filepath.Join(e.Executors(), "wheels") }
+
+// Wheels holds the packages for a blueprint's VenvHash on an agent's machine.
+func (e Environment) Wheels(hash string) string { return filepath.Join(e.WheelFolders(), hash) }
 
 // Runs is the folder of the private folders of processes that run the environment's code.
 func (e Environment) Runs() string { return filepath.Join(e.root, "runs") }

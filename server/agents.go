@@ -20,6 +20,7 @@ import (
 	"ordain.dev/ordain/server/agent/gateway"
 	"ordain.dev/ordain/server/agent/record"
 	"ordain.dev/ordain/server/callback"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/source"
@@ -51,6 +52,11 @@ func (s *Server) openAgents(
 	}); err != nil {
 		return err
 	}
+	if s.clusters.Provisioners, err = provisioners.New(provisioners.Config{
+		Store: records, Root: s.agents, Logger: s.log, Lifetime: o.AgentCertLifetime,
+	}); err != nil {
+		return err
+	}
 	commands, err := record.New(record.Config{Store: records, Key: key, Bus: events})
 	if err != nil || listener == nil {
 		return err
@@ -58,6 +64,7 @@ func (s *Server) openAgents(
 	s.gateway, err = gateway.New(gateway.Config{
 		Authority: s.agents, Record: commands, Store: records, Bus: events, Logger: s.log, Version: s.cfg.Version,
 		Listener: listener, TLS: own, Hosts: s.agentHosts(), MaxAgents: o.AgentConnections,
+		Provisioners: s.clusters.Provisioners.Handler(s.clusters.Desk),
 		Desk: func(env intent.EnvironmentID) (gateway.Desk, error) {
 			return callback.New(env, func() http.Handler { return s.rest })
 		},

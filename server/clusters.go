@@ -4,18 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/bus"
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/desk"
+	"ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/repository"
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/cluster/resources/blob"
+	"ordain.dev/ordain/server/cluster/workers"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
@@ -27,6 +35,9 @@ type Clusters struct {
 	Resources *resources.Service
 	Clusters  *cluster.Service
 	Desk      *desk.Desk
+	Workers   *workers.Service // the server's own provisioners; nil: none run in this process
+	// Provisioners are those that run elsewhere.
+	Provisioners *authority.Service
 }
 
 // openCatalogue makes what administrators offer, and the files of plug-ins.
@@ -80,8 +91,38 @@ func (s *Server) openClusters(
 	}); err != nil {
 		return err
 	}
+	o := s.cfg.Options
 	c.Desk, err = desk.New(desk.Config{
 		Store: records, Catalogues: c.Catalogue, Resources: c.Resources, Key: key, Bus: events, Logger: s.log,
+		Lease: o.ClusterLease, Backoff: o.ClusterBackoff,
+	})
+	return err
+}
+
+// openWorkers makes the server's own provisioners. Ansible needs the Python interpreter.
+func (s *Server) openWorkers(records *store.Store, events *bus.Bus, confined *isolation.Config, python string) error {
+	o := s.cfg.Options
+	if !o.Has(config.RoleProcess) || o.ProvisionersMax == 0 {
+		return nil
+	}
+	program := slices.Clone(s.cfg.Program)
+	path, err := exec.LookPath(program[0])
+	if err == nil {
+		program[0], err = filepath.Abs(path)
+	}
+	if err != nil {
+		return fault.Wrap("server.openWorkers", fault.Internal, err).Say("cannot find the program of provisioners")
+	}
+	var environ []string
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"} {
+		if value, set := os.LookupEnv(name); set {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	s.clusters.Workers, err = workers.New(workers.Config{
+		Desk: s.clusters.Desk, Store: records, Layout: s.layout, Bus: events, Logger: s.log, Program: program,
+		Plugins: o.ProvisionerPlugins, Environ: environ, Read: isolation.Interpreter(python), Isolation: confined,
+		LastUser: config.UsersMax - 1, Max: o.ProvisionersMax, Idle: o.ProvisionerIdle,
 	})
 	return err
 }
@@ -95,6 +136,9 @@ func (s *Server) clusterParts() []service.Service {
 	}
 	if o.Has(config.RoleProcess) {
 		parts = append(parts, c.Resources, c.Clusters)
+	}
+	if c.Workers != nil {
+		parts = append(parts, c.Workers)
 	}
 	return parts
 }
@@ -110,4 +154,18 @@ func (c *clusterFiles) Read(
 	ctx context.Context, e intent.Environment, project fs.FS, out func(string),
 ) (json.RawMessage, error) {
 	return c.s.clusters.Clusters.Read(ctx, e, project, out)
+}
+
+// clusterPlans plans what a version would do to clusters, for comments on pull requests.
+func (s *Server) clusterPlans(ctx context.Context, e intent.Environment, version int) ([]string, error) {
+	manifests, err := s.store.VersionClusters(ctx, e.ID, version)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := s.clusters.Clusters.PreviewVersion(ctx, e, manifests)
+	texts := make([]string, 0, len(plans))
+	for _, p := range plans {
+		texts = append(texts, p.String())
+	}
+	return texts, err
 }

@@ -142,6 +142,7 @@ func (d *deployments) new(e intent.Environment) (_ keeper.Deployer, err error) {
 	made.remote, err = remote.New(remote.Config{
 		Environment: e.ID, Record: d.record, Bus: d.bus, Files: files{d.store, e.ID}, Maker: d.maker,
 		Layout: d.server.layout, Logger: made.log, Timeout: o.HandlerTimeout, Recorded: d.store.RecordedActions,
+		WheelRetention: o.ExecutorVenvRetention,
 	})
 	if err != nil {
 		return nil, err

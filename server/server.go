@@ -199,6 +199,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if s.gateway != nil {
 		parts = append(parts, s.gateway)
 		s.wg.Go(func() { s.agents.Run(background) })
+		s.wg.Go(func() { s.clusters.Provisioners.Run(background) })
 	}
 	for _, part := range parts {
 		if err := part.Start(background); err != nil {
@@ -318,6 +319,7 @@ func (s *Server) doors(
 		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
 		Audit: trail, Agents: s.agents,
 		Clusters: s.clusters.Clusters, Catalogue: s.clusters.Catalogue, Resources: s.clusters.Resources,
+		Provisioners: s.clusters.Provisioners,
 	}); err != nil {
 		return nil, err
 	}
@@ -329,7 +331,8 @@ func (s *Server) doors(
 		Control: s.control, Store: records, Bus: events, Version: s.cfg.Version, Logger: s.log,
 		Auth: s.people.Console(), People: s.people, Tokens: s.tokens, Agents: s.agents,
 		Clusters: s.clusters.Clusters, Catalogue: s.clusters.Catalogue, Resources: s.clusters.Resources,
-		Provider: s.provider(key), Audit: trail,
+		Provisioners: s.clusters.Provisioners,
+		Provider:     s.provider(key), Audit: trail,
 		Idle: func() bool { return s.peers.With(config.RoleProcess) == 0 },
 	})
 	if err != nil {

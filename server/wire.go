@@ -46,10 +46,13 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	python := ""
 	if o.Has(config.RoleProcess) {
-		if _, err := maker.Interpreter(ctx, ""); err != nil {
+		found, err := maker.Interpreter(ctx, "")
+		if err != nil {
 			return nil, err // without Python, nothing can be compiled or deployed
 		}
+		python = found.Path
 	}
 	syncer, err := gitsync.New(s.gitConfig(".env", ".env-py*", ".env.new"))
 	if err != nil {
@@ -101,9 +104,12 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	s.forge = forge.NewService(forge.Config{
 		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Forges: forges,
-		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now,
+		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now, Clusters: s.clusterPlans,
 	})
 	if err := s.openClusters(records, events, key, syncer, sources); err != nil {
+		return nil, err
+	}
+	if err := s.openWorkers(records, events, confined, python); err != nil {
 		return nil, err
 	}
 	if s.processes, err = process.New(process.Config{

@@ -2,12 +2,13 @@
 //
 //	go run ./bench/estate                       # 1,000 environments, three minutes
 //	go run ./bench/estate -environments 100 -for 1m
+//	go run ./bench/estate -local                # repositories in a folder of this machine
 //
 // Each environment follows a repository of its own on a Git server that answers for all
 // of them, and counts: it is asked by each environment once in a poll interval. (There is
 // no project in them, so each environment has one compile, which fails at once.) The
 // command prints the memory of the server, the processor time that it uses, and the
-// longest time that an environment was not polled.
+// longest time that an environment was not polled. (With -local nobody counts the polls.)
 package main
 
 import (
@@ -33,10 +34,11 @@ func main() {
 	environments := flag.Int("environments", 1000, "environments")
 	interval := flag.Duration("interval", time.Minute, "poll interval of each")
 	watch := flag.Duration("for", 3*time.Minute, "how long to watch")
+	local := flag.Bool("local", false, "repositories in a folder instead of a Git server")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *environments, *interval, *watch); err != nil {
+	if err := run(ctx, *environments, *interval, *watch, *local); err != nil {
 		fmt.Fprintln(os.Stderr, "estate:", err)
 		os.Exit(1)
 	}
@@ -44,6 +46,7 @@ func main() {
 
 // forge is a Git server with the same small repository at every path.
 type forge struct {
+	bare    string
 	backend http.Handler // git http-backend
 	refs    []byte       // what it advertises
 	mu      sync.Mutex
@@ -68,7 +71,7 @@ func newForge(ctx context.Context, dir string) (*forge, error) {
 			return nil, fmt.Errorf("git %v: %w\n%s", args, err, out)
 		}
 	}
-	f := &forge{asked: map[string]time.Time{}, backend: &cgi.Handler{
+	f := &forge{bare: bare, asked: map[string]time.Time{}, backend: &cgi.Handler{
 		Path: git, Args: []string{"http-backend"}, Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
 	}}
@@ -118,7 +121,7 @@ func (f *forge) late() (worst time.Duration, paths, polls int) {
 	return worst, len(f.asked), f.polls
 }
 
-func run(ctx context.Context, environments int, interval, watch time.Duration) error {
+func run(ctx context.Context, environments int, interval, watch time.Duration, local bool) error {
 	dir, err := peer.Directory()
 	if err != nil {
 		return err
@@ -146,7 +149,14 @@ func run(ctx context.Context, environments int, interval, watch time.Duration) e
 	defer s.Stop()
 	began := time.Now()
 	for n := range environments {
-		env, err := s.Bind(ctx, fmt.Sprintf("http://%s/%d.git", listener.Addr(), n), "main")
+		url := fmt.Sprintf("http://%s/%d.git", listener.Addr(), n)
+		if local {
+			url = filepath.Join(dir, "local", fmt.Sprint(n)+".git")
+			if err := os.CopyFS(url, os.DirFS(f.bare)); err != nil {
+				return err
+			}
+		}
+		env, err := s.Bind(ctx, url, "main")
 		if err != nil {
 			return err
 		}
@@ -178,6 +188,9 @@ func run(ctx context.Context, environments int, interval, watch time.Duration) e
 	worst, paths, polls := f.late()
 	fmt.Printf("memory: server %d MiB, with its children but the database %d MiB\n", server>>20, all>>20)
 	fmt.Printf("processor: %.1f %% of one\n", 100*(after["ordain"]-before["ordain"]).Seconds()/watch.Seconds())
+	if local {
+		return nil
+	}
 	fmt.Printf("polls: %d of %d repositories in %s; longest time without one: %s of an interval of %s\n",
 		polls, paths, watch, worst.Round(10*time.Millisecond), interval)
 	return nil

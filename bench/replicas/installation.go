@@ -2,20 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/bench/peer"
 	"ordain.dev/ordain/server/store/postgres"
@@ -64,52 +58,6 @@ type environ struct {
 	id   string
 	repo *peer.Repository
 }
-
-// handler writes files, and a line into a journal after each write.
-const handler = `import os
-
-from inmanta.agent.handler import CRUDHandler, ResourcePurged, provider
-from inmanta.resources import PurgeableResource, resource
-
-SITE = "@SITE@"
-
-
-@resource("bench::Item", agent="agent", id_attribute="name")
-class Item(PurgeableResource):
-    fields = ("agent", "name", "value")
-
-
-@provider("bench::Item", name="journal")
-class Journal(CRUDHandler[Item]):
-    def _path(self, resource):
-        return os.path.join(SITE, resource.name)
-
-    def _write(self, resource):
-        path = self._path(resource)
-        with open(path + ".new", "w") as item:
-            item.write(resource.value)
-        os.rename(path + ".new", path)
-        journal = os.open(os.path.join(SITE, "journal"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            os.write(journal, f"{resource.name} {resource.value}\n".encode())
-        finally:
-            os.close(journal)
-
-    def read_resource(self, ctx, resource):
-        try:
-            with open(self._path(resource)) as item:
-                resource.value = item.read()
-        except FileNotFoundError:
-            raise ResourcePurged()
-
-    def create_resource(self, ctx, resource):
-        self._write(resource)
-        ctx.set_created()
-
-    def update_resource(self, ctx, changes, resource):
-        self._write(resource)
-        ctx.set_updated()
-`
 
 // newInstallation starts everything, and deploys all environments once.
 func newInstallation(ctx context.Context, c config) (_ *installation, err error) {
@@ -216,7 +164,7 @@ func (in *installation) newEnviron(ctx context.Context, n int) (*environ, error)
 		}
 	}
 	repo, err := peer.NewRepository(ctx, dir, peer.Model{
-		Items: in.items, Agents: 3, Plugins: strings.ReplaceAll(handler, "@SITE@", site),
+		Items: in.items, Agents: 3, Plugins: peer.JournalPlugins(site),
 	})
 	if err != nil {
 		return nil, err
@@ -294,48 +242,21 @@ func (in *installation) api() *peer.Server {
 	}
 }
 
-// query asks the database.
-func (in *installation) query(ctx context.Context, do func(*pgx.Conn) error) error {
-	conn, err := pgx.Connect(ctx, in.database.URL())
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	return do(conn)
-}
-
 // owners returns the place that owns each environment; nil: none does.
 func (in *installation) owners(ctx context.Context) (map[*environ]*place, error) {
-	byKey := map[uint32]*place{}
-	err := in.query(ctx, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, `SELECT l.objid::bigint, r.name FROM pg_locks l
-			JOIN pg_stat_activity a ON a.pid = l.pid
-			JOIN replica r ON a.application_name = 'ordain locks ' || r.id
-			WHERE l.locktype = 'advisory' AND l.granted AND l.classid = x'6f726462'::int::oid`)
-		if err != nil {
-			return err
-		}
-		var key int64
-		var name string
-		_, err = pgx.ForEachRow(rows, []any{&key, &name}, func() error {
-			for _, p := range in.places {
-				p.mu.Lock()
-				if p.now != nil && strings.HasSuffix(name, " "+strconv.Itoa(p.now.PID())) {
-					byKey[uint32(key)] = p
-				}
-				p.mu.Unlock()
-			}
-			return nil
-		})
-		return err
-	})
+	pids, err := peer.Record{URL: in.database.URL()}.Owners(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := map[*environ]*place{}
 	for _, e := range in.environs {
-		id, err := uuid.Parse(e.id)
-		if err != nil {
-			return nil, err
+		for _, p := range in.places {
+			p.mu.Lock()
+			if p.now != nil && pids[e.id] == p.now.PID() {
+				out[e] = p
+			}
+			p.mu.Unlock()
 		}
-		out[e] = byKey[binary.BigEndian.Uint32(id[12:])^binary.BigEndian.Uint32(id[:4])]
 	}
-	return out, err
+	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/bench/peer"
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // This test binary is also the processes that it kills, and their compilers.
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 // Some of all are killed or paused while people push, the bus is replaced, and the network
 // of the agents is cut; in the end everything is deployed, once.
 func TestNothingIsLostWhenProcessesAre(t *testing.T) {
+	tool.Long(t, "three rounds of kills, pauses and partitions")
 	if testing.Short() {
 		t.Skip("starts and kills servers")
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"ordain.dev/ordain/bench/peer"
 )
 
 // rounds runs all rounds, and returns what was wrong.
@@ -200,53 +200,20 @@ func (in *installation) missing(ctx context.Context) (left []string, err error) 
 	if len(left) > 0 {
 		return left, nil
 	}
-	err = in.query(ctx, func(conn *pgx.Conn) error {
-		for what, sql := range map[string]string{
-			"resources that are not deployed": `SELECT count(*) FROM resource_state s
-				WHERE s.compliance <> 'compliant' OR s.is_deploying OR s.last_run <> 'successful'`,
-			"open compiles": "SELECT count(*) FROM compile WHERE completed IS NULL",
-			"requests":      "SELECT count(*) FROM request",
-		} {
-			var n int
-			if err := conn.QueryRow(ctx, sql).Scan(&n); err != nil {
-				return err
-			}
-			if n > 0 {
-				left = append(left, fmt.Sprintf("%d %s", n, what))
-			}
-		}
-		return nil
-	})
-	return left, err
+	return peer.Record{URL: in.database.URL()}.Unsettled(ctx)
 }
 
 // check looks for what was done twice, in a round that has settled.
 func (in *installation) check(ctx context.Context) (found []string, err error) {
 	for n := range in.environs {
-		journal, err := os.ReadFile(filepath.Join(in.siteOf(n), "journal"))
+		twice, err := peer.WrittenTwice(in.siteOf(n))
 		if err != nil {
 			return nil, err
 		}
-		times := map[string]int{}
-		for line := range strings.Lines(string(journal)) {
-			times[strings.TrimSpace(line)]++
-		}
-		for line, count := range times {
-			if count > 1 {
-				found = append(found, fmt.Sprintf("environment %d wrote %q %d times", n, line, count))
-			}
+		for _, what := range twice {
+			found = append(found, fmt.Sprintf("environment %d wrote %s", n, what))
 		}
 	}
-	err = in.query(ctx, func(conn *pgx.Conn) error {
-		var twice int
-		// A value that was written is recorded as one change, and not as two.
-		err := conn.QueryRow(ctx, `SELECT count(*) FROM (
-			SELECT FROM action WHERE kind = 'deploy' AND change IN ('created', 'updated')
-			GROUP BY environment, resource, version HAVING count(*) > 1) AS twice`).Scan(&twice)
-		if twice > 0 {
-			found = append(found, fmt.Sprintf("%d resources have two changes for one version on record", twice))
-		}
-		return err
-	})
-	return found, err
+	twice, err := peer.Record{URL: in.database.URL()}.ChangedTwice(ctx)
+	return append(found, twice...), err
 }

@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/bench/peer"
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // This test binary is also the server that it kills, and the server starts it as
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 // every resource is in its state, no handler ran again for a resource that was
 // recorded as deployed, and nothing is left behind.
 func TestNothingIsLostOrDoneTwice(t *testing.T) {
+	tool.Long(t, "five rounds of kills during deployments of a thousand resources")
 	if testing.Short() {
 		t.Skip("starts and kills servers")
 	}

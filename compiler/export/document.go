@@ -36,6 +36,9 @@ type Document struct {
 	Partial bool `json:"partial,omitempty"`
 	// RemovedSets are the sets to delete: asked for, or empty now.
 	RemovedSets []string `json:"removed_sets,omitempty"`
+	// UnmanagedAgents are the agents that the server is not to run itself: a std::AgentConfig of
+	// the model sets autostart = false; sorted.
+	UnmanagedAgents []string `json:"unmanaged_agents,omitempty"`
 	// Settings are environment settings that project.yml asks for.
 	Settings map[string]any `json:"settings,omitempty"`
 

@@ -77,6 +77,7 @@ func Export(ctx context.Context, in Input) error {
 	doc.Resources, doc.Code, doc.Files = e.doc.Resources, e.doc.Code, e.doc.Files
 	doc.Unknowns, doc.ResourceSets, doc.RemovedSets = e.doc.Unknowns, e.doc.ResourceSets, e.doc.RemovedSets
 	doc.Provenance = e.doc.Provenance
+	doc.UnmanagedAgents = unmanagedAgents(heap)
 	doc.Partial = in.Partial
 	doc.Stages = append(doc.Stages, e.doc.Stages...)
 	return nil

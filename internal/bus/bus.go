@@ -61,8 +61,12 @@ type Bus struct {
 	link    Link                        // nil: there are no other processes
 }
 
-// queueLength is how many events can wait for a subscriber.
-const queueLength = 256
+const (
+	// queueLength is how many events can wait for a subscriber, and hintsLength how many for one
+	// to whom every event says the same.
+	queueLength = 256
+	hintsLength = 2
+)
 
 // Subscription receives events until it is closed.
 type Subscription struct {
@@ -74,13 +78,24 @@ type Subscription struct {
 
 // Subscribe returns a subscription to the events that wanted accepts; nil accepts all.
 func (b *Bus) Subscribe(wanted func(Event) bool) *Subscription {
+	return b.subscribe(wanted, queueLength)
+}
+
+// SubscribeHints is Subscribe for a subscriber that does the same for every event: it reads
+// something again. Few events wait for it, so that a subscription of each of very many
+// environments takes little memory.
+func (b *Bus) SubscribeHints(wanted func(Event) bool) *Subscription {
+	return b.subscribe(wanted, hintsLength)
+}
+
+func (b *Bus) subscribe(wanted func(Event) bool, length int) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.subs == nil {
 		b.subs = make(map[int]*Subscription)
 	}
 	b.next++
-	s := &Subscription{bus: b, id: b.next, wanted: wanted, events: make(chan Event, queueLength)}
+	s := &Subscription{bus: b, id: b.next, wanted: wanted, events: make(chan Event, length)}
 	b.subs[s.id] = s
 	return s
 }

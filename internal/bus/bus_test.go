@@ -58,3 +58,27 @@ func TestSubscribersGetTheEventsTheyWant(t *testing.T) {
 	}
 	all.Close()
 }
+
+// A subscriber of hints misses none: however many events come before it looks, one of those that
+// wait for it came after it looked last.
+func TestHintsAreNotLost(t *testing.T) {
+	var b bus.Bus
+	hints := b.SubscribeHints(func(e bus.Event) bool { return e.Topic == bus.Version })
+	defer hints.Close()
+	for range 3 {
+		for range 100 {
+			b.Publish(bus.Event{Topic: bus.Version})
+		}
+		n := 0
+		for len(hints.Events()) > 0 {
+			<-hints.Events()
+			n++
+		}
+		if n == 0 {
+			t.Fatal("a hundred events, and no hint")
+		}
+		if n > 2 {
+			t.Errorf("%d events wait for a subscriber of hints", n)
+		}
+	}
+}

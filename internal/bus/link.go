@@ -54,7 +54,7 @@ var forms = map[Topic]func(string) bool{
 	Environment: isEmpty, Compile: isUUID, Version: isNumber, Resource: isText, DryRun: isUUID, Notification: isUUID,
 	Delivery: isEmpty, Pull: isEmpty, Promotion: isUUID, People: isEmpty, Request: isEmpty, Command: isText,
 	Answered: isUUID, Cluster: isUUID, Catalogue: isUUID,
-	Lagged:   isEmpty,
+	Lagged: isEmpty,
 }
 
 // ParseEvent reads an event that another process claims to have sent. It refuses what no process sends.

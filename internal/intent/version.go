@@ -52,6 +52,9 @@ type Provenance struct {
 	CompilerPython string            `json:"compiler_python,omitempty"`
 	Ordain         string            `json:"ordain,omitempty"` // version of this program
 	Variables      map[string]string `json:"variables,omitempty"`
+	// UnmanagedAgents are the agents that the server does not run itself, because a
+	// std::AgentConfig of the model sets autostart = false; sorted.
+	UnmanagedAgents []string `json:"unmanaged_agents,omitempty"`
 	// PartialBase is the version that a partial export was merged with; 0: it was not partial.
 	PartialBase int `json:"partial_base,omitempty"`
 	// RolledBack is set if it has the content of an earlier version; the rest of its

@@ -17,7 +17,7 @@ import (
 )
 
 // These tests confine real processes on this kernel. Those of other kernels are imitated by leaving
-// parts out; cmd/ordain/e2e has the attacks on a whole server.
+// parts out; cmd/ordain/e2e/faults has the attacks on a whole server.
 
 const user = 2_000_000_000
 

@@ -106,6 +106,7 @@ const (
 	SeeAgents         Verb = "agent.show"
 	PauseAgents       Verb = "agent.pause"
 	JoinAgent         Verb = "agent.join"
+	JoinProvisioner   Verb = "provisioner.join"
 	SeeJoinTokens     Verb = "agent.tokens"
 	ManageJoinTokens  Verb = "agent.token"
 	RevokeAgent       Verb = "agent.revoke"
@@ -163,6 +164,7 @@ var Verbs = []Definition{
 	{SeeHealth, Public, OnServer, "ask whether the server is up"},
 	{LogIn, Public, OnServer, "log in"},
 	{JoinAgent, Public, OnServer, "join as a remote agent, with a join token"},
+	{JoinProvisioner, Public, OnServer, "join as a provisioner of a project, with a join token"},
 	{ExchangeToken, Public, OnServer, "exchange the identity token of a CI job for one of this server"},
 	{SeeDocs, Open, OnServer, "read the description of the API"},
 	{SeeSelf, Open, OnServer, "see who is logged in"},

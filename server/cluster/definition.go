@@ -118,7 +118,8 @@ func (d *Definition) request() solve.Request {
 func (d *Definition) solve(ctx context.Context) error {
 	nodes, err := solve.Layout(ctx, d.request())
 	if err != nil {
-		return fault.Wrap("cluster.solve", fault.Invalid, err).Say("there is no layout for the cluster " + d.Manifest.Name)
+		return fault.Wrap("cluster.solve", fault.Invalid, err).
+			Say("there is no layout for the cluster " + d.Manifest.Name)
 	}
 	m := d.Manifest
 	known := map[int]string{}
@@ -136,7 +137,8 @@ func (d *Definition) solve(ctx context.Context) error {
 			host = manifest.Hostname(m.Name, n.Number, suffix)
 		}
 		m.Nodes = append(m.Nodes, manifest.Node{
-			Number: n.Number, Hostname: host, HardwareType: n.HardwareType, ImageType: n.ImageType, Services: n.Services,
+			Number: n.Number, Hostname: host, HardwareType: n.HardwareType, ImageType: n.ImageType,
+			Services: n.Services,
 		})
 		m.Next = max(m.Next, n.Number+1)
 	}
@@ -204,8 +206,8 @@ func (d *Definition) pinTemplates(name string, put func(catalogue.Entity), seen 
 	}
 }
 
-// digest tells apart the configurations of a service: it changes when the service has to be configured again. What macros
-// are replaced with is not known before the machines are made, so the nodes that they name stand for it.
+// digest tells apart the configurations of a service: it changes when the service has to be configured again. What
+// macros are replaced with is not known before the machines are made, so the nodes that they name stand for it.
 func (d *Definition) digest(service string) string {
 	sum := sha256.New()
 	actions, _ := json.Marshal(d.Catalogue.Services[service].Provisioner.Actions) // decoded from JSON before
@@ -224,7 +226,8 @@ func (d *Definition) digest(service string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// checkFields says which fields of the provider's users are missing. given are the names of sensitive ones that were given.
+// checkFields says which fields of the provider's users are missing. given are the names of sensitive ones that were
+// given.
 func (d *Definition) checkFields(given []string) error {
 	fields, required, err := d.Catalogue.UserFields(d.Manifest.Template, d.ProviderName())
 	if err != nil {
@@ -233,8 +236,12 @@ func (d *Definition) checkFields(given []string) error {
 	for _, name := range slices.Sorted(maps.Keys(d.Manifest.Fields)) {
 		f, known := fields[name]
 		if !known {
-			return invalid("the provider %s does not ask users for the field %q; it asks for %s", d.ProviderName(), name,
-				names(fields))
+			return invalid(
+				"the provider %s does not ask users for the field %q; it asks for %s",
+				d.ProviderName(),
+				name,
+				names(fields),
+			)
 		}
 		if f.Secret() {
 			return invalid("the field %q is secret and must not stand in Git", name)

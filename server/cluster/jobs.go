@@ -23,8 +23,8 @@ type planned struct {
 	nodes []intent.ClusterNode
 }
 
-// planFor returns what leads from the nodes there are to a manifest; nil: to none. prior is the manifest that the cluster
-// had; it defines the services that go.
+// planFor returns what leads from the nodes there are to a manifest; nil: to none. prior is the manifest that the
+// cluster had; it defines the services that go.
 func (s *Service) planFor(
 	ctx context.Context, project uuid.UUID, nodes []intent.ClusterNode, goal, prior *manifest.Manifest,
 ) (*planned, error) {
@@ -110,7 +110,10 @@ func sameMachines(nodes []intent.ClusterNode, goal *manifest.Manifest, provider 
 			if n.State == intent.NodeGone && slices.ContainsFunc(goal.Nodes, func(g manifest.Node) bool {
 				return g.Number == n.Number
 			}) {
-				return invalid("node %d was deleted, and numbers are not used again; give the new node another one", n.Number)
+				return invalid(
+					"node %d was deleted, and numbers are not used again; give the new node another one",
+					n.Number,
+				)
 			}
 			continue
 		}
@@ -121,11 +124,22 @@ func sameMachines(nodes []intent.ClusterNode, goal *manifest.Manifest, provider 
 		g := goal.Nodes[i]
 		switch {
 		case n.Provider != provider:
-			return invalid("node %d is at the provider %s, and cannot move to %s; make another cluster there", n.Number,
-				n.Provider, provider)
+			return invalid(
+				"node %d is at the provider %s, and cannot move to %s; make another cluster there",
+				n.Number,
+				n.Provider,
+				provider,
+			)
 		case n.Hardware != g.HardwareType || n.Image != g.ImageType:
-			return invalid("node %d was made as %s with %s, and cannot become %s with %s; replace it: give the new node "+
-				"another number", n.Number, n.Hardware, n.Image, g.HardwareType, g.ImageType)
+			return invalid(
+				"node %d was made as %s with %s, and cannot become %s with %s; replace it: give the new node "+
+					"another number",
+				n.Number,
+				n.Hardware,
+				n.Image,
+				g.HardwareType,
+				g.ImageType,
+			)
 		case n.Hostname != g.Hostname:
 			return invalid("node %d is called %s, and cannot be renamed to %s", n.Number, n.Hostname, g.Hostname)
 		}
@@ -137,7 +151,13 @@ func sameMachines(nodes []intent.ClusterNode, goal *manifest.Manifest, provider 
 func (s *Service) start(
 	ctx context.Context, e intent.Environment, c intent.Cluster, p *planned, wanted, prior *manifest.Manifest,
 ) error {
-	j := intent.ClusterJob{ID: uuid.New(), Cluster: c.ID, Action: actionOf(c, wanted), At: c.WantedAt, MadeBy: c.Owner}
+	j := intent.ClusterJob{
+		ID:      uuid.New(),
+		Cluster: c.ID,
+		Action:  actionOf(c, wanted),
+		At:      c.WantedAt,
+		MadeBy:  c.Owner,
+	}
 	var err error
 	if j.Goal, err = encodeManifest(wanted); err != nil {
 		return err
@@ -168,7 +188,8 @@ func (s *Service) start(
 			needs[i] = int32(n)
 		}
 		tasks = append(tasks, intent.ClusterTask{
-			ID: uuid.New(), Number: t.Number, Project: e.ProjectID, Node: t.Node, Service: t.Service, Action: string(t.Action),
+			ID: uuid.New(), Number: t.Number, Project: e.ProjectID, Node: t.Node, Service: t.Service,
+			Action:   string(t.Action),
 			Provider: providers[t.Node], Needs: needs, After: t.After, Config: t.Config,
 		})
 	}

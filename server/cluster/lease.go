@@ -23,7 +23,11 @@ func firstLease(l catalogue.Lease, wanted time.Duration, now time.Time) (*time.T
 	case wanted == 0:
 		wanted = initial
 	case initial != 0 && wanted > initial:
-		return nil, invalid("the lease is %s, and the template allows %s at first; it can be extended later", wanted, initial)
+		return nil, invalid(
+			"the lease is %s, and the template allows %s at first; it can be extended later",
+			wanted,
+			initial,
+		)
 	}
 	end := now.Add(wanted).UTC().Truncate(time.Second)
 	return &end, nil
@@ -55,7 +59,11 @@ func (s *Service) amendLease(d *Definition, a Amendment, c intent.Cluster) error
 	case step != 0 && end.Sub(*m.Expires) > step:
 		return invalid("the lease may be extended by %s at a time, to %s", step, stamp(m.Expires.Add(step)))
 	case most != 0 && end.After(made.Add(most)):
-		return invalid("the cluster may live until %s at most: the template allows %s in all", stamp(made.Add(most)), most)
+		return invalid(
+			"the cluster may live until %s at most: the template allows %s in all",
+			stamp(made.Add(most)),
+			most,
+		)
 	}
 	m.Expires = &end
 	return nil
@@ -77,7 +85,8 @@ func (s *Service) keepLease(ctx context.Context, e intent.Environment, c intent.
 			return nil
 		}
 		if err := s.notify(ctx, e, intent.SeverityWarning, "The lease of the cluster "+c.Name+" ends",
-			fmt.Sprintf("The cluster and its machines are deleted on %s. Extend its lease to keep it.", stamp(*c.Expires)),
+			fmt.Sprintf("The cluster and its machines are deleted on %s. Extend its lease to keep "+
+				"it.", stamp(*c.Expires)),
 			c); err != nil {
 			return err
 		}
@@ -99,9 +108,18 @@ func (s *Service) keepLease(ctx context.Context, e intent.Environment, c intent.
 		Body: "Its lease ended on " + stamp(*c.Expires) + ".",
 	})
 	if err != nil {
-		return fault.Wrap("cluster.keepLease", fault.KindOf(err), err).Say("the lease is over, and its file cannot be deleted")
+		return fault.Wrap("cluster.keepLease", fault.KindOf(err), err).
+			Say("the lease is over, and its file cannot be deleted")
 	}
-	s.c.Logger.Info("the lease of a cluster is over", "environment", e.Name, "cluster", c.Name, "commit", written.Commit)
+	s.c.Logger.Info(
+		"the lease of a cluster is over",
+		"environment",
+		e.Name,
+		"cluster",
+		c.Name,
+		"commit",
+		written.Commit,
+	)
 	return s.notify(ctx, e, intent.SeverityInfo, "The lease of the cluster "+c.Name+" is over",
 		"Its file was deleted from Git, and its machines are deleted when that is deployed.", c)
 }

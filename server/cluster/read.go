@@ -28,11 +28,12 @@ func (s *Service) Concerned(ctx context.Context, e intent.Environment, folder fs
 	return len(known) > 0, err
 }
 
-// Read reads the cluster files of a commit, checks and solves them, and returns the manifests by name, as JSON; nil: there
-// are none, and the environment has no clusters. out is told what was found. The error names every file that is wrong.
+// Read reads the cluster files of a commit, checks and solves them, and returns the manifests by name, as JSON; nil:
+// there are none, and the environment has no clusters. out is told what was found. The error names every file that is
+// wrong.
 //
-// A file whose nodes follow from the rest is taken as it is. Else its nodes are solved again, from those that stand in it:
-// whoever edits the size by hand gets what "ordain cluster amend" would have committed.
+// A file whose nodes follow from the rest is taken as it is. Else its nodes are solved again, from those that stand
+// in it: whoever edits the size by hand gets what "ordain cluster amend" would have committed.
 func (s *Service) Read(
 	ctx context.Context, e intent.Environment, folder fs.FS, out func(line string),
 ) (json.RawMessage, error) {

@@ -31,8 +31,8 @@ func (s *Service) Wake(env intent.EnvironmentID) {
 	s.c.Bus.Publish(bus.Event{Environment: env, Topic: bus.Cluster})
 }
 
-// run reconciles environments one after another: those for which an event came, and at each sweep all where something may
-// have to be done.
+// run reconciles environments one after another: those for which an event came, and at each sweep all where something
+// may have to be done.
 func (s *Service) run(ctx context.Context) {
 	events := s.c.Bus.Subscribe(func(e bus.Event) bool {
 		return e.Topic == bus.Cluster || e.Topic == bus.Version || e.Topic == bus.Lagged
@@ -57,10 +57,13 @@ func (s *Service) run(ctx context.Context) {
 	}
 }
 
-// gather returns the environments of an event and of those that come right after it: tasks end in bursts.
+// gatherTime is how long events are gathered: tasks end in bursts.
+const gatherTime = 50 * time.Millisecond
+
+// gather returns the environments of an event and of those that come right after it.
 func (s *Service) gather(ctx context.Context, first bus.Event, more <-chan bus.Event) []intent.EnvironmentID {
 	found := map[intent.EnvironmentID]bool{first.Environment: true}
-	burst := time.NewTimer(20 * time.Millisecond)
+	burst := time.NewTimer(gatherTime)
 	defer burst.Stop()
 	for {
 		select {
@@ -97,7 +100,8 @@ func (s *Service) reconcileAll(ctx context.Context, all []intent.EnvironmentID) 
 	}
 }
 
-// Reconcile compares what is released with what exists, as the owner of the environment, and begins what has to be done.
+// Reconcile compares what is released with what exists, as the owner of the environment, and begins what has to be
+// done.
 func (s *Service) Reconcile(ctx context.Context, env intent.EnvironmentID) error {
 	released, err := s.c.Store.ActiveClusters(ctx, env)
 	if err != nil {
@@ -111,12 +115,16 @@ func (s *Service) Reconcile(ctx context.Context, env intent.EnvironmentID) error
 	if err != nil {
 		return err
 	}
+	var held map[uuid.UUID]bool
 	if released != nil {
-		if all, err = s.want(ctx, e, released.Manifests, released.Commit, all); err != nil {
+		if all, held, err = s.want(ctx, e, released.Manifests, released.Commit, all); err != nil {
 			return err
 		}
 	}
 	for _, c := range all {
+		if held[c.ID] {
+			continue
+		}
 		if err := s.advance(ctx, e, c); err != nil {
 			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 				return err
@@ -129,25 +137,30 @@ func (s *Service) Reconcile(ctx context.Context, env intent.EnvironmentID) error
 	return nil
 }
 
-// want records what the active version wants of each cluster, and returns the clusters as they are then.
+// want records what the active version wants of each cluster, and returns the clusters as they are then. held are those
+// whose end has to be confirmed.
 func (s *Service) want(
 	ctx context.Context, e intent.Environment, manifests json.RawMessage, commit string, all []intent.Cluster,
-) ([]intent.Cluster, error) {
+) (now []intent.Cluster, held map[uuid.UUID]bool, err error) {
 	wanted := map[string]json.RawMessage{}
 	if err := json.Unmarshal(manifests, &wanted); err != nil {
-		return nil, fault.Wrap("cluster.want", fault.Internal, err)
+		return nil, nil, fault.Wrap("cluster.want", fault.Internal, err)
 	}
 	changed := false
+	held = map[uuid.UUID]bool{}
 	known := map[string]bool{}
 	sudden := suddenEnd(all, wanted)
 	for _, c := range all {
 		known[c.Name] = true
 		raw := wanted[c.Name]
 		if raw == nil && c.Wanted != nil && sudden && !c.MayDelete {
-			if err := s.c.Store.NoteClusterProblem(ctx, c.ID, "Its file is gone from Git, as are those of most clusters of "+
-				"the environment. If that is meant, confirm it with ordain cluster delete; else restore the files."); err != nil {
-				return nil, err
+			if err := s.c.Store.NoteClusterProblem(ctx, c.ID, "Its file is gone from Git, as are those of most "+
+				"clusters of "+
+				"the environment. If that is meant, confirm it with ordain cluster delete; else restore the "+
+				"files."); err != nil {
+				return nil, nil, err
 			}
+			held[c.ID] = true
 			continue
 		}
 		if sameJSON(raw, c.Wanted) {
@@ -155,14 +168,14 @@ func (s *Service) want(
 		}
 		m, err := decodeManifest(raw)
 		if err != nil {
-			return nil, fault.Wrap("cluster.want", fault.Internal, err)
+			return nil, nil, fault.Wrap("cluster.want", fault.Internal, err)
 		}
 		next := intent.Cluster{ID: c.ID, Environment: e.ID, Wanted: raw, WantedAt: commit, Expires: c.Expires}
 		if m != nil {
 			next.Expires = m.Expires
 		}
 		if err := s.c.Store.WantCluster(ctx, next); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		changed = true
 		s.publish(c)
@@ -173,20 +186,21 @@ func (s *Service) want(
 		}
 		m, err := decodeManifest(wanted[name])
 		if err != nil {
-			return nil, fault.Wrap("cluster.want", fault.Internal, err)
+			return nil, nil, fault.Wrap("cluster.want", fault.Internal, err)
 		}
 		if err := s.c.Store.AddCluster(ctx, intent.Cluster{
 			ID: uuid.New(), Environment: e.ID, Name: name, Owner: m.Owner, Wanted: wanted[name], WantedAt: commit,
 			Expires: m.Expires,
 		}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		changed = true
 	}
 	if !changed {
-		return all, nil
+		return all, held, nil
 	}
-	return s.c.Store.Clusters(ctx, e.ID, false)
+	now, err = s.c.Store.Clusters(ctx, e.ID, false)
+	return now, held, err
 }
 
 // suddenEnd reports whether a version lacks all clusters of an environment, or most of several: as when a wrong branch
@@ -215,17 +229,12 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // advance ends the job of a cluster if it is over, and begins the next one if there is something to do.
 func (s *Service) advance(ctx context.Context, e intent.Environment, c intent.Cluster) error {
-	jobs, err := s.c.Store.ClusterJobs(ctx, c.ID, 1)
-	if err != nil {
+	last, open, err := s.c.Store.LastClusterJob(ctx, c.ID)
+	if err != nil || last != nil && last.State == intent.JobRunning && open {
 		return err
 	}
-	var last *intent.ClusterJob
-	if len(jobs) > 0 {
-		last = &jobs[0]
-	}
 	if last != nil && last.State == intent.JobRunning {
-		over, err := s.finish(ctx, e, &c, last)
-		if err != nil || !over {
+		if over, err := s.finish(ctx, e, &c, last); err != nil || !over {
 			return err
 		}
 	}
@@ -301,8 +310,10 @@ func (s *Service) quotaFor(ctx context.Context, e intent.Environment, p *planned
 		return err
 	}
 	if use.MaxClusters != nil && use.Clusters > *use.MaxClusters { // this cluster is among them
-		return fault.New("cluster.quota", fault.Conflict, fmt.Sprintf("nothing is made: the project has %d clusters, and may "+
-			"have %d", use.Clusters, *use.MaxClusters)).Hint("delete a cluster, or ask an administrator for more")
+		return fault.New("cluster.quota", fault.Conflict, fmt.Sprintf("nothing is made: the project has %d "+
+			"clusters, and may "+
+			"have %d", use.Clusters, *use.MaxClusters)).
+			Hint("delete a cluster, or ask an administrator for more")
 	}
 	return s.quota(ctx, e, 0, grow)
 }
@@ -368,7 +379,17 @@ func (s *Service) finish(
 		return false, err
 	}
 	c.Retry = false
-	s.c.Logger.Info("a job of a cluster ended", "environment", e.Name, "cluster", c.Name, "job", j.Number, "state", j.State)
+	s.c.Logger.Info(
+		"a job of a cluster ended",
+		"environment",
+		e.Name,
+		"cluster",
+		c.Name,
+		"job",
+		j.Number,
+		"state",
+		j.State,
+	)
 	s.publish(*c)
 	if reached {
 		return true, nil

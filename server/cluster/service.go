@@ -69,8 +69,8 @@ type Config struct {
 	Now   func() time.Time // nil: time.Now
 }
 
-// Service has the verbs, and reconciles the clusters of the environments that this process owns while it runs. It is safe
-// for concurrent use.
+// Service has the verbs, and reconciles the clusters of the environments that this process owns while it runs. It is
+// safe for concurrent use.
 type Service struct {
 	c       Config
 	running service.Runner
@@ -84,7 +84,8 @@ var _ service.Service = (*Service)(nil)
 
 // New makes a service.
 func New(c Config) (*Service, error) {
-	if c.Store == nil || c.Catalogues == nil || c.Repository == nil || c.Key == nil || c.Bus == nil || c.Logger == nil ||
+	if c.Store == nil || c.Catalogues == nil || c.Repository == nil || c.Key == nil || c.Bus == nil ||
+		c.Logger == nil ||
 		c.Owns == nil {
 		return nil, errors.New("cluster.New: a part of the configuration is missing")
 	}

@@ -206,8 +206,8 @@ func (s *Service) Pause(ctx context.Context, e intent.Environment, name string, 
 	return nil
 }
 
-// Abort ends the job of a cluster: tasks that wait are dropped, and those that run are stopped. What there is stays, and
-// is known.
+// Abort ends the job of a cluster: tasks that wait are dropped, and those that run are stopped. What there is stays,
+// and is known.
 func (s *Service) Abort(ctx context.Context, e intent.Environment, name string) error {
 	c, err := s.c.Store.Cluster(ctx, e.ID, name)
 	if err != nil {

@@ -137,8 +137,8 @@ func (s *Service) complete(
 	return err
 }
 
-// setFields puts the values of the provider's fields where they belong: secret ones are sealed, the others go to the file.
-// kept are the names of the sensitive fields that were given before.
+// setFields puts the values of the provider's fields where they belong: secret ones are sealed, the others go to the
+// file. kept are the names of the sensitive fields that were given before.
 func (s *Service) setFields(
 	d *Definition, values map[string]json.RawMessage, p *Proposal, e intent.Environment, kept []string,
 ) error {
@@ -151,8 +151,12 @@ func (s *Service) setFields(
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		f, known := fields[name]
 		if !known {
-			return invalid("the provider %s does not ask users for the field %q; it asks for %s", d.ProviderName(), name,
-				names(fields))
+			return invalid(
+				"the provider %s does not ask users for the field %q; it asks for %s",
+				d.ProviderName(),
+				name,
+				names(fields),
+			)
 		}
 		if f.Secret() {
 			if p.sealed[name], err = s.c.Key.Seal(values[name], SealedFor(e.ID, d.Manifest.Name, name)); err != nil {
@@ -191,8 +195,10 @@ func (s *Service) quota(ctx context.Context, e intent.Environment, clusters, nod
 			*use.MaxClusters)).Hint(advice)
 	}
 	if use.MaxNodes != nil && nodes > 0 && use.Nodes+nodes > *use.MaxNodes {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("the project has %d nodes and may have %d, so %d more are too many",
-			use.Nodes, *use.MaxNodes, nodes)).Hint(advice)
+		return fault.New(op, fault.Conflict, fmt.Sprintf("the project has %d nodes and may have %d, so %d more are "+
+			"too many",
+			use.Nodes, *use.MaxNodes, nodes)).
+			Hint(advice)
 	}
 	return nil
 }
@@ -264,7 +270,11 @@ func (s *Service) current(
 	}
 	if content == nil {
 		if err == nil {
-			return nil, tip, c, fault.New(op, fault.Conflict, "the file "+manifest.PathOf(name)+" is not on the branch any more")
+			return nil, tip, c, fault.New(
+				op,
+				fault.Conflict,
+				"the file "+manifest.PathOf(name)+" is not on the branch any more",
+			)
 		}
 		return nil, tip, c, fault.New(op, fault.NotFound, "there is no cluster "+name)
 	}

@@ -111,6 +111,11 @@ type Config struct {
 	IsolationFirstUser    uint32         // user ids of environments begin here; 0: they have none of their own
 	IsolationNoNetwork    bool           // code of environments reaches no network
 	IsolationPorts        []uint16       // the only TCP ports that it may connect to; empty: all
+	ProvisionersMax       int            // provisioners that this server runs at a time; 0: none
+	ProvisionerIdle       time.Duration  // after which one without tasks ends
+	ProvisionerPlugins    string         // folder of further plug-ins; empty: there are none
+	ClusterLease          time.Duration  // that a provisioner may be silent before its tasks go to others
+	ClusterBackoff        time.Duration  // after a task failed for the first time
 	Concurrency           int            // resources deployed at a time in one environment
 	GitSSHAgent           bool           // repositories over SSH may use the server's agent
 	GitAllow              []netip.Prefix // networks that are allowed although they are refused

@@ -132,6 +132,26 @@ func TestOptionsAreDocumented(t *testing.T) {
 	}
 }
 
+// The limits of provisioners are checked when the server starts.
+func TestOptionsOfClusters(t *testing.T) {
+	c, err := Load("", nil, map[string]string{"cluster.lease": "60", "cluster.plugins-folder": "/srv/plugins"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.ClusterLease != time.Minute || c.ClusterBackoff != 5*time.Second || c.ProvisionerIdle != 5*time.Minute ||
+		c.ProvisionersMax != 8 || c.ProvisionerPlugins != "/srv/plugins" {
+		t.Errorf("%+v", c)
+	}
+	for option, value := range map[string]string{
+		"cluster.lease": "1", "cluster.backoff": "0", "cluster.provisioner-idle": "-1",
+		"cluster.provisioners-max": "many",
+	} {
+		if _, err := Load("", nil, map[string]string{option: value}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s = %s: %v", option, value, err)
+		}
+	}
+}
+
 // The names and limits of the HTTP server are checked when it starts.
 func TestOptionsOfTheHTTPServer(t *testing.T) {
 	c, err := Load("", nil, map[string]string{"server.allowed-hosts": "ordain.lan, second.lan:8443"})

@@ -490,6 +490,23 @@ var options = []option{
 			}
 			return nil
 		}},
+	{name: "cluster.provisioners-max", def: "8",
+		doc: "provisioners that this process runs at a time, each for one project; when more projects have something " +
+			"to do, they take turns. 0: none, so that only provisioners on other machines work",
+		set: number(func(c *Config) *int { return &c.ProvisionersMax }, 0, 1000)},
+	{name: "cluster.provisioner-idle", def: "300", doc: "seconds without a task after which a provisioner ends",
+		set: between(func(c *Config) *time.Duration { return &c.ProvisionerIdle }, 1, 86400)},
+	{name: "cluster.lease", def: "30",
+		doc: "seconds that a provisioner may be silent before its tasks are given to others; it renews them every " +
+			"third of this time",
+		set: between(func(c *Config) *time.Duration { return &c.ClusterLease }, 5, 3600)},
+	{name: "cluster.backoff", def: "5",
+		doc: "seconds before a task is tried again that failed for the first time; the wait doubles up to two minutes",
+		set: between(func(c *Config) *time.Duration { return &c.ClusterBackoff }, 1, 120)},
+	{name: "cluster.plugins-folder", def: "",
+		doc: "folder of further plug-ins for the provisioners that this process runs, see plugins.md; " +
+			"every user must be able to read it. Empty: there are none",
+		set: path(func(c *Config) *string { return &c.ProvisionerPlugins })},
 	{name: "agent.handler-timeout", def: "600", doc: "seconds that a handler may take for one resource",
 		set: seconds(func(c *Config) *time.Duration { return &c.HandlerTimeout })},
 	{
@@ -555,7 +572,7 @@ var options = []option{
 }
 
 // UsersMax is how many user ids from IsolationFirstUser on a server may use: one for each environment
-// that it ever had.
+// that it ever had, and from the end of the range downward one for each project with a provisioner.
 const UsersMax = 1 << 20
 
 // paths takes a list of absolute paths, separated by commas.
@@ -573,6 +590,18 @@ func paths(field func(*Config) *[]string) func(*Config, string) error {
 			list = append(list, filepath.Clean(each))
 		}
 		*field(c) = list
+		return nil
+	}
+}
+
+// between takes a number of seconds from least to most.
+func between(field func(*Config) *time.Duration, least, most uint64) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		n, err := strconv.ParseUint(s, 10, 32)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("%q is not a number of seconds from %d to %d", s, least, most)
+		}
+		*field(c) = time.Duration(n) * time.Second
 		return nil
 	}
 }

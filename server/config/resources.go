@@ -65,7 +65,8 @@ func (c *Config) checkResources() error {
 	} {
 		if o.value == "" {
 			return fault.New("config.Load", fault.Invalid, "the option cluster."+o.name+" is missing").
-				Hint("with [cluster] resource-store = s3, set s3-endpoint, s3-bucket, s3-access-key-file and s3-secret-key-file")
+				Hint("with [cluster] resource-store = s3, set s3-endpoint, s3-bucket, s3-access-key-file and " +
+					"s3-secret-key-file")
 		}
 	}
 	return nil

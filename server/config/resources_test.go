@@ -34,7 +34,8 @@ func TestResourceStore(t *testing.T) {
 	if err != nil || c.ResourceStore != ResourcesOff {
 		t.Errorf("%q, %v", c.ResourceStore, err)
 	}
-	c, err = load("server.roles", "api", "database.url", "postgres://db/ordain", "cluster.resource-folder", "/srv/shared")
+	c, err = load("server.roles", "api", "database.url", "postgres://db/ordain",
+		"cluster.resource-folder", "/srv/shared")
 	if err != nil || c.ResourceStore != ResourcesFolder || c.ResourceFolder != "/srv/shared" {
 		t.Errorf("%q, %v", c.ResourceStore, err)
 	}
@@ -55,10 +56,12 @@ func TestResourceStore(t *testing.T) {
 	}
 	for option, value := range map[string]string{
 		"cluster.resource-store": "tape", "cluster.max-resource-size": "0", "cluster.max-resource-total": "-1",
-		"cluster.s3-endpoint": "https://me:geheim@s3.example.org", "cluster.s3-access-key-file": filepath.Join(dir, "no"),
+		"cluster.s3-endpoint":        "https://me:geheim@s3.example.org",
+		"cluster.s3-access-key-file": filepath.Join(dir, "no"),
 	} {
 		_, err := load(option, value)
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), option) || strings.Contains(err.Error(), "geheim") {
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), option) ||
+			strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s = %s: %v", option, value, err)
 		}
 	}

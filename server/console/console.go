@@ -27,6 +27,7 @@ import (
 	"ordain.dev/ordain/server/agent/authority"
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/admin"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/store"
@@ -47,6 +48,8 @@ type Config struct {
 	Clusters  *cluster.Service
 	Catalogue *admin.Service
 	Resources *resources.Service
+	// Provisioners lets provisioners join that run elsewhere; nil: nobody can.
+	Provisioners *provisioners.Service
 	// Provider is where people can log in, too; nil: nowhere.
 	Provider *provider.Provider
 	Audit    *audit.Recorder // keeps what they change; nil: nothing does

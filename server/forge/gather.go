@@ -52,7 +52,10 @@ func (s *Service) addResult(ctx context.Context, e intent.Environment, id intent
 		return err
 	}
 	r.Windows = s.waits(e, diffs)
-	return nil
+	if s.cfg.Clusters != nil {
+		r.Clusters, err = s.cfg.Clusters(ctx, e, run.Version)
+	}
+	return err
 }
 
 // NoLongerManaged lists the resources that the version which was active when a

@@ -25,6 +25,7 @@ type Report struct {
 	Windows     []string            // what would wait for windows, in words
 	Errors      []string            // of the model, with file and line
 	Refused     string              // why the commit could not be deployed as it is
+	Clusters    []string            // what would be done to clusters, a plan each in plain text
 	Version     int                 // the active one that it is compared with
 }
 
@@ -127,14 +128,21 @@ func (r Report) counts() (created, changed, purged, same, unknown, undefined int
 
 func (r Report) result(w *writer) {
 	created, changed, purged, same, unknown, undefined := r.counts()
-	if created+changed+purged+unknown+undefined+len(r.Gone) == 0 {
+	switch {
+	case created+changed+purged+unknown+undefined+len(r.Gone)+len(r.Clusters) == 0:
 		w.line("**It would change nothing.** All %d resources were looked at.", same)
-	} else {
+	case created+changed+purged+unknown+undefined+len(r.Gone) == 0:
+		w.line("**It would change clusters only.** All %d resources were looked at.", same)
+	default:
 		w.line("| created | changed | purged | no longer managed | unchanged | unknown | undefined |")
 		w.line("|---|---|---|---|---|---|---|")
 		w.line("| %d | %d | %d | %d | %d | %d | %d |", created, changed, purged, len(r.Gone), same, unknown, undefined)
 	}
 	r.policies(w)
+	if len(r.Clusters) > 0 {
+		w.line("\n#### Clusters")
+		w.block("", strings.TrimRight(strings.Join(r.Clusters, "\n"), "\n"))
+	}
 	shown := 0
 	for _, kind := range []struct {
 		title string

@@ -56,7 +56,9 @@ type Config struct {
 	Keepers Keepers
 	// PublicURL is the console's address as people reach it; without it no links are given.
 	PublicURL string
-	Now       func() time.Time
+	// Clusters plans what a version would do to clusters, a text for each that it would change; nil: there are none.
+	Clusters func(ctx context.Context, e intent.Environment, version int) ([]string, error)
+	Now      func() time.Time
 }
 
 // Service notices what forges are to be told while it runs; its process sends it.

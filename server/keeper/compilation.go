@@ -94,7 +94,8 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 // run goes through the stages in order.
 func (c *compilation) run(ctx context.Context) error {
 	stages := []func(context.Context) error{
-		c.prepare, c.fetch, c.admit, c.checkout, c.readClusters, c.makeVenv, c.install, c.compileModel, c.storeVersion, c.release,
+		c.prepare, c.fetch, c.admit, c.checkout, c.readClusters, c.makeVenv, c.install, c.compileModel,
+		c.storeVersion, c.release,
 	}
 	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
@@ -108,7 +109,12 @@ func (c *compilation) run(ctx context.Context) error {
 // finish records how the compilation ended.
 func (c *compilation) finish(ctx context.Context, err error) {
 	success := err == nil || errors.Is(err, errUpToDate)
-	end := intent.CompileEnd{Success: success, Version: c.version, Diagnostics: c.maskedDiagnostics(), At: c.cfg.Now()}
+	end := intent.CompileEnd{
+		Success:     success,
+		Version:     c.version,
+		Diagnostics: c.maskedDiagnostics(),
+		At:          c.cfg.Now(),
+	}
 	if by := c.ending.superseded(); by != nil && !success {
 		end.SupersededBy = &by.ID
 		c.endSuperseded(ctx, *by)

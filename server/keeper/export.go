@@ -215,6 +215,7 @@ func (c *compilation) provenance(doc *export.Document) intent.Provenance {
 		Commit: rev.Commit, Branch: rev.Branch, Author: rev.Author, Email: rev.Email, Subject: rev.Subject,
 		CommitTime: rev.Time.UTC().Truncate(time.Second), Signer: rev.Signer.Name, SignerKey: rev.Signer.Key,
 		Modules: doc.Modules, CompilerPython: doc.Python, Ordain: c.cfg.Version,
+		UnmanagedAgents: doc.UnmanagedAgents,
 	}
 }
 

@@ -22,6 +22,10 @@ import (
 // system call for each line would be too much.
 const checkEvery = time.Second
 
+// lookAgain is how long Clean relies on what it saw in the folder, if nothing there gets too
+// old before. The logs of a thousand environments share one, which is slow to list.
+const lookAgain = time.Hour
+
 // Policy says when a file is rotated and when rotated files are removed. With the
 // zero value the file just grows.
 type Policy struct {
@@ -44,6 +48,9 @@ type File struct {
 	since   time.Time // of its first line
 	checked time.Time
 	failed  time.Time // when rotating last failed
+
+	cleaned Policy    // by which clean last removed files
+	due     time.Time // when clean may have something to do again, by this policy
 }
 
 // Open opens a log for appending. policy is called for each write, so that it may
@@ -151,11 +158,17 @@ func (f *File) rotate(policy Policy) error {
 
 func (f *File) numbered(n int) string { return f.path + "." + strconv.Itoa(n) }
 
-// Clean removes rotated files that are older or more than the policy allows.
+// Clean removes rotated files that are older or more than the policy allows. It may be called
+// often: it looks at the folder when a rotated file has become too old, the policy is another
+// one, or an hour has passed.
 func (f *File) Clean() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.clean(f.policy())
+	policy := f.policy()
+	if policy == f.cleaned && f.now().Before(f.due) {
+		return nil
+	}
+	return f.clean(policy)
 }
 
 func (f *File) clean(policy Policy) error {
@@ -163,6 +176,8 @@ func (f *File) clean(policy Policy) error {
 	if err != nil {
 		return err
 	}
+	now := f.now()
+	f.cleaned, f.due = policy, now.Add(lookAgain)
 	var failed []error
 	for _, path := range aside {
 		n, err := strconv.Atoi(strings.TrimPrefix(path, f.path+"."))
@@ -173,10 +188,15 @@ func (f *File) clean(policy Policy) error {
 		if err != nil {
 			continue
 		}
-		if n > policy.Keep || policy.Retention > 0 && f.now().Sub(info.ModTime()) > policy.Retention {
+		if n > policy.Keep || policy.Retention > 0 && now.Sub(info.ModTime()) > policy.Retention {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				failed = append(failed, err)
+				f.due = now
 			}
+			continue
+		}
+		if end := info.ModTime().Add(policy.Retention); policy.Retention > 0 && end.Before(f.due) {
+			f.due = end
 		}
 	}
 	return errors.Join(failed...)

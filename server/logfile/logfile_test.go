@@ -169,3 +169,45 @@ func TestManyWriters(t *testing.T) {
 		t.Errorf("a write after the end: %v", err)
 	}
 }
+
+// The logs of many environments share a folder, so Clean does not list it each time it is
+// called: only when a rotated file has become too old, the policy is another one, or an hour
+// has passed.
+func TestCleanLooksWhenSomethingIsDue(t *testing.T) {
+	policy := &Policy{Size: 1, Keep: 9, Retention: 30 * time.Minute}
+	f, at := log(t, policy)
+	clean := func() {
+		t.Helper()
+		if err := f.Clean(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(f.path+name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean()
+	put(".50")
+	clean()
+	want(t, f, map[string]string{"": "", ".50": ""}) // it was not looked for
+
+	policy.Keep = 8
+	clean()
+	want(t, f, map[string]string{"": ""})
+
+	write(t, f, "one\n")
+	write(t, f, "two\n")
+	put(".60")
+	*at = time.Now().Add(31 * time.Minute) // the retention of number 1 is over
+	clean()
+	want(t, f, map[string]string{"": "two\n"})
+
+	put(".70")
+	clean()
+	want(t, f, map[string]string{"": "two\n", ".70": ""})
+	*at = at.Add(lookAgain)
+	clean()
+	want(t, f, map[string]string{"": "two\n"})
+}

@@ -15,8 +15,8 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// openClusters makes the cluster service. No provisioner works: what is asked for stays as it was recorded, until a test
-// calls Clusters.Reconcile, and takes and finishes tasks at the desk.
+// openClusters makes the cluster service. No provisioner works: what is asked for stays as it was recorded, until a
+// test calls Clusters.Reconcile, and takes and finishes tasks at the desk.
 func (s *Server) openClusters(
 	records *store.Store, key *secret.Key, folders *layout.Layout, syncer *gitsync.Syncer, sources *source.Opener,
 ) (err error) {

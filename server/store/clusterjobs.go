@@ -39,7 +39,36 @@ func (r clusterJobRow) value() (intent.ClusterJob, error) {
 
 // ClusterJobs lists the jobs of a cluster, the newest first, at most limit.
 func (s *Store) ClusterJobs(ctx context.Context, cluster uuid.UUID, limit int) ([]intent.ClusterJob, error) {
-	return listed(ctx, s, "store.ClusterJobs", clusterJobRow.value, statements.ClusterJobRows, cluster, nil, nil, limit)
+	return listed(
+		ctx,
+		s,
+		"store.ClusterJobs",
+		clusterJobRow.value,
+		statements.ClusterJobRows,
+		cluster,
+		nil,
+		nil,
+		limit,
+	)
+}
+
+// LastClusterJob returns the newest job of a cluster, without counts of its tasks, and whether tasks of it are not at
+// their end; nil: it never had one.
+func (s *Store) LastClusterJob(ctx context.Context, cluster uuid.UUID) (job *intent.ClusterJob, open bool, err error) {
+	type row struct {
+		clusterJobRow
+		Open bool
+	}
+	err = s.read(ctx, "store.LastClusterJob", func(q querier) error {
+		rows, err := many[row](ctx, q, statements.ClusterJobLast, cluster)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		j, err := rows[0].value()
+		job, open = &j, rows[0].Open
+		return err
+	})
+	return job, open, err
 }
 
 // ClusterJob returns a job by its number. NotFound: the cluster has no such job.
@@ -119,7 +148,8 @@ func addTasks(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, tasks []inten
 		})
 	}
 	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"cluster_task"}, []string{
-		"id", "job", "number", "cluster", "project", "node", "service", "action", "provider", "needs", "after", "open_needs",
+		"id", "job", "number", "cluster", "project", "node", "service", "action", "provider", "needs", "after",
+		"open_needs",
 		"state", "config",
 	}, pgx.CopyFromRows(rows)); err != nil {
 		return err
@@ -169,7 +199,8 @@ func endJob(ctx context.Context, tx pgx.Tx, j intent.ClusterJob, c intent.Cluste
 	if _, err := tx.Exec(ctx, statements.ClusterJobDrop, []uuid.UUID{j.ID}); err != nil {
 		return err
 	}
-	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State), cleanText(j.Problem))); err != nil {
+	if err := affected(tx.Exec(ctx, statements.ClusterJobEnd, j.ID, string(j.State),
+		cleanText(j.Problem))); err != nil {
 		return err
 	}
 	return settle(ctx, tx, c, reached)

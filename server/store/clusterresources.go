@@ -48,8 +48,8 @@ type ClusterResourceFilter struct {
 	Shared                   bool // of a project: list the shared ones too
 }
 
-// ClusterResources lists versions of a project's resources, or of the shared ones if the project is zero: by name, newest
-// first.
+// ClusterResources lists versions of a project's resources, or of the shared ones if the project is zero: by name,
+// newest first.
 func (s *Store) ClusterResources(
 	ctx context.Context, project intent.ProjectID, f ClusterResourceFilter,
 ) ([]intent.ClusterResource, error) {
@@ -112,8 +112,8 @@ func (s *Store) ClusterResourceUse(
 }
 
 // AddClusterResource records a new version, and returns it with its number. allowed judges what the project uses before
-// it. stored reports whether its content is kept; until AddClusterResource returns, ForgetClusterContent does not delete
-// it. Both may be called several times.
+// it. stored reports whether its content is kept; until AddClusterResource returns, ForgetClusterContent does not
+// delete it. Both may be called several times.
 func (s *Store) AddClusterResource(
 	ctx context.Context, r intent.ClusterResource, allowed func(ClusterResourceUse) error,
 	stored func(context.Context) error,
@@ -150,8 +150,8 @@ func (s *Store) AddClusterResource(
 	return r, nil
 }
 
-// SlateClusterResource says whether plug-ins have a version after the next sync. Another version of the name that was to
-// be had then is not.
+// SlateClusterResource says whether plug-ins have a version after the next sync. Another version of the name that was
+// to be had then is not.
 func (s *Store) SlateClusterResource(
 	ctx context.Context, ref intent.ClusterResourceRef, slated bool,
 ) (out intent.ClusterResource, err error) {
@@ -189,8 +189,8 @@ func (s *Store) changeResource(
 	})
 }
 
-// SyncClusterResources makes what is staged active, and what is recalled inactive, and returns both. With a zero project
-// these are the shared ones.
+// SyncClusterResources makes what is staged active, and what is recalled inactive, and returns both. With a zero
+// project these are the shared ones.
 func (s *Store) SyncClusterResources(
 	ctx context.Context, project intent.ProjectID,
 ) (activated, retired []intent.ClusterResource, err error) {

@@ -238,7 +238,8 @@ type ReleasedClusters struct {
 	Commit    string
 }
 
-// ActiveClusters returns the manifests of the active version; nil: there is none, or nothing is known about its clusters.
+// ActiveClusters returns the manifests of the active version; nil: there is none, or nothing is known about its
+// clusters.
 func (s *Store) ActiveClusters(ctx context.Context, env intent.EnvironmentID) (out *ReleasedClusters, err error) {
 	err = s.read(ctx, "store.ActiveClusters", func(q querier) error {
 		var r ReleasedClusters

@@ -41,8 +41,10 @@ type clusterTaskRow struct {
 
 func (r clusterTaskRow) value() (intent.ClusterTask, error) {
 	return intent.ClusterTask{
-		ID: r.ID, Job: r.Job, Number: r.Number, Cluster: r.Cluster, Project: r.Project, Node: r.Node, Service: r.Service,
-		Action: r.Action, Provider: r.Provider, Needs: r.Needs, After: r.After, State: intent.ClusterTaskState(r.State),
+		ID: r.ID, Job: r.Job, Number: r.Number, Cluster: r.Cluster, Project: r.Project, Node: r.Node,
+		Service: r.Service,
+		Action:  r.Action, Provider: r.Provider, Needs: r.Needs, After: r.After,
+		State:    intent.ClusterTaskState(r.State),
 		Attempts: r.Attempts, Config: r.Config, Replace: r.Replace, NotBefore: utc(r.NotBefore), Fence: r.Fence,
 		LeaseTo: utc(r.LeaseTo), TakenBy: r.TakenBy, Started: utc(r.Started), Ended: utc(r.Ended), Output: r.Output,
 		Problem: r.Problem,
@@ -66,21 +68,14 @@ func (s *Store) ClusterTask(ctx context.Context, job uuid.UUID, number int) (out
 	return out, err
 }
 
-// ClusterTaskByID returns a task without its output.
-func (s *Store) ClusterTaskByID(ctx context.Context, id uuid.UUID) (out intent.ClusterTask, err error) {
-	err = s.read(ctx, "store.ClusterTask", func(q querier) error {
-		row, err := one[clusterTaskRow](ctx, q, statements.ClusterTaskOf, id)
-		if err == nil {
-			out, err = row.value()
-		}
-		return err
-	})
-	return out, err
+// ClusterTasksByID returns tasks without their output, those that exist.
+func (s *Store) ClusterTasksByID(ctx context.Context, ids ...uuid.UUID) ([]intent.ClusterTask, error) {
+	return listed(ctx, s, "store.ClusterTask", clusterTaskRow.value, statements.ClusterTaskOf, ids)
 }
 
-// TakeClusterTasks gives ready tasks of a project to a provisioner, with leases: at most room of them, at most one for a
-// machine, and no more that make or delete machines at a provider than perProvider. From then on there may be a machine
-// for each task that makes one.
+// TakeClusterTasks gives ready tasks of a project to a provisioner, with leases: at most room of them, at most one
+// for a machine, and no more that make or delete machines at a provider than perProvider. From then on there may be a
+// machine for each task that makes one.
 func (s *Store) TakeClusterTasks(
 	ctx context.Context, project uuid.UUID, by string, room int, lease time.Duration, perProvider int,
 ) (out []intent.ClusterTask, err error) {
@@ -117,16 +112,16 @@ type ClusterLease struct {
 	Fence int64
 }
 
-// RenewClusterTasks renews leases of a provisioner, and returns the tasks that are still its own.
+// RenewClusterTasks renews leases of a project's provisioner, and returns the tasks that are still its own.
 func (s *Store) RenewClusterTasks(
-	ctx context.Context, by string, leases []ClusterLease, lease time.Duration,
+	ctx context.Context, project uuid.UUID, by string, leases []ClusterLease, lease time.Duration,
 ) (still []uuid.UUID, err error) {
 	ids, fences := make([]uuid.UUID, len(leases)), make([]int64, len(leases))
 	for i, l := range leases {
 		ids[i], fences[i] = l.ID, l.Fence
 	}
 	err = s.state(ctx, "store.RenewClusterTasks", func(q querier) error {
-		rows, err := q.Query(ctx, statements.ClusterTaskRenew, ids, fences, by, lease.Seconds())
+		rows, err := q.Query(ctx, statements.ClusterTaskRenew, ids, fences, by, lease.Seconds(), project)
 		if err != nil {
 			return err
 		}
@@ -155,8 +150,8 @@ func (s *Store) SetClusterOutput(ctx context.Context, all []ClusterOutput) error
 }
 
 // EndClusterTasks records how attempts ended, and makes ready what waited for the tasks that are complete; when a task
-// failed for good, the tasks of its job that wait are dropped. It returns the tasks whose end was recorded; the leases of
-// the others went elsewhere.
+// failed for good, the tasks of its job that wait are dropped. It returns the tasks whose end was recorded; the
+// leases of the others went elsewhere.
 func (s *Store) EndClusterTasks(ctx context.Context, ends []intent.ClusterTaskEnd) (recorded []uuid.UUID, err error) {
 	err = s.write(ctx, "store.EndClusterTasks", func(tx pgx.Tx) error {
 		done, err := endTasks(ctx, tx, ends)
@@ -296,8 +291,18 @@ func endNodes(ctx context.Context, tx pgx.Tx, done []endedTask, ends map[uuid.UU
 	}
 	var b pgx.Batch
 	if len(c.clusters) > 0 {
-		b.Queue(statements.ClusterNodeEnd, c.clusters, c.nodes, c.actions, c.services, c.phases, c.config, c.facts, c.sealed,
-			c.automators)
+		b.Queue(
+			statements.ClusterNodeEnd,
+			c.clusters,
+			c.nodes,
+			c.actions,
+			c.services,
+			c.phases,
+			c.config,
+			c.facts,
+			c.sealed,
+			c.automators,
+		)
 	}
 	if len(learned.clusters) > 0 {
 		b.Queue(statements.ClusterNodeFacts, learned.clusters, learned.nodes, learned.facts)

@@ -32,11 +32,14 @@ func TestPartialExportBuildsOnTheNewestVersion(t *testing.T) {
 	want(t, err, fault.Invalid)
 	all := inSets(resources(9), "a", "b", "c")
 	release(t, s, env, all[:8])
-	get(s.StoreVersion(ctx, version(env, all), epoch))(t) // version 2, a candidate
+	whole := version(env, all)
+	whole.Provenance.UnmanagedAgents = []string{"rack"}
+	get(s.StoreVersion(ctx, whole, epoch))(t) // version 2, a candidate
 	one := all[0]
 	one.AttributeHash = "new"
 	one.Undefined = []string{"x"}
 	v := part([]intent.Resource{one}, "b")
+	v.Provenance.UnmanagedAgents = []string{"desk", "rack"}
 	if n := get(s.StoreVersion(ctx, v, epoch))(t); n != 3 || get(s.StoreVersion(ctx, v, epoch))(t) != 3 {
 		t.Fatalf("version %d", n)
 	}
@@ -54,7 +57,13 @@ func TestPartialExportBuildsOnTheNewestVersion(t *testing.T) {
 	one.ResourceSet = "c"
 	_, err = s.StoreVersion(ctx, part([]intent.Resource{one}), epoch)
 	want(t, err, fault.Invalid)
+	if agents := get(s.UnmanagedAgents(ctx, env))(t); len(agents) != 0 {
+		t.Errorf("a version that is not released leaves the agents %v to themselves", agents)
+	}
 	must(t, s.ReleaseVersion(ctx, env, 3, epoch))
+	if agents := get(s.UnmanagedAgents(ctx, env))(t); len(agents) != 2 || !agents["desk"] || !agents["rack"] {
+		t.Errorf("the agents that the server does not run are %v", agents)
+	}
 
 	// Of two at once each builds on the other's version, in some order.
 	var wait sync.WaitGroup

@@ -31,11 +31,11 @@ type statementTexts struct {
 	ClusterTenantLock, ClusterTenantSet                                                     string
 	// clusterjob.sql
 	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen string
-	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterTaskOf, ClusterTaskTake        string
-	ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs, ClusterTaskEnd      string
-	ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup, ClusterNodeEnd             string
-	ClusterNodeFacts, PoolReturn, ClusterTaskLate, ClusterProjectsReady, ClusterQueues          string
-	ClusterTaskAgain, ClusterTaskGroupAgain                                                     string
+	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterJobLast, ClusterTaskOf         string
+	ClusterTaskTake, ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs     string
+	ClusterTaskEnd, ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup             string
+	ClusterNodeEnd, ClusterNodeFacts, PoolReturn, ClusterTaskLate, ClusterProjectsReady         string
+	ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain                                      string
 	// clusterresource.sql
 	ClusterResourceLock, ClusterContentLock, ClusterResourceUse, ClusterResourceNumber        string
 	ClusterResourceAdd, ClusterResourceRows, ClusterResourceUnslate, ClusterResourceSlate     string
@@ -43,7 +43,8 @@ type statementTexts struct {
 	ClusterContentLive, ClusterContentsUsed                                                   string
 	// provisioner.sql
 	ProvisionerTokenAdd, ProvisionerTokens, ProvisionerTokenUse, ProvisionerTokenRevoke string
-	ProvisionerJoin, ProvisionerRenew, ProvisionerSeen, ProvisionerRevoke, Provisioners string
+	ProvisionerTokensWaiting, ProvisionerTokenForget, ProvisionerJoin, ProvisionerRenew string
+	ProvisionerSeen, ProvisionerRevoke, Provisioners, ProvisionerNamed                  string
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string

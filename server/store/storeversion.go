@@ -174,8 +174,8 @@ func undefined(all []incoming) (n int) {
 // version stays the newest.
 func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.NewVersion, error) {
 	base := partial.Base{}
-	var unknowns json.RawMessage
-	err := tx.QueryRow(ctx, statements.VersionNewest, v.Environment).Scan(&base.Number, &unknowns)
+	var unknowns, origin json.RawMessage
+	err := tx.QueryRow(ctx, statements.VersionNewest, v.Environment).Scan(&base.Number, &unknowns, &origin)
 	if isNoRows(err) {
 		return v, fault.New("store.StoreVersion", fault.Invalid,
 			"a partial export needs a version to build on, and there is none").
@@ -187,6 +187,11 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 	if base.Unknowns, err = fromJSON[[]intent.Unknown](unknowns); err != nil {
 		return v, err
 	}
+	provenance, err := fromJSON[intent.Provenance](origin)
+	if err != nil {
+		return v, err
+	}
+	base.UnmanagedAgents = provenance.UnmanagedAgents
 	if base.Resources, err = collect(ctx, tx, keptAtVersion(0), statements.VersionResources, v.Environment,
 		base.Number); err != nil {
 		return v, err

@@ -66,7 +66,7 @@ func (f *agentFlags) run(c *cobra.Command) error {
 		Logger: slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)), ChildrenMax: 256,
 	}
 	var err error
-	if cfg.Isolation, err = f.confinement(cfg.Logger); err != nil {
+	if cfg.Isolation, err = f.confinement(cfg.Logger, "handlers"); err != nil {
 		return err
 	}
 	token, given := f.join, f.join != ""
@@ -91,8 +91,8 @@ func (f *agentFlags) run(c *cobra.Command) error {
 	return a.Run(c.Context())
 }
 
-// confinement returns what confines handlers, or nil.
-func (f *agentFlags) confinement(log *slog.Logger) (*isolation.Config, error) {
+// confinement returns what confines handlers, or other programs as the log calls them, or nil.
+func (f *agentFlags) confinement(log *slog.Logger, what string) (*isolation.Config, error) {
 	switch f.isolation {
 	case "off":
 		return nil, nil
@@ -112,7 +112,7 @@ func (f *agentFlags) confinement(log *slog.Logger) (*isolation.Config, error) {
 		if f.isolation == "require" {
 			return nil, usageError{fmt.Errorf("--isolation is require, and not everything can be separated: %s", text)}
 		}
-		log.Warn("handlers are confined in part", "missing", text)
+		log.Warn(what+" are confined in part", "missing", text)
 	}
 	if support.None() {
 		return nil, nil

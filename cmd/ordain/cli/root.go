@@ -23,8 +23,8 @@ import (
 	"ordain.dev/ordain/server/config"
 )
 
-// Version is the version of this program.
-const Version = "0.1.0"
+// Version is the version of this program: the last release with a tag, or the next one with -dev.
+const Version = "0.4.0-dev"
 
 // errPrinted ends a command whose error has been printed already.
 var errPrinted = errors.New("the error has been printed")
@@ -140,7 +140,7 @@ func newRoot() *cobra.Command {
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),
 		newDrift(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(),
-		newPromote(), newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
+		newPromote(), newProvisioner(), newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
 	return root
 }
 

@@ -1,5 +1,5 @@
 // Package moto runs moto's server, which imitates services of a cloud, for tests. It
-// listens on loopback, and ends with the test.
+// listens on loopback, and ends with the tests.
 package moto
 
 import (
@@ -31,8 +31,23 @@ main(["-H", "127.0.0.1", "-p", "0"])
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
+// Server is a running server.
+type Server struct {
+	URL     string
+	command *exec.Cmd
+	done    chan struct{} // closed when all of its output was read
+}
+
 // Start returns the address of a server of the test's own. environment is added to its environment.
 func Start(t testing.TB, environment ...string) string {
+	t.Helper()
+	s := Launch(t, environment...)
+	t.Cleanup(s.Stop)
+	return s.URL
+}
+
+// Launch starts a server for several tests. It ends with Stop, or else with the process of the tests.
+func Launch(t testing.TB, environment ...string) *Server {
 	t.Helper()
 	c := exec.Command(python(t), "-c", program)
 	c.Env = append(append(os.Environ(), "NO_COLOR=1"), environment...)
@@ -46,15 +61,10 @@ func Start(t testing.TB, environment ...string) string {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		<-done
-		_ = c.Wait()
-	})
+	s := &Server{command: c, done: make(chan struct{})}
 	found := make(chan string, 1)
 	go func() {
-		defer close(done)
+		defer close(s.done)
 		lines := bufio.NewScanner(out)
 		var all strings.Builder
 		for lines.Scan() {
@@ -70,15 +80,22 @@ func Start(t testing.TB, environment ...string) string {
 		default:
 		}
 	}()
-	var at string
 	select {
-	case at = <-found:
+	case s.URL = <-found:
 	case <-time.After(2 * time.Minute):
 	}
-	if !strings.HasPrefix(at, "http://") {
-		t.Fatalf("moto did not start: %s", at)
+	if !strings.HasPrefix(s.URL, "http://") {
+		s.Stop()
+		t.Fatalf("moto did not start: %s", s.URL)
 	}
-	return at
+	return s
+}
+
+// Stop ends the server, and waits for its end.
+func (s *Server) Stop() {
+	_ = s.command.Process.Kill()
+	<-s.done
+	_ = s.command.Wait()
 }
 
 // python returns a Python that has moto. It is made once per machine.

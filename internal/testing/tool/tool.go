@@ -2,6 +2,9 @@
 // missing is skipped on a developer's machine and fails in CI (CI=true), where
 // everything should be installed and nobody would notice that a test is skipped.
 //
+// Tests that take very long and tell no part of the core story call Long: they run in
+// CI, and wherever ORDAIN_LONG=1 asks for them.
+//
 // Skips that depend on the platform, or on -short, do not belong here.
 package tool
 
@@ -41,6 +44,16 @@ func Missing(t testing.TB, format string, args ...any) {
 		return
 	}
 	t.Skipf("skipped (CI=true makes this a failure): "+format, args...)
+}
+
+// Long skips a test that takes long, unless it runs in CI or the environment variable
+// ORDAIN_LONG is 1. The reason says what takes the time.
+func Long(t testing.TB, why string) {
+	t.Helper()
+	if long, err := strconv.ParseBool(os.Getenv("ORDAIN_LONG")); inCI() || err == nil && long {
+		return
+	}
+	t.Skipf("skipped (CI=true or ORDAIN_LONG=1 runs it): %s", why)
 }
 
 // inCI reports whether the environment variable CI is true. GitHub, GitLab,

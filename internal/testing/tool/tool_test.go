@@ -38,6 +38,21 @@ func TestMissingToolFailsOnlyInCI(t *testing.T) {
 	}
 }
 
+func TestLongTestsRunWhereTheyAreAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		ci, long string
+		runs     bool
+	}{{"", "", false}, {"false", "0", false}, {"true", "", true}, {"", "1", true}, {"1", "0", true}} {
+		t.Setenv("CI", c.ci)
+		t.Setenv("ORDAIN_LONG", c.long)
+		r := &recorder{TB: t}
+		Long(r, "it counts to a million")
+		if runs := r.outcome == ""; runs != c.runs || !runs && !strings.Contains(r.outcome, "counts to a million") {
+			t.Errorf("CI=%q, ORDAIN_LONG=%q: the test was %q", c.ci, c.long, r.outcome)
+		}
+	}
+}
+
 func TestNeedTakesTheFirstThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"second", "third"} {

@@ -126,6 +126,15 @@ func New(ctx context.Context, c Config) (*Service, error) {
 // Trust returns the PEM of the CA that agents trust, or an empty text when they rely on those of their machines.
 func (s *Service) Trust() string { return s.trust }
 
+// TrustHash returns the SHA-256 of that CA in hexadecimal, or an empty text.
+func (s *Service) TrustHash() string { return s.trustHash }
+
+// CA returns the authority that signs certificates of agents.
+func (s *Service) CA() *ca.Authority { return s.authority }
+
+// URL returns the address at which the agent server is reached; empty: it is not known in this process.
+func (s *Service) URL() string { return s.c.URL() }
+
 // ServerCertificate makes a certificate for the agent server, with these names and addresses.
 func (s *Service) ServerCertificate(hosts []string) (tls.Certificate, error) {
 	return s.authority.SignServer(hosts, s.c.Now())

@@ -5,6 +5,7 @@
 //
 //	CA (P-256, 20 years, may only sign URIs ordain://agent/…)
 //	├─▶ agents: URI ordain://agent/<environment>/<name>, for clients only
+//	├─▶ provisioners: another scheme and organisation (provisioner.go), for clients only
 //	└─▶ agent server: its hosts, for servers only, dated so that wrong clocks do no harm
 package ca
 
@@ -40,7 +41,8 @@ const (
 	backdated      = 10 * year
 	lifetime       = 20 * year
 	serverLifetime = 10 * year
-	skew           = 5 * time.Minute
+	// Skew is how long before it is made a certificate of a client is valid.
+	Skew = 5 * time.Minute
 )
 
 // Identity is who an agent is.
@@ -156,6 +158,13 @@ type Issued struct {
 
 // SignAgent makes the certificate that a request in PEM asks for. Only the key is taken from the request.
 func (a *Authority) SignAgent(request string, who Identity, now time.Time, lifetime time.Duration) (Issued, error) {
+	return a.signClient(request, pkix.Name{CommonName: "Ordain agent"}, who.URI(), now, lifetime)
+}
+
+// signClient makes a certificate for a client.
+func (a *Authority) signClient(
+	request string, subject pkix.Name, identity *url.URL, now time.Time, lifetime time.Duration,
+) (Issued, error) {
 	block, _ := pem.Decode([]byte(request))
 	if block == nil || block.Type != "CERTIFICATE REQUEST" && block.Type != "NEW CERTIFICATE REQUEST" {
 		return Issued{}, errors.New("the certificate request is not in PEM, as CERTIFICATE REQUEST")
@@ -172,8 +181,8 @@ func (a *Authority) SignAgent(request string, who Identity, now time.Time, lifet
 	}
 	out := Issued{Made: now.UTC(), Expires: now.Add(lifetime).UTC().Truncate(time.Second)}
 	template := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: "Ordain agent"}, URIs: []*url.URL{who.URI()},
-		NotBefore: now.Add(-skew), NotAfter: out.Expires, BasicConstraintsValid: true,
+		SerialNumber: serial(), Subject: subject, URIs: []*url.URL{identity},
+		NotBefore: now.Add(-Skew), NotAfter: out.Expires, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, asked.PublicKey, a.key)
@@ -189,22 +198,32 @@ var ErrExpired = errors.New("the certificate has expired")
 
 // Identify returns whom a certificate is of, and its serial number, if it is valid at a time.
 func (a *Authority) Identify(c *x509.Certificate, now time.Time) (who Identity, serial string, err error) {
-	_, err = c.Verify(x509.VerifyOptions{
-		Roots: a.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
-	var invalid x509.CertificateInvalidError
-	if errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.After(c.NotAfter) &&
-		c.CheckSignatureFrom(a.certificate) == nil {
-		return Identity{}, "", ErrExpired
+	if isProvisioner(c) {
+		return who, "", errors.New("the certificate is one of a provisioner, and not of an agent")
 	}
-	if err != nil {
-		return Identity{}, "", fmt.Errorf("the certificate is not one of this server's agents: %w", err)
+	if err := a.verify(c, now); errors.Is(err, ErrExpired) {
+		return who, "", err
+	} else if err != nil {
+		return who, "", fmt.Errorf("the certificate is not one of this server's agents: %w", err)
 	}
 	if len(c.URIs) != 1 {
 		return Identity{}, "", errors.New("the certificate has no identity of an agent")
 	}
 	who, err = identityOf(c.URIs[0])
 	return who, hex.EncodeToString(c.SerialNumber.Bytes()), err
+}
+
+// verify checks that a certificate is one that this authority made for a client, and is valid at a time.
+func (a *Authority) verify(c *x509.Certificate, now time.Time) error {
+	_, err := c.Verify(x509.VerifyOptions{
+		Roots: a.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	var invalid x509.CertificateInvalidError
+	if errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.After(c.NotAfter) &&
+		c.CheckSignatureFrom(a.certificate) == nil {
+		return ErrExpired
+	}
+	return err
 }
 
 // SignServer makes a key and a certificate for a server with these names and addresses.

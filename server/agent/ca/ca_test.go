@@ -195,3 +195,48 @@ func TestHandshake(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A provisioner is who its certificate says. The certificates of agents and provisioners cannot stand in for each
+// other, also when their names say otherwise.
+func TestProvisioners(t *testing.T) {
+	t.Parallel()
+	a := authority(t)
+	project := uuid.New()
+	request, _, err := ca.Request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"building-7", "a/b", "../..", "für élise 100%", "x?y#z", "//agent/" + project.String(),
+	} {
+		who := ca.Provisioner{Project: project, Name: name}
+		issued, err := a.SignProvisioner(request, who, "0123ab", now, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode([]byte(issued.PEM))
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, serial, after, err := a.IdentifyProvisioner(c, now)
+		if err != nil || got != who || serial != issued.Serial || after != "0123ab" {
+			t.Errorf("%q is read as %v %s %s, %v", name, got, serial, after, err)
+		}
+		if who, _, err := a.Identify(c, now); err == nil || who != (ca.Identity{}) {
+			t.Errorf("the provisioner %q counts as %v, %v", name, who, err)
+		}
+		if _, _, _, err := a.IdentifyProvisioner(c, now.Add(2*time.Hour)); !errors.Is(err, ca.ErrExpired) {
+			t.Errorf("an expired certificate: %v", err)
+		}
+		if _, _, _, err := authority(t).IdentifyProvisioner(c, now); err == nil {
+			t.Error("a certificate of another authority counts")
+		}
+		agent := sign(t, a, ca.Identity{Environment: project, Agent: name})
+		for _, at := range []time.Time{now, now.Add(31 * 24 * time.Hour)} {
+			if who, _, _, err := a.IdentifyProvisioner(agent, at); err == nil || errors.Is(err, ca.ErrExpired) {
+				t.Errorf("the agent %q counts as %v, %v", name, who, err)
+			}
+		}
+	}
+}

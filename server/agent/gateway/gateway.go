@@ -1,4 +1,5 @@
-// Package gateway is the agent server: the only thing that remote agents talk to.
+// Package gateway is the agent server: the only thing that remote agents talk to. Provisioners that run elsewhere use
+// the same port (provisioners.go).
 //
 //	agents ══TLS, WebSocket══▶ link ─▶ recorder ──answers──▶ record ─▶ bus.Answered
 //	   ▲                        ▲
@@ -71,6 +72,9 @@ type Config struct {
 	Variables func(ctx context.Context, env intent.EnvironmentID) (values map[string]string, plain []string, err error)
 	// Progress gets log lines of commands that run; may be nil. It must not wait.
 	Progress func(env intent.EnvironmentID, agent, command string, lines []json.RawMessage)
+	// Provisioners serves what is below /provisioner/, with or without a certificate of the client; nil: nothing is. It
+	// extends the deadlines of requests that take long. Its connections are closed when the gateway stops.
+	Provisioners http.Handler
 	// MaxAnswer is how many bytes an answer may have; 64 MiB when zero.
 	MaxAnswer int
 	// MaxAgents is how many connections there may be; 20,000 when zero.
@@ -179,7 +183,7 @@ func (g *Gateway) run(ctx context.Context) {
 		g.c.Logger.Error("the agent server cannot accept connections any more", "error", err)
 		<-ctx.Done()
 	}
-	_ = g.server.Close() // connections of agents are not among those that it closes
+	_ = g.server.Close() // connections of agents are not among those that it closes, but those of provisioners are
 	g.drain()
 	g.end()
 	loops.Wait()

@@ -658,6 +658,10 @@ func TestHealth(t *testing.T) {
 	if code != http.StatusOK || body != "ok\n" {
 		t.Errorf("/healthz: %d %q", code, body)
 	}
+	code, body = c.Get(t.Context(), "/provisioner/v1/hello")
+	if code != 404 || !strings.Contains(body, "cluster service") {
+		t.Errorf("provisioners without a cluster service: %d %q", code, body)
+	}
 	code, body = c.Get(t.Context(), "/readyz")
 	if code != http.StatusOK || !strings.Contains(body, `"ready":true`) || !strings.Contains(body, "role process") {
 		t.Errorf("/readyz: %d %q", code, body)

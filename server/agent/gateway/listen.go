@@ -45,6 +45,7 @@ func (g *Gateway) newServer() (*http.Server, error) {
 	routes.HandleFunc("GET "+protocol.AuthorityPath, g.serveAuthority)
 	routes.HandleFunc("POST "+protocol.JoinPath, g.serveJoin)
 	routes.HandleFunc("GET "+protocol.SubscribePath, g.serveSubscribe)
+	routes.HandleFunc("/provisioner/", g.serveProvisioner)
 	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})
@@ -83,7 +84,7 @@ func (o *ownCertificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 // limit closes connections that are too many.
 func (g *Gateway) limit(l net.Listener) net.Listener {
-	return &limitedListener{Listener: l, most: int64(g.c.MaxAgents) + 256}
+	return &limitedListener{Listener: l, most: int64(g.c.MaxAgents) + 256 + provisionerConnections}
 }
 
 type limitedListener struct {

@@ -242,6 +242,22 @@ func TestJoinTokens(t *testing.T) {
 	}
 }
 
+// A token for a provisioner is none for an agent, and the other way around; the error says so.
+func TestTokensOfProvisioners(t *testing.T) {
+	token := samples["join_token"].(protocol.JoinToken)
+	if got, err := protocol.ParseProvisionerToken(" " + token.Provisioner() + "\n"); err != nil || got != token {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := protocol.ParseProvisionerToken(token.String()); err == nil ||
+		!strings.Contains(err.Error(), "a token for an agent") {
+		t.Errorf("an agent's token: %v", err)
+	}
+	if _, err := protocol.ParseToken(token.Provisioner()); err == nil ||
+		!strings.Contains(err.Error(), "a token for a provisioner") {
+		t.Errorf("a provisioner's token: %v", err)
+	}
+}
+
 // No bytes of an agent make the decoder panic, and what it accepts keeps the limits.
 func FuzzDecodeFromAgent(f *testing.F) {
 	for name, sample := range samples {

@@ -11,8 +11,12 @@ import (
 	"strings"
 )
 
-// TokenPrefix begins every join token.
-const TokenPrefix = "ordain-join."
+// TokenPrefix begins every join token of an agent, and ProvisionerPrefix that of a provisioner, so that nobody uses one
+// as the other.
+const (
+	TokenPrefix       = "ordain-join."
+	ProvisionerPrefix = "ordain-provisioner."
+)
 
 // JoinToken is what is in the text of a join token.
 type JoinToken struct {
@@ -24,18 +28,40 @@ type JoinToken struct {
 
 const maxToken = 4096
 
-// String returns the text.
-func (t JoinToken) String() string {
+// String returns the text of a token for an agent.
+func (t JoinToken) String() string { return t.text(TokenPrefix) }
+
+// Provisioner returns the text of a token for a provisioner.
+func (t JoinToken) Provisioner() string { return t.text(ProvisionerPrefix) }
+
+func (t JoinToken) text(prefix string) string {
 	body, _ := json.Marshal(t) // strings can always be encoded
-	return TokenPrefix + base64.RawURLEncoding.EncodeToString(body)
+	return prefix + base64.RawURLEncoding.EncodeToString(body)
 }
 
-// ParseToken reads the text of a join token. Its errors say nothing about its content.
-func ParseToken(text string) (t JoinToken, err error) {
+// ParseToken reads the text of a join token for an agent. Its errors say nothing about its content.
+func ParseToken(text string) (JoinToken, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), ProvisionerPrefix) {
+		return JoinToken{}, errors.New("this is a token for a provisioner, and agents cannot use it; " +
+			"ask for one for an agent: ordain agent token create")
+	}
+	return parse(text, TokenPrefix)
+}
+
+// ParseProvisionerToken reads the text of a join token for a provisioner.
+func ParseProvisionerToken(text string) (JoinToken, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), TokenPrefix) {
+		return JoinToken{}, errors.New("this is a token for an agent, and provisioners cannot use it; " +
+			"ask for one for a provisioner: ordain provisioner token create")
+	}
+	return parse(text, ProvisionerPrefix)
+}
+
+func parse(text, prefix string) (t JoinToken, err error) {
 	broken := errors.New(
-		"this is not a join token: it begins with " + TokenPrefix + " and has one line; was it copied whole?",
+		"this is not a join token: it begins with " + prefix + " and has one line; was it copied whole?",
 	)
-	coded, ok := strings.CutPrefix(strings.TrimSpace(text), TokenPrefix)
+	coded, ok := strings.CutPrefix(strings.TrimSpace(text), prefix)
 	if !ok || len(coded) > maxToken {
 		return t, broken
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	Layout      *layout.Layout
 	Logger      *slog.Logger
 	Timeout     time.Duration // of a handler; 0 means 10 minutes
+	// WheelRetention is how long packages that were fetched for agents are kept after their last use; 0 means an hour.
+	WheelRetention time.Duration
 	// Recorded returns those of these actions whose results are recorded.
 	Recorded func(ctx context.Context, env intent.EnvironmentID, ids []intent.ActionID) ([]intent.ActionID, error)
 
@@ -239,7 +241,7 @@ func (e *Executor) sweep() {
 	e.takeBack()
 	e.wake(intent.ActionID{})
 	e.finishOld()
-	e.parcels.clean()
+	e.parcels.clean(time.Now())
 }
 
 func (e *Executor) lastRead() time.Time {

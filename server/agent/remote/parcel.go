@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,6 +28,8 @@ const (
 	parcelUnused = time.Hour
 	// failedPause is how long packages that cannot be fetched are not tried again.
 	failedPause = time.Minute
+	// foldersInterval is how often unused packages are looked for.
+	foldersInterval = 10 * time.Minute
 )
 
 // parcel is what an agent needs for a blueprint.
@@ -48,6 +51,7 @@ type parcels struct {
 	mu      sync.Mutex
 	known   map[string]*parcel
 	sources map[string]string // SHA-256 of a source by its SHA-1
+	cleaned time.Time         // when unused packages were looked for last; for clean alone
 }
 
 // get returns the parcel of a blueprint for a machine, with all its contents in the record.
@@ -105,13 +109,33 @@ func (s *parcels) forget(p *parcel) {
 	delete(s.known, p.key)
 }
 
-// clean forgets parcels that no task used for long.
-func (s *parcels) clean() {
+// clean forgets parcels that no task used for long, and removes packages that none was packed from for long. One
+// goroutine calls it on a timer.
+func (s *parcels) clean(now time.Time) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for key, p := range s.known {
-		if time.Since(p.used) > parcelUnused {
+		if now.Sub(p.used) > parcelUnused {
 			delete(s.known, key)
+		}
+	}
+	s.mu.Unlock()
+	if now.Sub(s.cleaned) < foldersInterval {
+		return
+	}
+	s.cleaned = now
+	dir := s.c.Layout.Environment(s.c.Environment).WheelFolders()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // there are none
+	}
+	// wheels touches a folder before it is read. What a server that was killed had not finished, ".new-", is as old.
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || now.Sub(info.ModTime()) < cmp.Or(s.c.WheelRetention, time.Hour) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			s.c.Logger.Warn("packages for remote agents cannot be removed", "error", err)
 		}
 	}
 }
@@ -232,6 +256,8 @@ func (s *parcels) wheels(ctx context.Context, b intent.Blueprint, platform venv.
 	if err := os.Rename(fresh, folder); err != nil {
 		return nil, fault.Disk("remote.wheels", folder, err)
 	}
+	now := time.Now()
+	_ = os.Chtimes(folder, now, now) // the time of the packages may be that of their makers
 	wheels, ok := readWheels(folder)
 	if !ok {
 		return nil, fault.Disk("remote.wheels", folder, errors.New("the packages cannot be read back"))

@@ -47,7 +47,7 @@ const unmanagedAge = 10 * time.Second
 
 // Start follows releases.
 func (r *Router) Start() {
-	r.releases = r.Bus.Subscribe(func(v bus.Event) bool {
+	r.releases = r.Bus.SubscribeHints(func(v bus.Event) bool {
 		return v.Topic == bus.Lagged || v.Topic == bus.Version && v.Environment == r.Environment.ID
 	})
 	go func() {

@@ -16,6 +16,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/agent/protocol"
+	"ordain.dev/ordain/server/agent/trust"
 )
 
 // The life of a command:
@@ -338,7 +339,7 @@ func (a *Agent) keep(id string, answer protocol.AnswerBody) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return text, writeFile(a.answerFile(id), text)
+	return text, trust.WriteFile(a.answerFile(id), text)
 }
 
 // forgetRecorded forgets commands whose answers the server has recorded.

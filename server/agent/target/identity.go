@@ -6,11 +6,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -28,6 +26,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/agent/protocol"
+	"ordain.dev/ordain/server/agent/trust"
 )
 
 // identity is who the agent is, for one server.
@@ -55,14 +54,14 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 	}
 	token, err := protocol.ParseToken(text)
 	if err != nil {
-		return fault.Wrap(op, fault.Invalid, err).Say(err.Error())
+		return fault.Wrap(op, fault.Invalid, err)
 	}
 	key, request, err := newKey()
 	if err != nil {
 		return fault.Wrap(op, fault.Internal, err)
 	}
 	// The key is kept before the token is used, so that no disk that is full wastes a token.
-	if err := writeFile(paths.Identity()+".new", key); err != nil {
+	if err := trust.WriteFile(paths.Identity()+".new", key); err != nil {
 		return err
 	}
 	defer os.Remove(paths.Identity() + ".new")
@@ -74,7 +73,7 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	authority, err := fetchAuthority(ctx, token)
+	authority, err := trust.Fetch(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -84,10 +83,10 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 		return fault.Wrap(op, fault.Invalid, err).Say("the join token has no usable address")
 	}
 	r.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: transport(verifying(authority, func(string) {}, nil))}
+	client := &http.Client{Transport: trust.Transport(trust.TLS(authority, func(string) {}, nil))}
 	answer, err := client.Do(r)
 	if err != nil {
-		return unreachable(op, token.URL, err)
+		return trust.Unreachable(op, token.URL, err)
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
@@ -96,54 +95,14 @@ func join(ctx context.Context, paths layout.Agent, text, program string) error {
 			Hint("make another join token: this one is used up")
 	}
 	if answer.StatusCode != http.StatusCreated && answer.StatusCode != http.StatusOK {
-		return fault.New(op, fault.Unauthorized, "the agent server refuses the join token: "+refusal(answer, said))
+		return fault.New(op, fault.Unauthorized,
+			"the agent server refuses the join token: "+trust.Refusal(answer, said))
 	}
 	var joined protocol.JoinAnswer
 	if err := json.Unmarshal(said, &joined); err != nil {
 		return fault.Wrap(op, fault.Unavailable, err).Say("the agent server's answer cannot be read")
 	}
 	return keepIdentity(paths, key, joined, token.CA)
-}
-
-// fetchAuthority gets the CA certificate that the token names, over a connection that proves nothing: the hash does.
-// Without one in the token, the authorities of the machine decide, and it returns nil.
-func fetchAuthority(ctx context.Context, token protocol.JoinToken) (*x509.CertPool, error) {
-	const op = "agent.join"
-	if token.CA == "" {
-		return nil, nil
-	}
-	address := strings.TrimRight(token.URL, "/") + protocol.AuthorityPath
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fault.Wrap(op, fault.Invalid, err).Say("the join token has no usable address")
-	}
-	client := &http.Client{Transport: transport(&tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true})}
-	answer, err := client.Do(r)
-	if err != nil {
-		return nil, unreachable(op, token.URL, err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	if err != nil {
-		return nil, unreachable(op, token.URL, err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fault.New(op, fault.Unavailable, token.URL+" is not an agent server: "+refusal(answer, text))
-	}
-	block, _ := pem.Decode(text)
-	if block == nil || hashOf(block.Bytes) != token.CA {
-		return nil, fault.New(op, fault.Unauthorized, "the server at "+token.URL+" is not the one that the join token "+
-			"comes from: its authority has another certificate").
-			Hint("something between here and the server may answer in its place; the token was not sent")
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem.EncodeToMemory(block))
-	return pool, nil
-}
-
-func unreachable(op, url string, err error) error {
-	return fault.Wrap(op, fault.Unavailable, err).Say("the agent server at " + url + " cannot be reached").
-		Hint("the token is not used up: try again when the address can be reached from here")
 }
 
 // keepIdentity writes what the server answered. The identity comes last: an agent has joined when it is there.
@@ -155,7 +114,7 @@ func keepIdentity(paths layout.Agent, key []byte, joined protocol.JoinAnswer, pi
 	}
 	if pin != "" {
 		block, _ := pem.Decode([]byte(joined.CA))
-		if block == nil || hashOf(block.Bytes) != pin {
+		if block == nil || protocol.Hash(block.Bytes) != pin {
 			return fault.New(
 				op,
 				fault.Unauthorized,
@@ -178,7 +137,7 @@ func keepIdentity(paths layout.Agent, key []byte, joined protocol.JoinAnswer, pi
 		{paths.Identity(), append(bytes.Clone(key), joined.Certificate...)},
 	}
 	for _, f := range files {
-		if err := writeFile(f.path, f.content); err != nil {
+		if err := trust.WriteFile(f.path, f.content); err != nil {
 			return err
 		}
 	}
@@ -265,7 +224,7 @@ func (i *identity) renewed(certificate string) error {
 	if err != nil {
 		return fmt.Errorf("the server's certificate is not for the key that was made: %w", err)
 	}
-	if err := writeFile(i.paths.Identity(), pair); err != nil {
+	if err := trust.WriteFile(i.paths.Identity(), pair); err != nil {
 		return err
 	}
 	i.certificate.Store(&parsed)
@@ -275,63 +234,7 @@ func (i *identity) renewed(certificate string) error {
 
 // tls returns the configuration of connections to the server.
 func (i *identity) tls() *tls.Config {
-	return verifying(i.authority, i.warn, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return trust.TLS(i.authority, i.warn, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return i.certificate.Load(), nil
 	})
-}
-
-// verifying checks the server's certificate as Go does, with one exception: a certificate that is only out of its time
-// is accepted, because the clock of the machine may be wrong, and because it
-// can come from the server's own authority only.
-func verifying(
-	authority *x509.CertPool,
-	warn func(string),
-	client func(*tls.CertificateRequestInfo) (*tls.Certificate, error),
-) *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: client}
-	if authority == nil {
-		return c
-	}
-	c.InsecureSkipVerify = true // VerifyConnection does it
-	c.VerifyConnection = func(s tls.ConnectionState) error {
-		chain := x509.NewCertPool()
-		for _, cert := range s.PeerCertificates[1:] {
-			chain.AddCert(cert)
-		}
-		leaf := s.PeerCertificates[0]
-		o := x509.VerifyOptions{DNSName: s.ServerName, Roots: authority, Intermediates: chain}
-		_, err := leaf.Verify(o)
-		var invalid x509.CertificateInvalidError
-		if errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-			o.CurrentTime = leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) / 2)
-			if _, again := leaf.Verify(o); again == nil {
-				warn(err.Error())
-				return nil
-			}
-		}
-		return err
-	}
-	return c
-}
-
-// transport makes connections with a TLS configuration and nothing that is shared.
-func transport(c *tls.Config) *http.Transport {
-	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: c, TLSHandshakeTimeout: 20 * time.Second,
-		ResponseHeaderTimeout: 30 * time.Second, DisableKeepAlives: true,
-	}
-}
-
-func hashOf(der []byte) string {
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
-}
-
-// refusal returns what a server said, for people.
-func refusal(r *http.Response, body []byte) string {
-	var said protocol.Refusal
-	if json.Unmarshal(body, &said) == nil && said.Message != "" {
-		return said.Message
-	}
-	return "it answers " + r.Status
 }

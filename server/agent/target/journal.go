@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/agent/trust"
 )
 
 // The journal is a file to which a line is added for each command that arrives, before it starts, and for each answer
@@ -119,7 +119,7 @@ func (j *journal) rewrite() error {
 	for _, l := range lines {
 		text = append(append(text, encodeLine(l)...), '\n')
 	}
-	if err := writeFile(j.path, text); err != nil {
+	if err := trust.WriteFile(j.path, text); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0o600)
@@ -224,39 +224,6 @@ func (j *journal) close() {
 	<-j.done
 	j.flush()
 	_ = j.file.Close()
-}
-
-// writeFile writes a file that only its owner may read, so that it is on the disk whole or not at all.
-func writeFile(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fault.Disk("target.writeFile", dir, err)
-	}
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // with mode 0600
-	if err != nil {
-		return fault.Disk("target.writeFile", dir, err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(content)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err == nil {
-		err = syncFolder(dir)
-	}
-	if err != nil {
-		return fault.Disk("target.writeFile", path, err)
-	}
-	return nil
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func syncData(f *os.File) error { return f.Sync() }

@@ -19,6 +19,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/agent/protocol"
+	"ordain.dev/ordain/server/agent/trust"
 )
 
 const (
@@ -133,7 +134,7 @@ func (a *Agent) dial(ctx context.Context) (*websocket.Conn, error) {
 	defer cancel()
 	conn, answer, err := websocket.Dial(ctx, strings.TrimRight(a.id.URL, "/")+protocol.SubscribePath,
 		&websocket.DialOptions{
-			HTTPClient:   &http.Client{Transport: transport(a.id.tls())},
+			HTTPClient:   &http.Client{Transport: trust.Transport(a.id.tls())},
 			Subprotocols: []string{protocol.Subprotocol},
 		})
 	if err == nil {
@@ -146,7 +147,7 @@ func (a *Agent) dial(ctx context.Context) (*websocket.Conn, error) {
 	body, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10)) // what arrived of it is enough
 	var why protocol.Refusal
 	_ = json.Unmarshal(body, &why)
-	text := "the agent server refuses this agent: " + refusal(answer, body)
+	text := "the agent server refuses this agent: " + trust.Refusal(answer, body)
 	if !slices.Contains([]string{"certificate", "expired", "revoked", "removed"}, why.Reason) {
 		return nil, fault.New(op, fault.Unavailable, text)
 	}

@@ -20,8 +20,8 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// compose makes the tasks of rows that were taken. ended are those that need no provisioner: there is nothing to run, or
-// the task cannot be composed.
+// compose makes the tasks of rows that were taken. ended are those that need no provisioner: there is nothing to run,
+// or the task cannot be composed.
 func (d *Desk) compose(
 	ctx context.Context, rows []intent.ClusterTask,
 ) (tasks []task.Task, ended []task.Result, err error) {
@@ -85,7 +85,8 @@ func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.
 		Tag:     c.row.Cluster.String() + "-" + fmt.Sprint(c.row.Node),
 		Replace: c.row.Replace, TimeoutMS: c.timeout(action).Milliseconds(),
 		Cluster: task.Cluster{
-			ID: c.row.Cluster, Name: c.job.cluster.Name, Owner: c.job.cluster.Owner, Environment: c.job.environment.Name,
+			ID: c.row.Cluster, Name: c.job.cluster.Name, Owner: c.job.cluster.Owner,
+			Environment: c.job.environment.Name,
 		},
 		Nodes: map[int]task.Peer{},
 	}
@@ -254,9 +255,18 @@ func (c *composer) loan(ctx context.Context) error {
 	var place string
 	var err error
 	if c.t.Action == task.Create {
-		all := make([]string, len(machines))
-		for i, m := range machines {
-			all[i] = m.Place()
+		var wanted map[string]string
+		if wanted, err = labels(c.t.Provider.Fields["labels"]); err != nil {
+			return err
+		}
+		var all []string
+		for _, m := range machines {
+			if hasAll(m.Labels, wanted) {
+				all = append(all, m.Place())
+			}
+		}
+		if len(all) == 0 {
+			return fmt.Errorf("no machine of the pool %s has the labels %v", c.def.Provider.Name, wanted)
 		}
 		place, err = c.c.Store.PoolMachine(ctx, c.row.Project, c.def.Provider.Name, all, c.row.Cluster, c.row.Node)
 	} else {
@@ -270,11 +280,43 @@ func (c *composer) loan(ctx context.Context) error {
 	}
 	i := slices.IndexFunc(machines, func(m catalogue.Machine) bool { return m.Place() == place })
 	if i < 0 {
-		return fmt.Errorf("the machine %s was lent to node %d, and is not in the pool %s any more; put it back, or replace "+
-			"the node", place, c.row.Node, c.def.Provider.Name)
+		return fmt.Errorf(
+			"the machine %s was lent to node %d, and is not in the pool %s any more; put it back, or replace "+
+				"the node",
+			place,
+			c.row.Node,
+			c.def.Provider.Name,
+		)
 	}
 	c.t.Provider.Fields["machine"], err = json.Marshal(machines[i])
 	return err
+}
+
+// labels reads the labels that a user wants: an object, or a text that has one.
+func labels(raw json.RawMessage) (map[string]string, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if raw = json.RawMessage(text); text == "" {
+			return nil, nil
+		}
+	}
+	var out map[string]string
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, errors.New(`the field labels is not an object of texts, as {"rack": "7"}`)
+	}
+	return out, nil
+}
+
+func hasAll(labels, wanted map[string]string) bool {
+	for name, value := range wanted {
+		if labels[name] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // world is what macros are about, and sets the peers of the task.

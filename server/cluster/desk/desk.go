@@ -79,7 +79,8 @@ var _ service.Service = (*Desk)(nil)
 
 // New makes a desk.
 func New(c Config) (*Desk, error) {
-	if c.Store == nil || c.Catalogues == nil || c.Resources == nil || c.Key == nil || c.Bus == nil || c.Logger == nil {
+	if c.Store == nil || c.Catalogues == nil || c.Resources == nil || c.Key == nil || c.Bus == nil ||
+		c.Logger == nil {
 		return nil, errors.New("desk.New: a part of the configuration is missing")
 	}
 	defaults := func(d *time.Duration, value time.Duration) {
@@ -158,7 +159,9 @@ func (d *Desk) Take(ctx context.Context, who Who, room int, wait time.Duration) 
 	deadline := time.Now().Add(min(wait, maxWait))
 	for {
 		woken := d.wait(who.Project)
-		tasks, err := d.takeNow(ctx, who, room)
+		// Whoever gives up while tasks are leased gets them nevertheless, if there is still somebody: otherwise nobody
+		// has them until the leases are over.
+		tasks, err := d.takeNow(context.WithoutCancel(ctx), who, room)
 		left := time.Until(deadline)
 		if err != nil || len(tasks) > 0 || left <= 0 {
 			return tasks, err
@@ -200,8 +203,8 @@ func (d *Desk) turn(project uuid.UUID) *sync.Mutex {
 	return m
 }
 
-// takeNow takes tasks and composes them. Tasks without anything to run are complete at once; tasks that cannot be composed
-// fail with the reason. Then others may be ready, so it looks again.
+// takeNow takes tasks and composes them. Tasks without anything to run are complete at once; tasks that cannot be
+// composed fail with the reason. Then others may be ready, so it looks again.
 func (d *Desk) takeNow(ctx context.Context, who Who, room int) ([]task.Task, error) {
 	turn := d.turn(who.Project)
 	turn.Lock()
@@ -251,7 +254,7 @@ func (d *Desk) Renew(ctx context.Context, who Who, leases []task.Lease) (gone []
 	for i, l := range leases {
 		all[i] = store.ClusterLease(l)
 	}
-	still, err := d.c.Store.RenewClusterTasks(ctx, who.Name, all, d.c.Lease)
+	still, err := d.c.Store.RenewClusterTasks(ctx, who.Project, who.Name, all, d.c.Lease)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// Handler serves provisioners over HTTP. who identifies the one that asks, before anything is read; its error is answered
-// with 401.
+// Handler serves provisioners over HTTP. who identifies the one that asks, before anything is read; its error is
+// answered with 401.
 func (d *Desk) Handler(who func(*http.Request) (Who, error)) http.Handler {
 	h := &handler{Desk: d, who: who}
 	routes := http.NewServeMux()
@@ -82,11 +82,14 @@ func refuse(w http.ResponseWriter, code int, err error) {
 
 func (h *handler) hello(r *http.Request, who Who, q task.Hello) (out task.Welcome, err error) {
 	if q.Protocol != task.Version {
-		return out, fault.New("desk.hello", fault.Invalid, "the provisioner speaks another version of the protocol than "+
-			"the server: "+strconv.Itoa(q.Protocol)).Hint("use the program of the same release")
+		return out, fault.New("desk.hello", fault.Invalid, "the provisioner speaks another version of the protocol "+
+			"than "+
+			"the server: "+strconv.Itoa(q.Protocol)).
+			Hint("use the program of the same release")
 	}
 	if who.ID != [16]byte{} {
-		if err := h.c.Store.SeeProvisioner(r.Context(), who.ID, cut(q.Program, 200), min(max(q.Room, 0), 10_000)); err != nil {
+		if err := h.c.Store.SeeProvisioner(r.Context(), who.ID, cut(q.Program, 200), min(max(q.Room, 0),
+			10_000)); err != nil {
 			return out, err
 		}
 	}
@@ -130,12 +133,11 @@ func (h *handler) renew(r *http.Request, who Who, q task.Renew) (task.Renewed, e
 
 func (h *handler) printed(r *http.Request, who Who, q task.Output) (struct{}, error) {
 	// Whose task it is was decided when it was taken; that of another one has another fence, or is not this project's.
-	row, err := h.c.Store.ClusterTaskByID(r.Context(), q.ID)
-	if err == nil && row.Project == who.Project && row.TakenBy == who.Name && row.Fence == q.Fence {
-		h.Output(q)
-	}
-	if fault.Is(err, fault.NotFound) {
-		err = nil
+	rows, err := h.c.Store.ClusterTasksByID(r.Context(), q.ID)
+	for _, row := range rows {
+		if row.Project == who.Project && row.TakenBy == who.Name && row.Fence == q.Fence {
+			h.Output(q)
+		}
 	}
 	return struct{}{}, err
 }

@@ -71,7 +71,10 @@ func (d *Desk) flush(ctx context.Context) {
 	for id, p := range d.output.pending {
 		if p.dirty {
 			p.dirty = false
-			all = append(all, store.ClusterOutput{ClusterLease: store.ClusterLease{ID: id, Fence: p.fence}, Text: p.text})
+			all = append(
+				all,
+				store.ClusterOutput{ClusterLease: store.ClusterLease{ID: id, Fence: p.fence}, Text: p.text},
+			)
 		} else if time.Since(p.at) > 10*time.Minute { // its provisioner is gone
 			delete(d.output.pending, id)
 		}

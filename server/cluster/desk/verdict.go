@@ -30,20 +30,28 @@ func (d *Desk) Finish(ctx context.Context, who Who, results []task.Result) (drop
 		return nil, fault.New("desk.Finish", fault.Invalid, fmt.Sprintf("%d results at once, and %d are allowed",
 			len(results), task.MaxFinish))
 	}
+	ids := make([]uuid.UUID, len(results))
+	for i, r := range results {
+		ids[i] = r.ID
+	}
+	known, err := d.c.Store.ClusterTasksByID(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[uuid.UUID]intent.ClusterTask, len(known))
+	for _, row := range known {
+		byID[row.ID] = row
+	}
 	var rows []intent.ClusterTask
 	var ours []task.Result
-	seen := map[uuid.UUID]bool{}
 	for _, r := range results {
-		row, err := d.c.Store.ClusterTaskByID(ctx, r.ID)
-		if fault.Is(err, fault.NotFound) || err == nil && (row.Project != who.Project || row.TakenBy != who.Name ||
-			row.Fence != r.Fence || row.State != intent.TaskRunning || seen[r.ID]) {
+		row, ok := byID[r.ID]
+		delete(byID, r.ID) // a second result for the same task is dropped
+		if !ok || row.Project != who.Project || row.TakenBy != who.Name || row.Fence != r.Fence ||
+			row.State != intent.TaskRunning {
 			dropped = append(dropped, r.ID)
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		seen[r.ID] = true
 		rows, ours = append(rows, row), append(ours, r)
 	}
 	if len(ours) == 0 {
@@ -151,7 +159,11 @@ func (d *Desk) facts(
 		}
 	}
 	if len(facts) > task.MaxFacts {
-		return nil, nil, fmt.Errorf("the plug-in returned %d bytes of facts, and may return %d", len(facts), task.MaxFacts)
+		return nil, nil, fmt.Errorf(
+			"the plug-in returned %d bytes of facts, and may return %d",
+			len(facts),
+			task.MaxFacts,
+		)
 	}
 	if len(r.Secret) == 0 {
 		return facts, nil, nil
@@ -185,7 +197,11 @@ func (d *Desk) sealFacts(ctx context.Context, row intent.ClusterTask, more task.
 		return nil, err
 	}
 	if len(plain) > task.MaxFacts {
-		return nil, fmt.Errorf("the plug-in returned %d bytes of secret facts, and may return %d", len(plain), task.MaxFacts)
+		return nil, fmt.Errorf(
+			"the plug-in returned %d bytes of secret facts, and may return %d",
+			len(plain),
+			task.MaxFacts,
+		)
 	}
 	return d.c.Key.Seal(plain, sealedFor(row.Cluster, row.Node))
 }

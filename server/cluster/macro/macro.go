@@ -113,8 +113,10 @@ func Services(text string) []string {
 }
 
 var (
-	selfMacro  = regexp.MustCompile(`^(?:(host)|ip(?:\.(access_v4|bind_v4))?)\.self$`)
-	listMacro  = regexp.MustCompile(`^(?:(host)|ip(?:\.(access_v4|bind_v4))?)\.service\.([A-Za-z0-9._-]+?)(?:\[(\d{1,5})\])?$`)
+	selfMacro = regexp.MustCompile(`^(?:(host)|ip(?:\.(access_v4|bind_v4))?)\.self$`)
+	listMacro = regexp.MustCompile(
+		`^(?:(host)|ip(?:\.(access_v4|bind_v4))?)\.service\.([A-Za-z0-9._-]+?)(?:\[(\d{1,5})\])?$`,
+	)
 	countMacro = regexp.MustCompile(`^num\.service\.([A-Za-z0-9._-]+)$`)
 	whichMacro = regexp.MustCompile(`^instance\.self\.service\.([A-Za-z0-9._-]+)$`)
 	joinMacro  = regexp.MustCompile(`^join\((.+),\s*'([^']*)'\)$`)

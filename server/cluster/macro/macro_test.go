@@ -56,7 +56,8 @@ func TestWrongMacrosAreExplained(t *testing.T) {
 	}
 	w := world()
 	w.Nodes[1001] = Node{Number: 1001, Hostname: "b.local"}
-	if _, err := Expand("%ip.self%", w); err == nil || !strings.Contains(err.Error(), "b.local has no address bind_v4 yet") {
+	if _, err := Expand("%ip.self%", w); err == nil ||
+		!strings.Contains(err.Error(), "b.local has no address bind_v4 yet") {
 		t.Errorf("a node without an address: %v", err)
 	}
 }
@@ -70,7 +71,9 @@ func TestExpandJSON(t *testing.T) {
 }
 
 func TestServices(t *testing.T) {
-	got := Services(`{"a":"%join(map(host.service.zookeeper-server,'$:2181'),',')%","b":"%ip.self%","c":"%num.service.web%"}`)
+	got := Services(
+		`{"a":"%join(map(host.service.zookeeper-server,'$:2181'),',')%","b":"%ip.self%","c":"%num.service.web%"}`,
+	)
 	if want := []string{"web", "zookeeper-server"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -57,7 +57,8 @@ type Manifest struct {
 	Fields map[string]any `yaml:"fields,omitempty" json:"fields,omitempty"`
 	// Config is added to the template's, key by key.
 	Config map[string]any `yaml:"config,omitempty" json:"config,omitempty"`
-	// Catalogue has the versions that the cluster is made from, so that it changes only when somebody asks for newer ones.
+	// Catalogue has the versions that the cluster is made from, so that it changes only when somebody asks for newer
+	// ones.
 	Catalogue Pins `yaml:"catalogue,omitempty" json:"catalogue,omitempty"`
 	// Nodes are the layout. Next is the number of the next new node.
 	Nodes []Node `yaml:"nodes,omitempty" json:"nodes,omitempty"`
@@ -99,8 +100,11 @@ var (
 // CheckName refuses what cannot be the name of a cluster.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
-		return fmt.Errorf("%.110q cannot be the name of a cluster: it has 1 to 100 letters, digits, '.', '_' and '-', "+
-			"and begins with a letter or a digit", name)
+		return fmt.Errorf(
+			"%.110q cannot be the name of a cluster: it has 1 to 100 letters, digits, '.', '_' and '-', "+
+				"and begins with a letter or a digit",
+			name,
+		)
 	}
 	return nil
 }
@@ -199,10 +203,18 @@ func (m *Manifest) check(name string) error {
 		say(!slices.Contains(m.Services, s), "stopped has %.100q, which is none of the services", s)
 	}
 	for i, n := range m.Nodes {
-		say(n.Number < FirstNode || n.Number > FirstNode+10_000_000, "a node has the number %d, and numbers begin with %d",
-			n.Number, FirstNode)
+		say(
+			n.Number < FirstNode || n.Number > FirstNode+10_000_000,
+			"a node has the number %d, and numbers begin with %d",
+			n.Number,
+			FirstNode,
+		)
 		say(i > 0 && m.Nodes[i-1].Number == n.Number, "two nodes have the number %d", n.Number)
-		say(!hostForm.MatchString(n.Hostname) || len(n.Hostname) > 253, "%.100q cannot be the host name of a node", n.Hostname)
+		say(
+			!hostForm.MatchString(n.Hostname) || len(n.Hostname) > 253,
+			"%.100q cannot be the host name of a node",
+			n.Hostname,
+		)
 	}
 	if _, err := json.Marshal([]any{m.Config, m.Fields}); err != nil {
 		wrong = append(wrong, "config or fields have a value that JSON cannot have, as a key that is no text")

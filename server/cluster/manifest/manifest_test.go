@@ -20,7 +20,13 @@ func example() *Manifest {
 			catalogue.Templates: {"lamp": 3}, catalogue.Services: {"web": 1, "db": 2},
 		},
 		Nodes: []Node{
-			{Number: 1001, Hostname: "shop-1001.lab.example", HardwareType: "small", ImageType: "debian", Services: []string{"web"}},
+			{
+				Number:       1001,
+				Hostname:     "shop-1001.lab.example",
+				HardwareType: "small",
+				ImageType:    "debian",
+				Services:     []string{"web"},
+			},
 			{Number: 1000, Hostname: "shop-1000.lab.example", HardwareType: "small", ImageType: "debian",
 				Services: []string{"web", "db"}},
 		},

@@ -76,11 +76,17 @@ func (e *edges) collect(found map[string]bool, service string, a task.Action, re
 }
 
 func (e *edges) installParents(name string) []string {
-	return e.parents(e.services[name], func(d catalogue.ServiceDependencies) catalogue.Dependencies { return d.Install })
+	return e.parents(
+		e.services[name],
+		func(d catalogue.ServiceDependencies) catalogue.Dependencies { return d.Install },
+	)
 }
 
 func (e *edges) runtimeParents(name string) []string {
-	return e.parents(e.services[name], func(d catalogue.ServiceDependencies) catalogue.Dependencies { return d.Runtime })
+	return e.parents(
+		e.services[name],
+		func(d catalogue.ServiceDependencies) catalogue.Dependencies { return d.Runtime },
+	)
 }
 
 func (e *edges) parents(

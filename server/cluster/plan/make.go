@@ -167,7 +167,8 @@ func (c *chain) put(a task.Action, config string) {
 func (b *builder) connect() {
 	var working []string // groups that deleting waits for
 	for g := range b.groups {
-		if g != string(task.Delete) && g != string(task.Create) { // a machine may have to be made again, so its confirm counts
+		if g != string(task.Delete) &&
+			g != string(task.Create) { // a machine may have to be made again, so its confirm counts
 			working = append(working, g)
 		}
 	}

@@ -94,7 +94,11 @@ func TestAWebServerStartsAfterItsDatabaseOnAnotherNode(t *testing.T) {
 func TestAServiceWithoutAStartPassesOnWhatItWaitsFor(t *testing.T) {
 	services := definitions(
 		service("db", "+start"), service("schema", "+install", "run<db"), service("web", "+start", "run<schema"))
-	p := mustMake(t, nil, Want{Services: services, Nodes: []Wants{{Number: 1000, Services: []string{"db", "schema", "web"}}}})
+	p := mustMake(
+		t,
+		nil,
+		Want{Services: services, Nodes: []Wants{{Number: 1000, Services: []string{"db", "schema", "web"}}}},
+	)
 	web := p.Tasks[slices.IndexFunc(p.Tasks, func(t Task) bool { return t.Group() == "start web" })]
 	if !slices.Contains(web.After, "start db") {
 		t.Errorf("web starts after %v, and not after the database", web.After)
@@ -107,7 +111,15 @@ func TestAChangedConfigurationRestartsInOrder(t *testing.T) {
 		service("web", "+install", "+configure", "+start", "+stop", "run<db"),
 	)
 	started := Service{Phase: Started, Config: "old"}
-	have := []Has{{Number: 1000, Made: true, Ready: true, Automators: []string{"shell"}, Services: map[string]Service{"db": started, "web": started}}}
+	have := []Has{
+		{
+			Number:     1000,
+			Made:       true,
+			Ready:      true,
+			Automators: []string{"shell"},
+			Services:   map[string]Service{"db": started, "web": started},
+		},
+	}
 	p := mustMake(t, have, Want{Services: services, Nodes: []Wants{{
 		Number: 1000, Services: []string{"db", "web"}, Config: map[string]string{"db": "new", "web": "new"},
 	}}})
@@ -150,8 +162,8 @@ func TestACircleIsNamed(t *testing.T) {
 	}
 }
 
-// TestPlansLeadThere carries out plans of random clusters in random orders that the plan allows, sometimes only in part,
-// as if the rest had failed. Nothing runs before what it depends on, and in the end nothing is left to do.
+// TestPlansLeadThere carries out plans of random clusters in random orders that the plan allows, sometimes only in
+// part, as if the rest had failed. Nothing runs before what it depends on, and in the end nothing is left to do.
 func TestPlansLeadThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		services := drawServices(t)

@@ -67,7 +67,8 @@ func newWorld(t *testing.T, blobs blob.Store, change func(*resources.Config)) *w
 	}
 	s := storetest.Open(t)
 	c := resources.Config{
-		Store: s, Catalogues: offer{catalogue.New(entities...)}, Blobs: blobs, Bus: &bus.Bus{}, Logger: storetest.Logger(t),
+		Store: s, Catalogues: offer{catalogue.New(entities...)}, Blobs: blobs, Bus: &bus.Bus{},
+		Logger: storetest.Logger(t),
 	}
 	if change != nil {
 		change(&c)
@@ -241,8 +242,8 @@ func (w *world) served(project intent.ProjectID, hash string) (string, error) {
 	return string(content), err
 }
 
-// A script is uploaded, tried, replaced and deleted; plug-ins get what the last sync said, and only that. It is the same
-// for both stores of contents.
+// A script is uploaded, tried, replaced and deleted; plug-ins get what the last sync said, and only that. It is the
+// same for both stores of contents.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) blob.Store{"folder": folder, "S3": s3} {
@@ -400,7 +401,8 @@ func TestProjectsDoNotSeeEachOther(t *testing.T) {
 	if err != nil || len(all) != 3 || all[0].Hash != own.Hash || all[1].Hash != common.Hash {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := w.List(t.Context(), w.acme, store.ClusterResourceFilter{Status: "lively"}); !fault.Is(err, fault.Invalid) {
+	_, err = w.List(t.Context(), w.acme, store.ClusterResourceFilter{Status: "lively"})
+	if !fault.Is(err, fault.Invalid) {
 		t.Error(err)
 	}
 	for _, hash := range []string{"", "..", "../../etc/passwd", strings.ToUpper(own.Hash)} {
@@ -583,7 +585,8 @@ func TestSizes(t *testing.T) {
 	}
 	few := newWorld(t, folder(t), func(c *resources.Config) { c.MaxVersions = 1 })
 	few.upload(script(few.acme, "x"), "1")
-	if _, err := few.Upload(t.Context(), script(few.acme, "y"), strings.NewReader("2")); !fault.Is(err, fault.Conflict) {
+	_, err := few.Upload(t.Context(), script(few.acme, "y"), strings.NewReader("2"))
+	if !fault.Is(err, fault.Conflict) {
 		t.Fatal(err)
 	}
 }
@@ -611,7 +614,8 @@ func TestTotalOfUploadsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if use, err := w.store.ClusterResourceUse(t.Context(), w.acme); err != nil || use.Bytes != 800 || use.Versions != 2 {
+	use, err := w.store.ClusterResourceUse(t.Context(), w.acme)
+	if err != nil || use.Bytes != 800 || use.Versions != 2 {
 		t.Fatal(use, err)
 	}
 }
@@ -646,7 +650,8 @@ func TestArchives(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"no archive": []byte("echo hello"), "another top folder": archiveOf(t, "apache/metadata.rb"),
 		"leaves it": archiveOf(t, "mysql/../../etc/cron.d/x"), "cut": good[:len(good)/2-100],
-		"garbage at first": append([]byte("x"), good...), "too many": archiveOf(t, many...), "only zeros": make([]byte, 1<<20),
+		"garbage at first": append([]byte("x"), good...), "too many": archiveOf(t, many...),
+		"only zeros":            make([]byte, 1<<20),
 		"larger than the limit": append(bytes.Clone(good), make([]byte, 8<<20)...),
 	} {
 		_, err := w.Upload(t.Context(), cookbooks("mysql"), bytes.NewReader(content))
@@ -681,14 +686,17 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, folder(t), nil)
+	of := func(kind, plugin, resource string) intent.ClusterResourceRef {
+		return intent.ClusterResourceRef{Kind: kind, Plugin: plugin, Type: resource, Name: "x"}
+	}
 	for _, c := range []struct {
 		ref   intent.ClusterResourceRef
 		kind  fault.Kind
 		words string
 	}{
-		{intent.ClusterResourceRef{Kind: "services", Plugin: "shell", Type: "scripts", Name: "x"}, fault.NotFound, "services"},
-		{intent.ClusterResourceRef{Kind: "providertypes", Plugin: "shell", Type: "scripts", Name: "x"}, fault.NotFound, "pool"},
-		{intent.ClusterResourceRef{Kind: "automatortypes", Plugin: "shell", Type: "keys", Name: "x"}, fault.NotFound, "scripts"},
+		{of("services", "shell", "scripts"), fault.NotFound, "services"},
+		{of("providertypes", "shell", "scripts"), fault.NotFound, "pool"},
+		{of("automatortypes", "shell", "keys"), fault.NotFound, "scripts"},
 		{script(uuid.New(), "x"), fault.NotFound, "project"},
 		{script(shared, ""), fault.Invalid, "missing"},
 		{script(shared, ".."), fault.Invalid, "name"},
@@ -699,8 +707,8 @@ func TestUnknown(t *testing.T) {
 		{script(shared, "Größe"), fault.Invalid, "name"},
 		{script(shared, "a b; rm -rf"), fault.Invalid, "name"},
 		{script(shared, strings.Repeat("x", 10_000)), fault.Invalid, "name"},
-		{intent.ClusterResourceRef{Kind: "automatortypes", Plugin: "../shell", Type: "scripts", Name: "x"}, fault.Invalid, "name"},
-		{intent.ClusterResourceRef{Kind: "automatortypes", Plugin: "shell", Type: "'", Name: "x"}, fault.Invalid, "name"},
+		{of("automatortypes", "../shell", "scripts"), fault.Invalid, "name"},
+		{of("automatortypes", "shell", "'"), fault.Invalid, "name"},
 	} {
 		_, err := w.Upload(t.Context(), c.ref, strings.NewReader("x"))
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.words) || len(err.Error()) > 500 {

@@ -37,8 +37,8 @@ func (s *Service) Start(ctx context.Context) error {
 // Stop ends it.
 func (s *Service) Stop() { s.running.Stop() }
 
-// Tidy deletes contents that no version has: of uploads that were not recorded, of projects that were deleted. Young ones
-// may belong to an upload that is about to be recorded, and stay. It returns how many it deleted.
+// Tidy deletes contents that no version has: of uploads that were not recorded, of projects that were deleted. Young
+// ones may belong to an upload that is about to be recorded, and stay. It returns how many it deleted.
 func (s *Service) Tidy(ctx context.Context) (deleted int, err error) {
 	before := s.c.Now().Add(-s.c.TidyAge)
 	if err := s.c.Blobs.Sweep(ctx, before); err != nil {

@@ -16,8 +16,8 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// Upload keeps what r returns as a new version, which is inactive. The version in ref does not matter. Nothing is kept if
-// r fails, has too much, or is not the archive that the plug-in wants.
+// Upload keeps what r returns as a new version, which is inactive. The version in ref does not matter. Nothing is kept
+// if r fails, has too much, or is not the archive that the plug-in wants.
 func (s *Service) Upload(
 	ctx context.Context, ref intent.ClusterResourceRef, r io.Reader,
 ) (intent.ClusterResource, error) {
@@ -51,8 +51,8 @@ func (s *Service) Upload(
 		func(ctx context.Context) error {
 			_, err := s.c.Blobs.Stat(ctx, hash)
 			if fault.Is(err, fault.NotFound) {
-				return fault.New(op, fault.Unavailable, "another resource with this content was deleted meanwhile, and the "+
-					"content with it").Hint("upload it again")
+				return fault.New(op, fault.Unavailable, "another resource with this content was deleted meanwhile, "+
+					"and the content with it").Hint("upload it again")
 			}
 			return err
 		})
@@ -125,8 +125,9 @@ func (s *Service) allowed(op string, use store.ClusterResourceUse, size int64) e
 			use.Versions)).Hint(advice)
 	}
 	if s.c.MaxTotal > 0 && use.Bytes+size > s.c.MaxTotal {
-		return fault.New(op, fault.Conflict, fmt.Sprintf("the resources have %d bytes, and may have %d together", use.Bytes,
-			s.c.MaxTotal)).Hint(advice + "; an administrator of the server can raise [cluster] max-resource-total")
+		return fault.New(op, fault.Conflict, fmt.Sprintf("the resources have %d bytes, and may have %d together",
+			use.Bytes, s.c.MaxTotal)).
+			Hint(advice + "; an administrator of the server can raise [cluster] max-resource-total")
 	}
 	return nil
 }
@@ -145,8 +146,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
 	if int64(n) > b.left {
 		return 0, fault.New("resources.Upload", fault.Invalid, fmt.Sprintf("the file is larger than %d bytes", b.most)).
-			Hint("put large files where the machines can download them, or ask an administrator of the server to raise " +
-				"[cluster] max-resource-size")
+			Hint("put large files where the machines can download them, or ask an administrator of the server to " +
+				"raise [cluster] max-resource-size")
 	}
 	b.left -= int64(n)
 	if err == io.EOF && b.left == b.most {
@@ -155,8 +156,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checked passes on an archive, and ends with io.EOF only if it is right. The check runs beside the reader, and sees each
-// byte once.
+// checked passes on an archive, and ends with io.EOF only if it is right. The check runs beside the reader, and sees
+// each byte once.
 type checked struct {
 	r       io.Reader
 	in      *io.PipeWriter

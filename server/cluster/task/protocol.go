@@ -58,6 +58,8 @@ type Take struct {
 // Taken has tasks, or none.
 type Taken struct {
 	Tasks []Task `json:"tasks"`
+	// Ending asks the provisioner to take no further task, and to end when it has finished those that it has.
+	Ending bool `json:"ending,omitempty"`
 }
 
 // Lease is a task that a provisioner works on.
@@ -95,4 +97,5 @@ type Finished struct {
 // Refusal is the body of an answer that is not 2xx.
 type Refusal struct {
 	Message string `json:"message"`
+	Reason  string `json:"reason,omitempty"` // for programs; see join.go
 }

@@ -12,9 +12,11 @@ CREATE TABLE cluster_entity (
     content jsonb,
     sealed  bytea, -- a JSON object of sensitive fields
     made    timestamptz NOT NULL DEFAULT now(),
-    made_by text NOT NULL,
-    CONSTRAINT cluster_entity_version UNIQUE NULLS NOT DISTINCT (project, kind, name, version)
+    made_by text NOT NULL
 );
+-- A NULL is equal to no other one, so what is shared counts as the project with the number 0.
+CREATE UNIQUE INDEX cluster_entity_version ON cluster_entity
+    (COALESCE(project, '00000000-0000-0000-0000-000000000000'), kind, name, version);
 -- The newest write tells whether a catalogue in memory is still right.
 CREATE INDEX cluster_entity_made ON cluster_entity (made);
 CREATE INDEX cluster_entity_made_of ON cluster_entity (project, made);
@@ -40,15 +42,16 @@ CREATE TABLE cluster_resource (
     live    boolean NOT NULL DEFAULT false,
     slated  boolean NOT NULL DEFAULT false,
     made    timestamptz NOT NULL DEFAULT now(),
-    made_by text NOT NULL,
-    CONSTRAINT cluster_resource_version UNIQUE NULLS NOT DISTINCT (project, kind, plugin, type, name, version)
+    made_by text NOT NULL
 );
+CREATE UNIQUE INDEX cluster_resource_version ON cluster_resource
+    (COALESCE(project, '00000000-0000-0000-0000-000000000000'), kind, plugin, type, name, version);
 CREATE INDEX cluster_resource_hash ON cluster_resource (hash);
 -- One version is live, and one is slated to be.
-CREATE UNIQUE INDEX cluster_resource_live ON cluster_resource (project, kind, plugin, type, name)
-    NULLS NOT DISTINCT WHERE live;
-CREATE UNIQUE INDEX cluster_resource_slated ON cluster_resource (project, kind, plugin, type, name)
-    NULLS NOT DISTINCT WHERE slated;
+CREATE UNIQUE INDEX cluster_resource_live ON cluster_resource
+    (COALESCE(project, '00000000-0000-0000-0000-000000000000'), kind, plugin, type, name) WHERE live;
+CREATE UNIQUE INDEX cluster_resource_slated ON cluster_resource
+    (COALESCE(project, '00000000-0000-0000-0000-000000000000'), kind, plugin, type, name) WHERE slated;
 -- Numbers of versions are never used twice, so that nobody stages another content than the one that was looked at.
 CREATE TABLE cluster_resource_number (
     project uuid CONSTRAINT cluster_resource_number_project REFERENCES project ON DELETE CASCADE,
@@ -56,9 +59,10 @@ CREATE TABLE cluster_resource_number (
     plugin  text NOT NULL,
     type    text NOT NULL,
     name    text NOT NULL,
-    last    integer NOT NULL CHECK (last > 0),
-    CONSTRAINT cluster_resource_number_of UNIQUE NULLS NOT DISTINCT (project, kind, plugin, type, name)
+    last    integer NOT NULL CHECK (last > 0)
 );
+CREATE UNIQUE INDEX cluster_resource_number_of ON cluster_resource_number
+    (COALESCE(project, '00000000-0000-0000-0000-000000000000'), kind, plugin, type, name);
 
 -- pending ──▶ active ◀──▶ inconsistent; pending ──▶ incomplete ──▶ active; all ──▶ terminated
 CREATE TABLE cluster (
@@ -167,6 +171,8 @@ CREATE TABLE cluster_task (
     CONSTRAINT cluster_task_leased CHECK ((state = 'running') = (lease_to IS NOT NULL)),
     CONSTRAINT cluster_task_needs CHECK (state NOT IN ('ready', 'running') OR open_needs = 0)
 );
+CREATE INDEX cluster_task_on_node ON cluster_task (job, node) WHERE state = 'waiting';
+CREATE INDEX cluster_task_open ON cluster_task (job) WHERE state IN ('waiting', 'ready', 'running');
 CREATE INDEX cluster_task_ready ON cluster_task (project, not_before) WHERE state = 'ready';
 CREATE INDEX cluster_task_leased_to ON cluster_task (lease_to) WHERE state = 'running';
 -- One task at a time on a machine, whatever its job.

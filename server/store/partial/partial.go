@@ -34,6 +34,8 @@ type Base struct {
 	Resources []intent.Resource
 	Unknowns  []intent.Unknown
 	Code      []intent.ResourceCode
+	// UnmanagedAgents is that of the version's provenance.
+	UnmanagedAgents []string
 }
 
 // Merge returns the whole version that a change makes of its base. A change that breaks a rule fails with
@@ -70,6 +72,10 @@ func Merge(base Base, change intent.NewVersion) (intent.NewVersion, error) {
 	merged.Resources, merged.Code = resources, code
 	merged.Unknowns = m.unknowns(change.Unknowns)
 	merged.Provenance.PartialBase = base.Number
+	// A partial model need not have the configuration of agents of other sets.
+	agents := slices.Concat(base.UnmanagedAgents, change.Provenance.UnmanagedAgents)
+	slices.Sort(agents)
+	merged.Provenance.UnmanagedAgents = slices.Compact(agents)
 	return merged, nil
 }
 

@@ -28,11 +28,7 @@ UPDATE agent SET paused = $2, paused_by = CASE WHEN $2 THEN $3::text ELSE '' END
 WHERE environment = $1 AND paused <> $2;
 
 -- name: AgentUnmanaged :many
--- The agents that the released model does not want to be started by the server. The range of ids is that of
--- std::AgentConfig[…].
-SELECT c.attributes ->> 'agentname'
-FROM resource r
-JOIN resource_state s ON s.resource = r.key AND s.orphaned = 0
-JOIN resource_content c ON c.key = s.content
-WHERE r.environment = $1 AND r.id >= 'std::AgentConfig[' AND r.id < 'std::AgentConfig\' AND NOT c.purged
-  AND c.attributes ->> 'agentname' IS NOT NULL AND COALESCE(c.attributes ->> 'autostart', 'false') = 'false';
+-- The agents that the released model does not want to be started by the server.
+SELECT a.name
+FROM version v, json_array_elements_text(v.provenance -> 'unmanaged_agents') AS a (name)
+WHERE v.environment = $1 AND v.status = 'active';

@@ -42,11 +42,18 @@ SELECT id, job, number, cluster, project, node, service, action, provider, needs
     CASE WHEN $3 THEN output ELSE '' END AS output, problem
 FROM cluster_task WHERE job = $1 AND ($2::int IS NULL OR number = $2) ORDER BY number;
 
--- name: ClusterTaskOf :one
--- A task that may be worked on: with the newest fence.
+-- name: ClusterJobLast :many
+-- The newest job of a cluster, and whether tasks of it are not at their end.
+SELECT j.id, j.cluster, j.number, j.action, j.state, j.goal, j.prior, j.at, j.made_by, j.made, j.ended, j.total, j.problem,
+    0 AS done, 0 AS failed,
+    EXISTS (SELECT FROM cluster_task t WHERE t.job = j.id AND t.state IN ('waiting', 'ready', 'running')) AS open
+FROM cluster_job j WHERE j.cluster = $1 ORDER BY j.number DESC LIMIT 1;
+
+-- name: ClusterTaskOf :many
+-- Tasks that may be worked on, without their output.
 SELECT id, job, number, cluster, project, node, service, action, provider, needs, after, state, attempts, config, replace,
     NULLIF(not_before, '-infinity') AS not_before, fence, lease_to, taken_by, started, ended, '' AS output, problem
-FROM cluster_task WHERE id = $1;
+FROM cluster_task WHERE id = ANY ($1::uuid[]);
 
 -- name: ClusterTaskTake :many
 -- Takes ready tasks of a project, at most one for each machine, and no more for each provider than it may have. Clusters
@@ -86,7 +93,7 @@ FROM unnest($1::uuid[], $2::int[]) AS x(cluster, number) WHERE n.cluster = x.clu
 -- name: ClusterTaskRenew :many
 UPDATE cluster_task t SET lease_to = now() + make_interval(secs => $4)
 FROM unnest($1::uuid[], $2::bigint[]) AS x(id, fence)
-WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running' AND t.taken_by = $3
+WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running' AND t.taken_by = $3 AND t.project = $5
   AND EXISTS (SELECT FROM cluster_job j WHERE j.id = t.job AND j.state = 'running')
 RETURNING t.id;
 

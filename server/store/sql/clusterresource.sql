@@ -13,7 +13,7 @@ WHERE project IS NOT DISTINCT FROM $1;
 -- name: ClusterResourceNumber :one
 -- The next number of a version. Numbers of deleted versions are not used again.
 INSERT INTO cluster_resource_number AS n (project, kind, plugin, type, name, last) VALUES ($1, $2, $3, $4, $5, 1)
-ON CONFLICT ON CONSTRAINT cluster_resource_number_of DO UPDATE SET last = n.last + 1
+ON CONFLICT (COALESCE(project, '00000000-0000-0000-0000-000000000000'), kind, plugin, type, name) DO UPDATE SET last = n.last + 1
 RETURNING last;
 
 -- name: ClusterResourceAdd :one

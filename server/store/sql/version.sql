@@ -5,7 +5,7 @@ SELECT environment, number, created, released, status, total, undefined, provena
 SELECT environment, number, created, released, status, total, undefined, provenance, hold, confirmed, preview FROM version WHERE environment = $1 AND status = 'active';
 
 -- name: VersionNewest :one
-SELECT number, unknowns FROM version WHERE environment = $1 AND NOT preview ORDER BY number DESC LIMIT 1;
+SELECT number, unknowns, provenance FROM version WHERE environment = $1 AND NOT preview ORDER BY number DESC LIMIT 1;
 
 -- name: VersionRows :list
 SELECT environment, number, created, released, status, total, undefined, provenance, hold, confirmed, preview FROM version WHERE environment = $1;

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/provisioner/conformance"
+	"ordain.dev/ordain/server/cluster/provisioner/conformance/conformancetest"
 	"ordain.dev/ordain/server/cluster/provisioner/program"
 	"ordain.dev/ordain/server/cluster/task"
 )
@@ -20,8 +22,8 @@ func TestExamples(t *testing.T) {
 	for _, name := range []string{"python", "shell"} {
 		for how, confined := range map[string]bool{"confined": true, "not confined": false} {
 			t.Run(name+" "+how, func(t *testing.T) {
-				conformance.Program(t, open(t, name, confined, ""))
-				conformance.Provider(t, func(t *testing.T) conformance.Subject {
+				conformancetest.Program(t, open(t, name, confined, ""))
+				conformancetest.Provider(t, func(t *testing.T) conformance.Subject {
 					world := t.TempDir()
 					if err := os.Chmod(world, 0o777); err != nil { // the plug-in may have a user of its own
 						t.Fatal(err)
@@ -29,7 +31,7 @@ func TestExamples(t *testing.T) {
 					text, _ := json.Marshal(world)
 					return conformance.Subject{
 						Plugin: open(t, name, confined, world), Fields: task.Fields{"world": text},
-						Machines: func() []string { return machines(t, world) },
+						Machines: func(context.Context) ([]string, error) { return machines(world) },
 					}
 				})
 			})
@@ -37,10 +39,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func machines(t *testing.T, world string) []string {
+func machines(world string) ([]string, error) {
 	found, err := os.ReadDir(world)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var out []string
 	for _, f := range found {
@@ -48,7 +50,7 @@ func machines(t *testing.T, world string) []string {
 			out = append(out, f.Name())
 		}
 	}
-	return out
+	return out, nil
 }
 
 // open opens an example. The folders of the repository may be closed to other users, so it is copied.

@@ -18,7 +18,8 @@ import (
 // Call is one task for a plug-in.
 type Call struct {
 	task.Task
-	// Out takes what the plug-in, and what it runs, prints. It keeps only the last of it, masks secrets, and never blocks.
+	// Out takes what the plug-in, and what it runs, prints. It keeps only the last of it, masks secrets, and never
+	// blocks.
 	Out io.Writer
 	// Files returns where a resource of a type lies: the file, or the folder of an unpacked archive.
 	Files Files

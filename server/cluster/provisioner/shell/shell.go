@@ -20,8 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,7 +136,7 @@ func putResources(ctx context.Context, c plugin.Call, t *target.Target) ([]strin
 			return nil, err
 		}
 		if r.Type == ArchivesType {
-			local = top(local, r.Name)
+			local = target.Archive(local, r.Name)
 		} else {
 			scripts = append(scripts, r.Name)
 		}
@@ -147,14 +145,4 @@ func putResources(ctx context.Context, c plugin.Call, t *target.Target) ([]strin
 		}
 	}
 	return scripts, nil
-}
-
-// top returns the folder in an unpacked archive that has the archive's name, as Coopr wants it, if there is nothing
-// beside it, and else the folder itself.
-func top(folder, name string) string {
-	entries, err := os.ReadDir(folder)
-	if err == nil && len(entries) == 1 && entries[0].IsDir() && entries[0].Name() == name {
-		return filepath.Join(folder, name)
-	}
-	return folder
 }

@@ -48,7 +48,7 @@ func Check(ctx context.Context, c plugin.Call) error {
 			"the machine "+c.Node.Hostname+" lacks programs: "+strings.Join(missing, ", ")).
 			Hint("install them in the image; setsid is in util-linux, the others in coreutils, tar and findutils")}
 	}
-	if !becomesRoot(c, config) {
+	if !BecomesRoot(c, config) {
 		return nil
 	}
 	if _, err := client.Ask(ctx, "exit 0", true); errors.As(err, &exit) {
@@ -62,6 +62,7 @@ func Check(ctx context.Context, c plugin.Call) error {
 	return nil
 }
 
-func becomesRoot(c plugin.Call, config ssh.Config) bool {
+// BecomesRoot reports whether what runs on the node of a call runs as root by sudo.
+func BecomesRoot(c plugin.Call, config ssh.Config) bool {
 	return config.User != "root" && Text(c.Provider.Fields, SudoField) != "never"
 }

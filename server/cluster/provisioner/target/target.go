@@ -23,6 +23,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,17 +121,32 @@ type Target struct {
 	runs   atomic.Int64
 }
 
+// Login logs in to the node of a call. The caller closes the client.
+func Login(ctx context.Context, c plugin.Call) (*ssh.Client, ssh.Config, error) {
+	config, err := reachable(c)
+	if err != nil {
+		return nil, config, err
+	}
+	client, err := ssh.Dial(ctx, config)
+	return client, config, err
+}
+
+func reachable(c plugin.Call) (ssh.Config, error) {
+	config, err := Endpoint(c)
+	if err == nil && config.Host == "" {
+		err = &plugin.Refused{Err: fault.New("target.Open", fault.Invalid,
+			"the node "+c.Node.Hostname+" has no address access_v4").
+			Hint("it has not been confirmed; create the node again")}
+	}
+	return config, err
+}
+
 // Open logs in to the node of a call and makes a working folder there. What runs there runs as root, by sudo if the
 // login is another user's. The caller closes the target.
 func Open(ctx context.Context, c plugin.Call) (*Target, error) {
-	config, err := Endpoint(c)
+	config, err := reachable(c)
 	if err != nil {
 		return nil, err
-	}
-	if config.Host == "" {
-		return nil, &plugin.Refused{Err: fault.New("target.Open", fault.Invalid,
-			"the node "+c.Node.Hostname+" has no address access_v4").
-			Hint("it has not been confirmed; create the node again")}
 	}
 	return OpenAt(ctx, c, config)
 }
@@ -141,7 +157,7 @@ func OpenAt(ctx context.Context, c plugin.Call, config ssh.Config) (*Target, err
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{call: c, client: client, sudo: becomesRoot(c, config)}
+	t := &Target{call: c, client: client, sudo: BecomesRoot(c, config)}
 	t.folder, err = client.Folder(ctx, t.sudo)
 	if err != nil {
 		_ = client.Close()
@@ -237,12 +253,25 @@ func (t *Target) masked(err error) error {
 	return err
 }
 
-func (t *Target) mask(text string) string {
-	secrets := slices.SortedFunc(slices.Values(t.call.Secrets), func(a, b string) int { return len(b) - len(a) })
+func (t *Target) mask(text string) string { return Mask(t.call, text) }
+
+// Mask removes the secrets of a task from a text, such as an error made of what a program printed.
+func Mask(c plugin.Call, text string) string {
+	secrets := slices.SortedFunc(slices.Values(c.Secrets), func(a, b string) int { return len(b) - len(a) })
 	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "********")
 		}
 	}
 	return text
+}
+
+// Archive returns the folder with the content of an unpacked archive: the folder in it that has the archive's name, as
+// Coopr wants it, if there is nothing beside it, and else the folder itself.
+func Archive(folder, name string) string {
+	entries, err := os.ReadDir(folder)
+	if err == nil && len(entries) == 1 && entries[0].IsDir() && entries[0].Name() == name {
+		return filepath.Join(folder, name)
+	}
+	return folder
 }

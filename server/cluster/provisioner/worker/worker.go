@@ -54,6 +54,9 @@ type Config struct {
 	ResourcesMax int64
 	// Grace is how long tasks may go on after Stop. 0: 30 s.
 	Grace time.Duration
+	// Lost is closed when the desk is gone for good: then tasks are cut off at once, and their results are not sent.
+	// nil: the desk always comes back.
+	Lost <-chan struct{}
 	// Hang is how long a plug-in may take to return after its context has ended. 0: 10 s.
 	Hang time.Duration
 	// Backoff is for asking the desk again after a failure.
@@ -152,6 +155,8 @@ func (w *Worker) workDir() string { return filepath.Join(w.c.Folder, "work") }
 
 // work takes tasks until the context ends, and waits for those that run.
 func (w *Worker) work(ctx context.Context) error {
+	taking, stopTaking := context.WithCancel(ctx)
+	defer stopTaking()
 	// What goes on while the tasks end has contexts of its own.
 	attempts, cutOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cutOff(nil)
@@ -163,8 +168,16 @@ func (w *Worker) work(ctx context.Context) error {
 	background.Go(func() { w.finisher.run(links) })
 	defer background.Wait()
 	defer hangUp()
+	background.Go(func() {
+		select {
+		case <-w.c.Lost:
+			cutOff(errStopped)
+			stopTaking()
+		case <-links.Done():
+		}
+	})
 
-	err := w.takeAll(ctx, func(t task.Task, lease time.Duration) {
+	err := w.takeAll(taking, func(t task.Task, lease time.Duration) {
 		held := w.leases.add(attempts, t, lease)
 		w.mu.Lock()
 		w.running++
@@ -188,7 +201,11 @@ func (w *Worker) work(ctx context.Context) error {
 		cutOff(errStopped)
 		<-ended
 	}
-	w.finisher.drain(links, finishPatience)
+	select {
+	case <-w.c.Lost:
+	default:
+		w.finisher.drain(links, finishPatience)
+	}
 	return err
 }
 
@@ -218,7 +235,8 @@ func (w *Worker) room() int {
 	return min(w.c.Room-w.running, task.MaxTake)
 }
 
-// takeAll introduces the provisioner, and takes tasks whenever there is room, until the context ends.
+// takeAll introduces the provisioner, and takes tasks whenever there is room, until the context ends or the server asks
+// for the end.
 func (w *Worker) takeAll(ctx context.Context, start func(task.Task, time.Duration)) error {
 	known := false
 	var lease time.Duration
@@ -261,6 +279,10 @@ func (w *Worker) takeAll(ctx context.Context, start func(task.Task, time.Duratio
 				own = max(time.Duration(t.LeaseMS)*time.Millisecond, leaseMin)
 			}
 			start(t, own)
+		}
+		if taken.Ending {
+			w.c.Logger.Info("the server asks the provisioner to end")
+			return nil
 		}
 	}
 	return nil

@@ -526,6 +526,36 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// The server that started a provisioner is gone. The provisioner ends at once, although its tasks would have time, and
+// sends nothing any more.
+func TestLost(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	started, lost := make(chan struct{}), make(chan struct{})
+	w, _ := d.newWorker(plugins(func(ctx context.Context, c plugin.Call) (plugin.Result, error) {
+		close(started)
+		<-ctx.Done()
+		return plugin.Result{}, ctx.Err()
+	}), 5, func(c *worker.Config) { c.Grace, c.Lost = time.Hour, lost })
+	d.add(newTask(task.Create))
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(t.Context()) }()
+	<-started
+	close(lost)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it goes on")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.results) > 0 {
+		t.Errorf("it sent %+v", d.results)
+	}
+}
+
 // A provisioner that is asked to work for another project ends.
 func TestAnotherProject(t *testing.T) {
 	d := newDesk(t, time.Minute)

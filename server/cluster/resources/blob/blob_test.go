@@ -62,7 +62,8 @@ func suite(t *testing.T, open func(t *testing.T, key *secret.Key) (blob.Store, p
 				t.Fatalf("%d bytes were read of %d, %v", len(read), size, err)
 			}
 			info, err := s.Stat(t.Context(), hash)
-			if err != nil || info.Hash != hash || info.Stored < got || time.Since(info.Modified).Abs() > 10*time.Minute {
+			old := time.Since(info.Modified).Abs() > 10*time.Minute
+			if err != nil || info.Hash != hash || info.Stored < got || old {
 				t.Fatalf("%+v, %v", info, err)
 			}
 		}
@@ -393,7 +394,9 @@ func makeBucket(t *testing.T, service, name string) *minio.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := minio.New(u.Host, &minio.Options{Creds: credentials.NewStaticV4("admin", "admin", ""), Region: region})
+	client, err := minio.New(u.Host, &minio.Options{
+		Creds: credentials.NewStaticV4("admin", "admin", ""), Region: region,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,8 +416,8 @@ func TestS3(t *testing.T) {
 				client := makeBucket(t, service, name)
 				spooled := filepath.Join(t.TempDir(), "spool")
 				s, err := blob.NewS3(blob.S3Config{
-					Endpoint: service, Bucket: name, Prefix: prefix, Region: region, AccessKey: "ordain", SecretKey: "geheim",
-					Key: key, Spool: spooled,
+					Endpoint: service, Bucket: name, Prefix: prefix, Region: region, AccessKey: "ordain",
+					SecretKey: "geheim", Key: key, Spool: spooled,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -439,7 +442,10 @@ func TestTroubleWithS3(t *testing.T) {
 	}
 	var refuse atomic.Int32 // status
 	var cut atomic.Bool
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host }}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}}
 	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status := refuse.Load(); status != 0 {
 			w.WriteHeader(int(status))

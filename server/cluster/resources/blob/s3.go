@@ -51,7 +51,8 @@ func NewS3(c S3Config) (*S3, error) {
 			Hint("give it as https://HOST or https://HOST:PORT, without the name of the bucket")
 	}
 	if c.Bucket == "" || c.AccessKey == "" || c.SecretKey == "" {
-		return nil, fault.New(op, fault.Invalid, "the bucket, the access key or the secret key of the S3 service is missing")
+		return nil, fault.New(op, fault.Invalid,
+			"the bucket, the access key or the secret key of the S3 service is missing")
 	}
 	if c.Prefix = strings.Trim(c.Prefix, "/"); c.Prefix != "" {
 		c.Prefix += "/"
@@ -182,8 +183,8 @@ func (s *S3) fault(op, hash string, err error) error {
 		return notFound(op, hash)
 	case answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
 		return fault.Wrap(op, fault.Unavailable, err).Say(where + " refuses the server").
-			Hint("check [cluster] s3-access-key-file and s3-secret-key-file; the key must be allowed to list the bucket, " +
-				"and to get, put and delete its objects")
+			Hint("check [cluster] s3-access-key-file and s3-secret-key-file; the key must be allowed to list the " +
+				"bucket, and to get, put and delete its objects")
 	case answer.Code == "PermanentRedirect", answer.Code == "AuthorizationHeaderMalformed":
 		return fault.Wrap(op, fault.Unavailable, err).Say(where + " is in another region").
 			Hint("correct [cluster] s3-region and s3-endpoint")

@@ -100,7 +100,8 @@ func open(key *secret.Key, hash string, stored io.ReadCloser) (Content, error) {
 	plain, err := key.Open(header[len(magic):], headerContext(hash))
 	if err != nil {
 		_ = stored.Close()
-		return Content{}, fault.Wrap(op, fault.Internal, err).Say("the content " + hash + " of a resource cannot be opened")
+		return Content{}, fault.Wrap(op, fault.Internal, err).
+			Say("the content " + hash + " of a resource cannot be opened")
 	}
 	size := int64(binary.BigEndian.Uint64(plain[idSize:]))
 	c := &unsealer{
