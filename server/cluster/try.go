@@ -70,7 +70,9 @@ func (s *Service) Try(
 // fixed is a catalogue of which there are no other versions.
 type fixed struct{ all *catalogue.Catalogue }
 
-func (f fixed) Catalogue(context.Context, intent.ProjectID) (*catalogue.Catalogue, error) { return f.all, nil }
+func (f fixed) Catalogue(context.Context, intent.ProjectID) (*catalogue.Catalogue, error) {
+	return f.all, nil
+}
 
 func (f fixed) Pinned(
 	context.Context, intent.ProjectID, map[catalogue.Kind]map[string]int,

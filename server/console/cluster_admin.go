@@ -137,6 +137,8 @@ func (c *console) clusterAdminRoutes(
 	page("/projects/{project}/provisioners", access.SeeProvisioners, c.provisioners)
 	page("/provisioners", access.SeeAllProvisioners, c.provisioners)
 	form("/projects/{project}/provisioners/revoke", access.ManageProvisioners, c.doRevokeProvisioner)
+	handle("POST /projects/{project}/provisioners/token", access.ManageProvisioners, c.doProvisionerToken)
+	form("/projects/{project}/provisioners/token/revoke", access.ManageProvisioners, c.doRevokeProvisionerToken)
 	page("/projects/{project}/tenant", access.SeeTenant, c.tenants)
 	page("/tenants", access.ManageTenants, c.tenants)
 	form("/projects/{project}/tenant", access.ManageTenants, c.doSetTenant)

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,27 @@ type clusterAdminProvisionersPage struct {
 	Nav    catalogueNav
 	Action string
 	Shared bool
+	Manage bool // the reader may let provisioners join
+	Tokens []provisionerTokenRow
 	Work   provisionerWork
+}
+
+// provisionerTokenRow is a token with which a provisioner joins, or joined.
+type provisionerTokenRow struct {
+	ID       uuid.UUID
+	Name, By string
+	State    string
+	Expires  time.Time
+	Waits    bool
+}
+
+// clusterAdminTokenPage shows a join token, once.
+type clusterAdminTokenPage struct {
+	frame
+	Nav         catalogueNav
+	Name, Token string
+	Expires     time.Time
+	Back        string
 }
 
 // provisionerWork is what of the page moves.
@@ -69,7 +90,20 @@ func (c *console) provisioners(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	f.Live = true
-	p := clusterAdminProvisionersPage{frame: f, Nav: nav, Shared: s.Shared}
+	p := clusterAdminProvisionersPage{frame: f, Nav: nav, Shared: s.Shared, Action: s.base + "/provisioners"}
+	if !s.Shared {
+		p.Manage = c.joins != nil && s.may(r, access.ManageProvisioners, access.ManageProvisioners)
+	}
+	if p.Manage {
+		tokens, err := c.joins.Tokens(r.Context(), s.Project.ID)
+		if err != nil {
+			return view{}, err
+		}
+		for _, t := range tokens {
+			state := intent.JoinToken{Used: t.Used, Revoked: t.Revoked, Expires: t.Expires}.State(c.now())
+			p.Tokens = append(p.Tokens, provisionerTokenRow{t.ID, t.Name, t.MadeBy, state, t.Expires, state == "waiting"})
+		}
+	}
 	if p.Work, err = c.provisionerWork(r, s); err != nil {
 		return view{}, err
 	}
@@ -207,9 +241,66 @@ func (c *console) doRevokeProvisioner(r *http.Request) (string, error) {
 	if fault.Is(err, fault.NotFound) || err == nil && p.Project != s.Project.ID {
 		return "", none
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.joins != nil: // it also ends what the provisioner is waiting for
+		err = c.joins.Revoke(r.Context(), s.Project.ID, p.Name)
+	default:
 		audit.Subject(r.Context(), "the provisioner "+p.Name)
 		err = c.store.RevokeProvisioner(r.Context(), id)
 	}
 	return s.base + "/provisioners?done=provisionerrevoked", err
+}
+
+// needJoins fails when no provisioner can join this server.
+func (c *console) needJoins() error {
+	if c.joins == nil {
+		return fault.New("console.provisioners", fault.Unavailable, "this server has no part for provisioners elsewhere").
+			Hint("start a server process with the role agent")
+	}
+	return nil
+}
+
+// doProvisionerToken makes a join token and shows it, once.
+func (c *console) doProvisionerToken(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	s, err := c.catalogueScope(r)
+	if err == nil {
+		err = c.needJoins()
+	}
+	hours, wrong := strconv.Atoi(field(r, "hours"))
+	if err == nil && (wrong != nil || hours < 1 || hours > 168) {
+		err = fault.New("console.token", fault.Invalid, "say in how many hours the token expires, at most 168")
+	}
+	p := clusterAdminTokenPage{Back: s.base + "/provisioners"}
+	if err == nil {
+		var t intent.ProvisionerToken
+		t, p.Token, err = c.joins.CreateToken(r.Context(), s.Project.ID, field(r, "name"), time.Duration(hours)*time.Hour)
+		p.Name, p.Expires = t.Name, t.Expires
+	}
+	if err == nil {
+		p.frame, p.Nav, err = c.adminFrame(r, s, "A join token", "provisioners",
+			crumb{Text: "Provisioners", URL: p.Back}, crumb{Text: "Join token"})
+	}
+	if err != nil {
+		audit.Failed(r.Context(), err)
+		c.fail(w, r, err)
+		return
+	}
+	c.render(w, r, http.StatusOK, view{template: "cluster_admin_token", data: p})
+}
+
+func (c *console) doRevokeProvisionerToken(r *http.Request) (string, error) {
+	s, err := c.catalogueScope(r)
+	if err == nil {
+		err = c.needJoins()
+	}
+	if err != nil {
+		return "", err
+	}
+	id, err := uuid.Parse(field(r, "id"))
+	if err != nil {
+		return "", fault.New("console.token", fault.NotFound, "there is no such join token")
+	}
+	return s.base + "/provisioners?done=joinrevoked", c.joins.RevokeToken(r.Context(), s.Project.ID, id)
 }

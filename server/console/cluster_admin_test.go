@@ -24,6 +24,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/catalogue"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -56,7 +57,13 @@ type stock struct {
 
 func stocked(t *testing.T) *stock {
 	t.Helper()
-	r, h := rich(t)
+	r, h := rich(t, func(c *Config) {
+		var err error
+		c.Provisioners, err = provisioners.New(provisioners.Config{
+			Store: c.Store, Root: c.Agents, Logger: c.Logger, Now: c.Now,
+		})
+		must(t, err)
+	})
 	s := &stock{r, h, projectURL(r.Project.ID)}
 	evil, err := json.Marshal(servertest.Evil)
 	must(t, err)
@@ -657,6 +664,35 @@ func TestRevokingAProvisioner(t *testing.T) {
 	}
 	if p, err := s.Store.Provisioner(t.Context(), id); err != nil || p.Revoked == nil {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A join token is shown once, and can be revoked until it is used.
+func TestLettingAProvisionerJoin(t *testing.T) {
+	s := stocked(t)
+	at := s.base + "/provisioners"
+	w := post(s.h, at+"/token", url.Values{"name": {"attic"}, "hours": {"2"}})
+	_, rest, _ := strings.Cut(w.Body.String(), `id="token" class="mono" readonly value="`)
+	token, _, _ := strings.Cut(rest, `"`)
+	if w.Code != http.StatusOK || !strings.HasPrefix(token, "ordain-provisioner.") {
+		t.Fatal(w.Code, w.Body)
+	}
+	body := get(t, s.h, at).Body.String()
+	if strings.Contains(body, token) || !strings.Contains(body, "<td>attic</td><td>waiting</td>") {
+		t.Error(body)
+	}
+	tokens, err := s.Store.ProvisionerTokens(t.Context(), s.Project.ID)
+	must(t, err)
+	if w = post(s.h, at+"/token/revoke", url.Values{"id": {tokens[0].ID.String()}}); w.Code != http.StatusSeeOther {
+		t.Error(w.Code, w.Body)
+	}
+	if body = get(t, s.h, at).Body.String(); !strings.Contains(body, "<td>attic</td><td>revoked</td>") {
+		t.Error(body)
+	}
+	for _, hours := range []string{"", "0", "1000"} {
+		if w = post(s.h, at+"/token", url.Values{"name": {"attic"}, "hours": {hours}}); w.Code != http.StatusBadRequest {
+			t.Errorf("%s hours: %d", hours, w.Code)
+		}
 	}
 }
 

@@ -75,6 +75,8 @@ type console struct {
 	remotes   *authority.Service
 	clusters  *cluster.Service
 	catalogue *admin.Service
+	// joins lets provisioners join that run elsewhere; nil: nobody can.
+	joins *provisioners.Service
 	// resourceFiles are the files of plug-ins.
 	resourceFiles *resources.Service
 	provider      *provider.Provider
@@ -115,6 +117,7 @@ func New(cfg Config) (http.Handler, error) {
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
 		tokens: cfg.Tokens, provider: cfg.Provider, remotes: cfg.Agents,
 		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resourceFiles: cfg.Resources,
+		joins:   cfg.Provisioners,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		idle: cfg.Idle, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
