@@ -14,7 +14,7 @@ import (
 // Trial is what a wish would become.
 type Trial struct {
 	Nodes  []manifest.Node
-	Tasks  int // that would make it
+	Tasks  int // that would make it; 0 of very large clusters, which are not planned
 	Stages int
 	// Fields are what the user of such a cluster is asked for, sorted.
 	Fields []string
@@ -54,6 +54,10 @@ func (s *Service) Try(
 	if err != nil {
 		return nil, err
 	}
+	out := &Trial{Nodes: m.Nodes, Fields: slices.Sorted(maps.Keys(fields))}
+	if len(m.Nodes)*len(m.Services) > maxTried {
+		return out, nil
+	}
 	want := plan.Want{Services: pick(all.Services, m.Services)}
 	for _, n := range m.Nodes {
 		want.Nodes = append(want.Nodes, plan.Wants{Number: n.Number, Services: n.Services})
@@ -62,10 +66,13 @@ func (s *Service) Try(
 	if err != nil {
 		return nil, invalid("the layout cannot be planned: %s", err)
 	}
-	return &Trial{
-		Nodes: m.Nodes, Tasks: len(p.Tasks), Stages: p.Stages, Fields: slices.Sorted(maps.Keys(fields)),
-	}, nil
+	out.Tasks, out.Stages = len(p.Tasks), p.Stages
+	return out, nil
 }
+
+// maxTried is of how many nodes times services a trial is planned, because anybody may try without waiting for
+// machines.
+const maxTried = 20_000
 
 // fixed is a catalogue of which there are no other versions.
 type fixed struct{ all *catalogue.Catalogue }

@@ -471,7 +471,7 @@ func (c *console) readDraft(
 	if !hasForm(kind) {
 		return nil, nil, fault.New("console.catalogue", fault.Invalid, "plug-in types are edited as JSON")
 	}
-	base := tree{}
+	var base tree
 	if item != nil {
 		base = treeOf(item.Content)
 	} else if base, err = c.startOf(r.Context(), s, kind, from); err != nil {
@@ -493,7 +493,8 @@ func (c *console) put(
 	}
 	version, err := strconv.Atoi(r.PostFormValue("version"))
 	if err != nil {
-		return admin.Item{}, fault.New("console.catalogue", fault.Invalid, "the form does not say which version it changes")
+		return admin.Item{}, fault.New("console.catalogue", fault.Invalid,
+			"the form does not say which version it changes")
 	}
 	return c.catalogue.ReplaceVersion(r.Context(), s.Project.ID, kind, item.Name, version, text)
 }

@@ -105,7 +105,8 @@ func (f *entityForm) build(kind catalogue.Kind) []*entitySection {
 		s.Fields = append(s.Fields,
 			f.of("parent", "Builds on the template", selectField, "parent.name").
 				options(f.t.text("parent", "name"), f.named(catalogue.Templates, "none")...),
-			f.checks("includes", "Includes the partial templates", catalogue.PartialTemplates, f.includes(), "includes"))
+			f.checks("includes", "Includes the partial templates", catalogue.PartialTemplates, f.includes(),
+				"includes"))
 		f.links(s)
 		f.compatibility()
 		f.defaults()
@@ -144,11 +145,6 @@ func (e *entityField) value(f *entityForm, text string) *entityField {
 
 func (e *entityField) help(text string) *entityField {
 	e.Help = text
-	return e
-}
-
-func (e *entityField) wide() *entityField {
-	e.Wide = true
 	return e
 }
 
@@ -358,7 +354,9 @@ func plainRaw(raw json.RawMessage) string {
 func (f *entityForm) providerMap(keys ...string) {
 	s := f.section("map", "At the providers", "What this is called at each provider, or at all providers of a type. "+
 		"A pool has machines that exist already, and needs nothing.")
-	table := entityTable{Title: "Providers", Help: "Other values are name=value, one on each line. To take a row away, empty it."}
+	table := entityTable{
+		Title: "Providers", Help: "Other values are name=value, one on each line. To take a row away, empty it.",
+	}
 	table.Heads = append(table.Heads, "Provider or type")
 	for i := 1; i < len(keys); i += 2 {
 		table.Heads = append(table.Heads, keys[i])
@@ -394,7 +392,8 @@ func (f *entityForm) providerMap(keys ...string) {
 		for _, name := range sortedNames(rest) {
 			others = append(others, name+"="+plainValue(rest[name]))
 		}
-		more := f.of("row."+row+".more", label("Other values"), areaField, path+".*").value(f, strings.Join(others, "\n"))
+		more := f.of("row."+row+".more", label("Other values"), areaField, path+".*").
+			value(f, strings.Join(others, "\n"))
 		more.Rows = 1 + len(others)
 		fields = append(fields, more)
 		table.Rows = append(table.Rows, fields)
@@ -403,8 +402,8 @@ func (f *entityForm) providerMap(keys ...string) {
 }
 
 func (f *entityForm) dependencies() {
-	s := f.section("dependencies", "Dependencies", "Names of services, separated by commas. What a service requires has "+
-		"to be on its cluster; what it uses only orders the two if both are.")
+	s := f.section("dependencies", "Dependencies", "Names of services, separated by commas. What a service requires "+
+		"has to be on its cluster; what it uses only orders the two if both are.")
 	s.Fields = []*entityField{
 		f.list("provides", "Stands for", "Other names under which services may require this one.", "dependencies",
 			"provides"),
@@ -484,7 +483,8 @@ func (f *entityForm) links(s *entitySection) {
 }
 
 func (f *entityForm) compatibility() {
-	s := f.section("compatibility", "Compatibility", "What clusters may have. No box of hardware or images: all of them.")
+	s := f.section("compatibility", "Compatibility",
+		"What clusters may have. No box of hardware or images: all of them.")
 	s.Fields = []*entityField{
 		f.checks("compat.services", "Services", catalogue.Services, f.t.names("compatibility", "services"),
 			"compatibility.services"),
@@ -536,8 +536,8 @@ func (f *entityForm) constraints() {
 	s.Fields = []*entityField{
 		text("size.min", "Least number of nodes", "1 without one.", "size", "min"),
 		text("size.max", "Largest number of nodes", "No end without one.", "size", "max"),
-		sets("must", "Together on a node", "One set of services on each line, as: datanode, nodemanager. A node with one "+
-			"of a set has all of it.", "mustcoexist"),
+		sets("must", "Together on a node", "One set of services on each line, as: datanode, nodemanager. A node with "+
+			"one of a set has all of it.", "mustcoexist"),
 		sets("cannot", "Never together on a node", "One set on each line. No node has all of a set.", "cantcoexist"),
 	}
 	table := entityTable{

@@ -52,17 +52,19 @@ var kindTitles = []struct {
 	kind         catalogue.Kind
 	title, about string
 }{
-	{catalogue.Templates, "Cluster templates", "A template says which clusters people may make: of which services, on " +
-		"which hardware and images, how large and for how long."},
+	{catalogue.Templates, "Cluster templates", "A template says which clusters people may make: of which services, " +
+		"on which hardware and images, how large and for how long."},
 	{catalogue.Services, "Services", "A service is software on a machine: what it needs, and how automators install, " +
 		"configure, start and stop it."},
 	{catalogue.Providers, "Providers", "A provider is a place that has machines, with the credentials to make them."},
-	{catalogue.HardwareTypes, "Hardware types", "A hardware type is a size of machine, with its name at each provider."},
+	{catalogue.HardwareTypes, "Hardware types", "A hardware type is a size of machine, with its name at each " +
+		"provider."},
 	{catalogue.ImageTypes, "Image types", "An image type is an operating system, with its name at each provider."},
 	{catalogue.PartialTemplates, "Partial templates", "A partial template is a part that several templates include."},
-	{catalogue.ProviderTypes, "Provider types", "A provider type describes a plug-in that makes machines, and its fields."},
-	{catalogue.AutomatorTypes, "Automator types", "An automator type describes a plug-in that carries out the actions of " +
-		"services, and its fields."},
+	{catalogue.ProviderTypes, "Provider types", "A provider type describes a plug-in that makes machines, and " +
+		"its fields."},
+	{catalogue.AutomatorTypes, "Automator types", "An automator type describes a plug-in that carries out the " +
+		"actions of services, and its fields."},
 }
 
 func titleOf(kind catalogue.Kind) string {

@@ -101,7 +101,9 @@ func (c *console) provisioners(r *http.Request) (view, error) {
 		}
 		for _, t := range tokens {
 			state := intent.JoinToken{Used: t.Used, Revoked: t.Revoked, Expires: t.Expires}.State(c.now())
-			p.Tokens = append(p.Tokens, provisionerTokenRow{t.ID, t.Name, t.MadeBy, state, t.Expires, state == "waiting"})
+			p.Tokens = append(p.Tokens, provisionerTokenRow{
+				ID: t.ID, Name: t.Name, By: t.MadeBy, State: state, Expires: t.Expires, Waits: state == "waiting",
+			})
 		}
 	}
 	if p.Work, err = c.provisionerWork(r, s); err != nil {
@@ -118,7 +120,9 @@ func (c *console) provisionerWork(r *http.Request, s catalogueScope) (out provis
 	var only *uuid.UUID
 	names := map[uuid.UUID]*queueRow{}
 	add := func(id uuid.UUID, name string, workers int) {
-		out.Queues = append(out.Queues, queueRow{Project: name, URL: projectURL(id) + "/provisioners", Workers: workers})
+		out.Queues = append(out.Queues, queueRow{
+			Project: name, URL: projectURL(id) + "/provisioners", Workers: workers,
+		})
 	}
 	if s.Shared {
 		tenants, err := c.catalogue.Tenants(ctx)
@@ -255,8 +259,8 @@ func (c *console) doRevokeProvisioner(r *http.Request) (string, error) {
 // needJoins fails when no provisioner can join this server.
 func (c *console) needJoins() error {
 	if c.joins == nil {
-		return fault.New("console.provisioners", fault.Unavailable, "this server has no part for provisioners elsewhere").
-			Hint("start a server process with the role agent")
+		return fault.New("console.provisioners", fault.Unavailable,
+			"this server has no part for provisioners elsewhere").Hint("start a server process with the role agent")
 	}
 	return nil
 }
@@ -275,7 +279,8 @@ func (c *console) doProvisionerToken(w http.ResponseWriter, r *http.Request) {
 	p := clusterAdminTokenPage{Back: s.base + "/provisioners"}
 	if err == nil {
 		var t intent.ProvisionerToken
-		t, p.Token, err = c.joins.CreateToken(r.Context(), s.Project.ID, field(r, "name"), time.Duration(hours)*time.Hour)
+		lifetime := time.Duration(hours) * time.Hour
+		t, p.Token, err = c.joins.CreateToken(r.Context(), s.Project.ID, field(r, "name"), lifetime)
 		p.Name, p.Expires = t.Name, t.Expires
 	}
 	if err == nil {

@@ -161,7 +161,8 @@ func (c *console) uploadResource(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
-	audit.Subject(r.Context(), fmt.Sprintf("the resource %s of %s, version %d", added.Name, added.Plugin, added.Version))
+	audit.Subject(r.Context(),
+		fmt.Sprintf("the resource %s of %s, version %d", added.Name, added.Plugin, added.Version))
 	http.Redirect(w, r, s.base+"/plugin-resources?done=resourceuploaded", http.StatusSeeOther)
 }
 
@@ -212,7 +213,9 @@ func resourceOf(kind, name string, project intent.ProjectID) (ref intent.Cluster
 	if len(parts) != 3 {
 		return ref, fault.New("console.resource", fault.Invalid, "choose the plug-in and the type of the resource")
 	}
-	return intent.ClusterResourceRef{Project: project, Kind: parts[0], Plugin: parts[1], Type: parts[2], Name: name}, nil
+	return intent.ClusterResourceRef{
+		Project: project, Kind: parts[0], Plugin: parts[1], Type: parts[2], Name: name,
+	}, nil
 }
 
 func (c *console) doChangeResource(r *http.Request) (string, error) {

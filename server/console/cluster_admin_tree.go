@@ -40,8 +40,8 @@ func (t tree) object(path ...string) map[string]any {
 	return o
 }
 
-// set puts a value at a path. Nothing, an empty text, list or object is taken away, with objects that become empty; what
-// was empty before stays as it is written.
+// set puts a value at a path. Nothing, an empty text, list or object is taken away, with objects that become empty;
+// what was empty before stays as it is written.
 func (t tree) set(value any, path ...string) {
 	if len(path) == 1 {
 		if hollow(value) {

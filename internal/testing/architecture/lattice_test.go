@@ -349,7 +349,7 @@ var lattice = []struct {
 			"server/access/tokens server/agent/authority server/control server/edge server/promote " +
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
-			"server/cluster/provisioner/authority",
+			"server/cluster/catalogue server/cluster/solve server/cluster/provisioner/authority",
 	},
 
 	// The wiring, and the program.

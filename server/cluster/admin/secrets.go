@@ -73,8 +73,8 @@ func (s *Service) split(
 			if len(given) > 0 && moved != "" {
 				wrong = append(wrong, catalogue.Problem{
 					Field: "provisioner." + field,
-					Text: "give it again, because " + moved + " changes: whoever changes where a secret is sent has to " +
-						"know it",
+					Text: "give it again, because " + moved + " changes: whoever changes where a secret is sent " +
+						"has to know it",
 				})
 				continue
 			}
