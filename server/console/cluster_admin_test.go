@@ -660,9 +660,11 @@ func TestRevokingAProvisioner(t *testing.T) {
 	other := intent.Project{ID: uuid.New(), Name: "other"}
 	must(t, s.Store.CreateProject(t.Context(), other))
 	values := url.Values{"id": {id.String()}}
-	for project, want := range map[uuid.UUID]int{other.ID: 404, uuid.New(): 404} {
-		if w := post(s.h, projectURL(project)+"/provisioners/revoke", values); w.Code != want {
-			t.Errorf("another project: %d", w.Code)
+	for _, h := range []http.Handler{s.h, newConsole(t, s.Server)} { // with the authority of provisioners, and without
+		for _, project := range []uuid.UUID{other.ID, uuid.New()} {
+			if w := post(h, projectURL(project)+"/provisioners/revoke", values); w.Code != http.StatusNotFound {
+				t.Errorf("another project: %d", w.Code)
+			}
 		}
 	}
 	body := get(t, s.h, s.base+"/provisioners").Body.String()
