@@ -10,11 +10,11 @@ import (
 
 // Current reads the file of a cluster as it is on the branch now, and all that it refers to.
 func (s *Service) Current(ctx context.Context, e intent.Environment, name string) (*Definition, error) {
-	m, _, _, err := s.current(ctx, e, name)
+	f, err := s.File(ctx, e, name)
 	if err != nil {
 		return nil, err
 	}
-	return Define(ctx, s.c.Catalogues, e.ProjectID, m)
+	return Define(ctx, s.c.Catalogues, e.ProjectID, f.Manifest)
 }
 
 // ProposeDeletion plans the end of a cluster. Nothing is written.

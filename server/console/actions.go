@@ -68,6 +68,16 @@ var doneTexts = map[string]string{
 	"clusterretried":    "Another job begins soon.",
 	"cleared":           "The environment was cleared.",
 	"deleted":           "The environment was deleted.",
+
+	"entitysaved":        "Saved as a new version.",
+	"entitydeleted":      "Deleted. Old versions stay for the clusters that were made from them.",
+	"resourceuploaded":   "The file was uploaded as a new version. Stage it, and sync, so that plug-ins use it.",
+	"resourcestaged":     "Staged: the next sync activates it.",
+	"resourcerecalled":   "Recalled: the next sync takes it away.",
+	"resourcedeleted":    "The version was deleted.",
+	"resourcesynced":     "Synced: tasks that begin from now on use what is active.",
+	"provisionerrevoked": "The provisioner is revoked. Its tasks go to others when its leases end.",
+
 	"nocompile": "Nothing was compiled: this environment does not compile on the server " +
 		"(its setting server_compile is off).",
 }

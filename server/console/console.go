@@ -75,17 +75,21 @@ type console struct {
 	remotes   *authority.Service
 	clusters  *cluster.Service
 	catalogue *admin.Service
-	provider  *provider.Provider
-	audit     *audit.Recorder
-	program   string // its version
-	log       *slog.Logger
-	now       func() time.Time
-	idle      func() bool
-	heartbeat time.Duration
-	pace      time.Duration
-	streams   chan struct{} // holds an item for each open stream
-	templates templates
-	assets    assets
+	// joins lets provisioners join that run elsewhere; nil: nobody can.
+	joins *provisioners.Service
+	// resourceFiles are the files of plug-ins.
+	resourceFiles *resources.Service
+	provider      *provider.Provider
+	audit         *audit.Recorder
+	program       string // its version
+	log           *slog.Logger
+	now           func() time.Time
+	idle          func() bool
+	heartbeat     time.Duration
+	pace          time.Duration
+	streams       chan struct{} // holds an item for each open stream
+	templates     templates
+	assets        assets
 
 	environments shared[[]intent.Environment] // for the switcher of every page
 	homes        shared[homeContent]
@@ -112,7 +116,8 @@ func New(cfg Config) (http.Handler, error) {
 	c := &console{
 		control: cfg.Control, store: cfg.Store, bus: cfg.Bus, auth: cfg.Auth, people: cfg.People, audit: cfg.Audit,
 		tokens: cfg.Tokens, provider: cfg.Provider, remotes: cfg.Agents,
-		clusters: cfg.Clusters, catalogue: cfg.Catalogue,
+		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resourceFiles: cfg.Resources,
+		joins:   cfg.Provisioners,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		idle: cfg.Idle, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
@@ -201,6 +206,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	handle("GET /e/{env}/audit/export", access.SeeAudit, c.exportAudit)
 	handle("GET /audit/export", access.SeeServerAudit, c.exportAudit)
 	handle("GET /search", access.ListEnvironments, c.search)
+
+	c.clusterAdminRoutes(handle, page, form)
 
 	post := func(pattern string, v access.Verb, do action) { handle("POST "+pattern, v, c.post(do)) }
 	handle("POST /environments", access.ListEnvironments, c.createEnvironment) // checks the project itself

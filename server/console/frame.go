@@ -29,6 +29,7 @@ type frame struct {
 	Stranger bool         // the page is for people who are not logged in
 	Process  string       // the address of the server's processes, for those who may see them
 	Idle     bool         // no process carries out work
+	Clusters string       // the address of what clusters of all projects can be made of, for those who may change it
 	Audit    string       // the address of the audit trail, for those who may read it
 }
 
@@ -91,6 +92,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	if f.Env == nil && access.Of(r.Context()).Decide(access.SeeAllProcesses, access.Target{}).Allowed {
 		f.Process = "/processes"
 	}
+	f.Clusters = c.catalogueURL(r)
 	f.Audit = auditURL(r, f.Env, all)
 	f.Crumbs = []crumb{{Text: "Environments", URL: "/"}}
 	if f.Env != nil {

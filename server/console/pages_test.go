@@ -68,7 +68,11 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
 		"clusters-job": clusterJobPage{}, "clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{},
 		"clusters-templates": clusterTemplatesPage{}, "clusters-written": clusterWrittenPage{},
-		"clusters-end": clusterEndPage{},
+		"clusters-end":       clusterEndPage{},
+		"cluster_admin_list": clusterAdminListPage{}, "cluster_admin_entity": clusterAdminEntityPage{},
+		"cluster_admin_try": clusterAdminTryPage{}, "cluster_admin_import": clusterAdminImportPage{},
+		"cluster_admin_resources": clusterAdminResourcesPage{}, "cluster_admin_tenants": clusterAdminTenantsPage{},
+		"cluster_admin_provisioners": clusterAdminProvisionersPage{}, "cluster_admin_token": clusterAdminTokenPage{},
 	}
 	for name, data := range pages {
 		if set[name] == nil {

@@ -24,8 +24,9 @@ type projectPage struct {
 	SetQuota bool // the reader may change the quotas
 	Quotas   []quotaRow
 	People   []memberRow
-	Roles    []string // that can be given
-	Off      bool     // nobody has to log in
+	Roles    []string  // that can be given
+	Off      bool      // nobody has to log in
+	Clusters []navLink // what clusters can be made of, who makes them, and how many there may be
 }
 
 // projectEnvironment is an environment that the reader may see.
@@ -106,6 +107,13 @@ func (c *console) projectPage(r *http.Request) (view, error) {
 			return view{}, err
 		}
 		p.Rows = append(p.Rows, projectEnvironment{e.Name, envURL(e.ID), e.Source.URL, e.Source.Branch, s.State})
+	}
+	if c.catalogue != nil {
+		_, nav, err := c.adminFrame(r, catalogueScope{Project: project, base: projectURL(project.ID)}, "", "")
+		if err != nil {
+			return view{}, err
+		}
+		p.Clusters = nav.Links
 	}
 	me := access.Of(r.Context())
 	p.Members = me.Decide(access.SeeMembers, access.Target{Project: project.ID}).Allowed

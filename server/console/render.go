@@ -48,7 +48,8 @@ func parseTemplates(now func() time.Time) (templates, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := template.New("").Funcs(functions(now)).ParseFS(files, "templates/layout.html", "templates/parts*.html")
+	base, err := template.New("").Funcs(functions(now)).ParseFS(files, "templates/layout.html", "templates/parts*.html",
+		"templates/cluster_admin_parts.html")
 	if err != nil {
 		return nil, err
 	}

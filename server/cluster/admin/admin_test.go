@@ -430,6 +430,79 @@ func TestSecretsOfProviders(t *testing.T) {
 	secrets()
 }
 
+// Whoever changes where a provider's password is sent has to know it. Other changes keep it by its marker.
+func TestSecretsAreNotSentElsewhere(t *testing.T) {
+	d := open(t)
+	acme := d.project("acme")
+	made := d.create(acme, catalogue.Providers, cloud)
+	replace := func(pairs ...string) error {
+		t.Helper()
+		text := string(made.Content)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if !strings.Contains(text, pairs[i]) {
+				t.Fatalf("there is no %s in %s", pairs[i], text)
+			}
+			text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+		}
+		_, err := d.s.Replace(d.ctx, acme, catalogue.Providers, "cloud", []byte(text))
+		return err
+	}
+	const (
+		url     = `"https://cloud.example.com:5000/v3"`
+		evil    = `"https://evil.example.net/v3"`
+		refused = "provisioner.api_password: give it again, because the field "
+	)
+	d.refused(replace(url, evil), fault.Invalid, refused+"openstack_auth_url changes")
+	d.refused(replace(url, url+`,"openstack_endpoint":`+evil), fault.Invalid, refused+"openstack_endpoint changes")
+	// A type of the project that leaves the address to users, or calls it secret, does not help.
+	theirs := string(catalogue.Source(catalogue.ProviderTypes, "openstack"))
+	for _, word := range []string{`"override": true`, `"sensitive": true`} {
+		if _, err := d.s.Create(d.ctx, acme, catalogue.ProviderTypes, []byte(strings.Replace(theirs,
+			`"label": "Identity endpoint",`, `"label": "Identity endpoint", `+word+",", 1))); err != nil {
+			t.Fatal(err)
+		}
+		d.refused(replace(url, evil), fault.Invalid, refused+"openstack_auth_url changes")
+		if err := d.s.Delete(d.ctx, acme, catalogue.ProviderTypes, "openstack"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.create(acme, catalogue.ProviderTypes, strings.Replace(theirs, `"openstack"`, `"mirror"`, 1))
+	d.refused(replace(`"providertype":"openstack"`, `"providertype":"mirror"`), fault.Invalid,
+		"provisioner.api_password: give it again, because the type of the provider changes")
+	export := string(must(d.s.Export(d.ctx, acme))(t))
+	entries := must(admin.ReadExport([]byte(strings.Replace(export, url, evil, 1))))(t)
+	_, err := d.s.Import(d.ctx, acme, entries, false)
+	d.refused(err, fault.Invalid, refused+"openstack_auth_url changes")
+
+	for _, harmless := range [][]string{
+		{`"name":"cloud"`, `"name":"cloud","label":"Our cloud","description":"In the cellar"`},
+		{url, url + `,"openstack_network":"a network, which users may choose"`},
+		{url, url + `,"openstack_domain":"Default"`}, // as the type says
+		{url, evil, `"********"`, `"hunter3"`},
+	} {
+		if err := replace(harmless...); err != nil {
+			t.Errorf("%s: %v", harmless, err)
+		}
+	}
+	now := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t)
+	if string(now["api_password"]) != `"hunter3"` {
+		t.Errorf("%s", now)
+	}
+}
+
+// Two people edit the same version: the second one is told.
+func TestReplacingAVersionThatSomebodySaw(t *testing.T) {
+	d := open(t)
+	acme := d.project("acme")
+	d.create(acme, catalogue.Services, web)
+	text := []byte(strings.Replace(web, "web.sh", "new.sh", 1))
+	if got := must(d.s.ReplaceVersion(d.ctx, acme, catalogue.Services, "web", 1, text))(t); got.Version != 2 {
+		t.Errorf("it is version %d", got.Version)
+	}
+	_, err := d.s.ReplaceVersion(d.ctx, acme, catalogue.Services, "web", 1, []byte(web))
+	d.refused(err, fault.Conflict, "the service web has version 2 by now, and you changed version 1")
+}
+
 // Who did what is in the audit trail, without secrets.
 func TestAuditTrail(t *testing.T) {
 	d := open(t)

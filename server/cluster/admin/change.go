@@ -77,7 +77,7 @@ func (s *Service) plan(
 			if k, ok := now.in(project)[d.Ref]; ok {
 				before = &k
 			}
-			content, secrets, more, err := s.split(p.after, d.entity, d.text, before)
+			content, secrets, more, err := s.split(now, p.after, d.entity, d.text, before)
 			if err != nil {
 				return nil, err
 			}
@@ -233,7 +233,7 @@ func (s *Service) Create(
 	if err != nil {
 		return Item{}, wrong(op, "the "+kind.Noun()+" cannot be read", err)
 	}
-	return s.put(ctx, op, project, d, func(there bool) error {
+	return s.put(ctx, op, project, d, func(_ kept, there bool) error {
 		if there {
 			return fault.New(op, fault.Conflict, fmt.Sprintf("there is a %s %s already", kind.Noun(), d.Name)).
 				Hint("replace it, or choose another name")
@@ -242,11 +242,25 @@ func (s *Service) Create(
 	})
 }
 
-// Replace writes a new version of an entity. Of secrets that have the marker catalogue.Hidden the value stays.
+// Replace writes a new version of an entity. Of secrets that have the marker catalogue.Hidden the value stays, unless
+// they would be sent elsewhere then; see secrets.go.
 func (s *Service) Replace(
 	ctx context.Context, project intent.ProjectID, kind catalogue.Kind, name string, text []byte,
 ) (Item, error) {
-	const op = "admin.Replace"
+	return s.replace(ctx, "admin.Replace", project, kind, name, text, nil)
+}
+
+// ReplaceVersion is Replace for people who edit what they have seen: it fails with Conflict if the newest version is
+// not the one that they began with.
+func (s *Service) ReplaceVersion(
+	ctx context.Context, project intent.ProjectID, kind catalogue.Kind, name string, version int, text []byte,
+) (Item, error) {
+	return s.replace(ctx, "admin.ReplaceVersion", project, kind, name, text, &version)
+}
+
+func (s *Service) replace(
+	ctx context.Context, op string, project intent.ProjectID, kind catalogue.Kind, name string, text []byte, seen *int,
+) (Item, error) {
 	if err := checkKind(op, kind); err != nil {
 		return Item{}, err
 	}
@@ -260,9 +274,13 @@ func (s *Service) Replace(
 				{Field: "name", Text: fmt.Sprintf("it has to stay %.100q: others refer to it by its name", name)},
 			}})
 	}
-	return s.put(ctx, op, project, d, func(there bool) error {
+	return s.put(ctx, op, project, d, func(before kept, there bool) error {
 		if !there {
 			return s.absent(ctx, op, project, d.Ref)
+		}
+		if seen != nil && *seen != before.Version {
+			return fault.New(op, fault.Conflict, fmt.Sprintf("%s has version %d by now, and you changed version %d",
+				d.Ref, before.Version, *seen)).Hint("look at what others changed, and save again")
 		}
 		return nil
 	})
@@ -286,14 +304,14 @@ func (s *Service) absent(ctx context.Context, op string, project intent.ProjectI
 }
 
 func (s *Service) put(
-	ctx context.Context, op string, project intent.ProjectID, d draft, may func(there bool) error,
+	ctx context.Context, op string, project intent.ProjectID, d draft, may func(before kept, there bool) error,
 ) (Item, error) {
 	if err := s.note(ctx, project, d.String()); err != nil {
 		return Item{}, err
 	}
 	err := s.write(ctx, op, project, func(now *snapshot) (*plan, error) {
 		before, there := now.in(project)[d.Ref]
-		if err := may(there); err != nil {
+		if err := may(before, there); err != nil {
 			return nil, err
 		}
 		p, err := s.plan(ctx, project, now, []draft{d})

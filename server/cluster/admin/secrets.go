@@ -1,10 +1,13 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -40,7 +43,7 @@ func (s *Service) open(row store.ClusterEntity) (map[string]json.RawMessage, err
 // split takes the secrets out of the text of a provider. The marker keeps what before has. all has the type of the
 // provider, if it exists. Other kinds pass unchanged.
 func (s *Service) split(
-	all *catalogue.Catalogue, e catalogue.Entity, text []byte, before *kept,
+	now *snapshot, all *catalogue.Catalogue, e catalogue.Entity, text []byte, before *kept,
 ) (content []byte, secrets map[string]json.RawMessage, wrong []catalogue.Problem, err error) {
 	p, ok := e.(*catalogue.Provider)
 	if !ok {
@@ -58,10 +61,23 @@ func (s *Service) split(
 	}
 	secrets = map[string]json.RawMessage{}
 	markers := map[string]json.RawMessage{}
-	for _, field := range catalogue.SecretFields(all.ProviderTypes[p.ProviderType], p) {
+	kind := all.ProviderTypes[p.ProviderType]
+	var moved string
+	if before != nil {
+		moved = elsewhere(append(now.typesOf(p), kind), before.entity.(*catalogue.Provider), p)
+	}
+	for _, field := range catalogue.SecretFields(kind, p) {
 		given := p.Provisioner[field]
 		if catalogue.IsHidden(given) {
 			given = had[field]
+			if len(given) > 0 && moved != "" {
+				wrong = append(wrong, catalogue.Problem{
+					Field: "provisioner." + field,
+					Text: "give it again, because " + moved + " changes: whoever changes where a secret is sent " +
+						"has to know it",
+				})
+				continue
+			}
 			if len(given) == 0 || catalogue.IsHidden(given) {
 				wrong = append(wrong, catalogue.Problem{
 					Field: "provisioner." + field, Text: "its value is not known here; " + catalogue.Hidden + " " +
@@ -74,6 +90,48 @@ func (s *Service) split(
 	}
 	content, err = catalogue.WithValues(text, markers)
 	return content, secrets, wrong, err
+}
+
+// elsewhere returns what may make the secrets of a provider go to another place than before, or nothing: its type, or
+// the value of a field that is neither secret nor left to users. So nobody can have a secret sent to an address of
+// theirs without knowing it. types are all that describe the provider: a field counts unless all of them agree.
+func elsewhere(types []*catalogue.PluginType, before, after *catalogue.Provider) string {
+	if before.ProviderType != after.ProviderType {
+		return "the type of the provider"
+	}
+	count := map[string]catalogue.Field{}
+	for _, t := range types {
+		if t == nil {
+			continue
+		}
+		for name, f := range t.Parameters.Admin.Fields {
+			if !f.Secret() && !f.Override {
+				count[name] = f
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		f := count[name]
+		was, is := before.Provisioner[name], after.Provisioner[name]
+		if catalogue.IsHidden(is) {
+			continue // it stays what it was
+		}
+		if blank(was) {
+			was = f.Default
+		}
+		if blank(is) {
+			is = f.Default
+		}
+		if !bytes.Equal(was, is) && !(blank(was) && blank(is)) {
+			return "the field " + name
+		}
+	}
+	return ""
+}
+
+func blank(raw json.RawMessage) bool {
+	text := strings.TrimSpace(string(raw))
+	return text == "" || text == "null" || text == `""`
 }
 
 // seal seals secrets of a provider; nil if there are none.

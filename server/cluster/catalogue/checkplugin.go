@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -92,7 +93,11 @@ func (k *checker) fieldValue(path string, f Field, raw json.RawMessage) {
 			for _, o := range f.Options {
 				options = append(options, plainOf(o))
 			}
-			k.add(path, "%.100q is none of its options %s", plainOf(raw), listed(options))
+			value := fmt.Sprintf("%.100q", plainOf(raw))
+			if f.Secret() {
+				value = "the value" // which nobody is to read in a message
+			}
+			k.add(path, "%s is none of its options %s", value, listed(options))
 		}
 	default:
 		if !scalar {

@@ -151,6 +151,37 @@
     }
   });
   for (const button of document.querySelectorAll('[data-copy]')) button.hidden = !navigator.clipboard;
+
+  // --- long forms ------------------------------------------------------------
+
+  // Without script, the parts of a long form stand below each other. Here, one is shown at a time.
+  for (const form of document.querySelectorAll('form[data-sections]')) {
+    const links = [...form.querySelectorAll('.sections a')];
+    const parts = links.map((l) => document.getElementById(l.hash.slice(1)));
+    if (links.length < 2) continue;
+    const show = (at) => {
+      parts.forEach((p, i) => { p.hidden = i !== at; });
+      links.forEach((l, i) => i === at ? l.setAttribute('aria-current', 'true') : l.removeAttribute('aria-current'));
+      form.action = form.action.split('#')[0] + '#' + parts[at].id; // the answer shows the same part
+    };
+    const reveal = (id) => {
+      const target = id && document.getElementById(id);
+      const at = parts.findIndex((p) => target && p.contains(target));
+      if (at >= 0) show(at);
+      return at >= 0 ? target : null;
+    };
+    document.addEventListener('click', (e) => {
+      const link = e.target.closest('a[href^="#"]');
+      const target = link && reveal(link.hash.slice(1));
+      if (!target) return;
+      e.preventDefault();
+      history.replaceState(null, '', link.hash);
+      if (!links.includes(link)) target.focus();
+    });
+    const wrong = parts.findIndex((p, i) => links[i].querySelector('.errors'));
+    const asked = parts.findIndex((p) => '#' + p.id === location.hash);
+    show(wrong >= 0 && !(asked >= 0 && links[asked].querySelector('.errors')) ? wrong : Math.max(asked, 0));
+  }
   for (const select of document.querySelectorAll('.filter select')) {
     select.addEventListener('change', () => select.form.requestSubmit());
   }
