@@ -85,6 +85,9 @@ type server struct {
 	audit      *audit.Recorder
 	tokens     *tokens.Service
 	agents     *authority.Service
+	clusters   *cluster.Service
+	catalogue  *admin.Service
+	resources  *resources.Service
 	isolation  serverSlice
 	maxBody    int64
 	maxUpload  int64
@@ -117,6 +120,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents,
+		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resources: cfg.Resources,
 		maxBody:   cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
@@ -138,6 +142,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Agents", s.agentCalls}, {"Remote-agents", s.remoteAgentCalls},
+		{"Clusters", s.clusterCalls}, {"Cluster-catalogue", s.catalogueCalls},
+		{"Plug-in-resources", s.pluginResourceCalls}, {"Tenants", s.tenantCalls},
 		{"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls},
 		{"Processes", s.processCalls}, {"Webhooks", s.deliveryCalls},

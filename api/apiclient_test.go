@@ -21,7 +21,8 @@ type client struct {
 func newClient(t *testing.T, s *servertest.Server, change ...func(*Config)) *client {
 	t.Helper()
 	cfg := Config{Control: s.Control, Store: s.Store, Version: servertest.Version, Logger: s.Log, Auth: s.API(),
-		People: s.People, Tokens: s.Tokens, Agents: s.Agents, Now: s.Now}
+		People: s.People, Tokens: s.Tokens, Agents: s.Agents, Now: s.Now,
+		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -58,9 +58,13 @@ func invalid(format string, args ...any) error {
 // gather merges the arguments of the path, the query and the body into one set. The path counts before the query, and
 // the query before the body.
 func gather(
-	r *http.Request, inPath map[string]string, maxBody int64, share *edge.Share,
+	r *http.Request, inPath map[string]string, maxBody int64, share *edge.Share, into any,
 ) (map[string]any, error) {
-	args, err := bodyArguments(r, maxBody, share)
+	args := map[string]any{}
+	whole, err := takeBody(r, maxBody, share, into)
+	if err == nil && !whole {
+		args, err = bodyArguments(r, maxBody, share)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +136,7 @@ func decode(args map[string]any, into any) error {
 func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]fieldError) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		if field.Anonymous {
+		if inlined(field) {
 			fill(v.Field(i), args, known, wrong)
 			continue
 		}
@@ -159,6 +163,10 @@ func fill(v reflect.Value, args map[string]any, known map[string]bool, wrong *[]
 		}
 	}
 }
+
+// inlined reports whether a field is a struct whose fields are arguments: an embedded one, or one with the tag
+// `arg:",inline"`, since a type parameter cannot be embedded.
+func inlined(f reflect.StructField) bool { return f.Anonymous || f.Tag.Get("arg") == ",inline" }
 
 // textLimit returns how many bytes a text may have in a field.
 func textLimit(field reflect.StructField) int {
@@ -188,7 +196,8 @@ func shown(value any) any {
 func checkArguments(v reflect.Value) {
 	for i := range v.NumField() {
 		switch field := v.Type().Field(i); {
-		case field.Anonymous:
+		case field.Type == reflect.TypeFor[jsonBody](), field.Type == reflect.TypeFor[fileBody]():
+		case inlined(field):
 			checkArguments(v.Field(i))
 		case field.Tag.Get("arg") != "":
 			_, _ = set(v.Field(i), "", maxText)
@@ -290,6 +299,20 @@ func set(field reflect.Value, value any, limit int) (kind string, err error) {
 				return "value_error", err
 			}
 			out[i] = text
+		}
+		*target = out
+	case *[]int:
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		out := make([]int, len(list))
+		for i, item := range list {
+			n, kind, err := integer(item, math.MinInt32, math.MaxInt32)
+			if err != nil {
+				return kind, err
+			}
+			out[i] = int(n)
 		}
 		*target = out
 	case *map[string]any:

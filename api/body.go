@@ -32,8 +32,28 @@ const (
 // stay as they are until an argument takes them.
 func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]any, error) {
 	args := map[string]any{}
-	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.ContentLength == 0 {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return args, nil
+	}
+	body, err := readObject(r, limit, share)
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range jsontext.Members(body) {
+		switch {
+		case text[0] == '{', text[0] == '[', len(text) > maxScalar:
+			args[name] = text
+		default:
+			args[name] = decoded(text)
+		}
+	}
+	return args, nil
+}
+
+// readObject reads a body that is one JSON object within the bounds; nil: it is empty or null.
+func readObject(r *http.Request, limit int64, share *edge.Share) ([]byte, error) {
+	if r.Body == nil || r.ContentLength == 0 {
+		return nil, nil
 	}
 	if err := edge.CheckJSON(r); err != nil {
 		return nil, err
@@ -45,7 +65,7 @@ func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]
 	case err != nil:
 		return nil, invalid("%v", err)
 	case len(bytes.TrimSpace(body)) == 0:
-		return args, nil
+		return nil, nil
 	}
 	if !json.Valid(body) {
 		var nothing struct{}
@@ -54,7 +74,7 @@ func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]
 	switch bytes.TrimSpace(body)[0] {
 	case '{':
 	case 'n': // null
-		return args, nil
+		return nil, nil
 	default:
 		return nil, invalid("the body must be a JSON object")
 	}
@@ -68,15 +88,7 @@ func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]
 			return nil, err
 		}
 	}
-	for name, text := range jsontext.Members(body) {
-		switch {
-		case text[0] == '{', text[0] == '[', len(text) > maxScalar:
-			args[name] = text
-		default:
-			args[name] = decoded(text)
-		}
-	}
-	return args, nil
+	return body, nil
 }
 
 // decoded decodes a value that is still JSON text, and returns others as they are. Numbers stay as they were written.

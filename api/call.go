@@ -52,6 +52,9 @@ func accepted(d *declaration) { d.status = http.StatusAccepted }
 // uploads says that the body of a call may be as large as a file.
 func uploads(d *declaration) { d.uploads = true }
 
+// named gives a call the name of a method that answers it by way of another function.
+func named(handler string) option { return func(d *declaration) { d.handler = handler } }
+
 // acts says that a GET does something, so that a page of another site must not send it.
 func acts(d *declaration) { d.acts = true }
 
@@ -122,10 +125,8 @@ func done[B body, A any](
 func describe[A any](
 	method, path, summary string, verb access.Verb, handle any, options []option,
 ) *declaration {
-	name := runtime.FuncForPC(reflect.ValueOf(handle).Pointer()).Name()
-	name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
 	d := &declaration{
-		method: method, path: path, summary: summary, verb: verb, handler: name, args: reflect.TypeFor[A](),
+		method: method, path: path, summary: summary, verb: verb, handler: nameOf(handle), args: reflect.TypeFor[A](),
 		status: http.StatusOK,
 	}
 	if _, ok := verb.Define(); !ok {
@@ -135,6 +136,12 @@ func describe[A any](
 		o(d)
 	}
 	return d
+}
+
+// nameOf returns the name of a method.
+func nameOf(handle any) string {
+	name := runtime.FuncForPC(reflect.ValueOf(handle).Pointer()).Name()
+	return strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
 }
 
 // serve routes a call. A nil answer is an empty body.
@@ -158,6 +165,10 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		answer, err := perform(c.server, d, g.Request, inPath, handle)
 		if err != nil {
 			c.server.fail(g, err)
+			return
+		}
+		if f, ok := answer.(fileAnswer); ok {
+			f.stream(g)
 			return
 		}
 		status := d.status
@@ -233,7 +244,7 @@ func (s *server) read(
 	if d.uploads {
 		limit = s.maxUpload
 	}
-	given, err := gather(r, inPath, limit, share)
+	given, err := gather(r, inPath, limit, share, args)
 	if err != nil {
 		return err
 	}

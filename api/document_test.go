@@ -112,6 +112,10 @@ func (d *documenter) success(call *declaration) (*openapi3.Response, error) {
 	if call.answer == nil || call.method == http.MethodHead {
 		return response, nil
 	}
+	if call.answer == reflect.TypeFor[fileAnswer]() {
+		return response.WithContent(openapi3.NewContentWithSchema(openapi3.NewStringSchema().WithFormat("binary"),
+			[]string{"application/octet-stream"})), nil
+	}
 	schema, err := d.schema(call.answer)
 	if err != nil {
 		return nil, err
@@ -202,7 +206,10 @@ func scoped(args reflect.Type) bool {
 func argumentsOf(t reflect.Type) (all []argument) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Anonymous {
+		if f.Type == reflect.TypeFor[jsonBody]() || f.Type == reflect.TypeFor[fileBody]() {
+			continue
+		}
+		if inlined(f) {
 			all = append(all, argumentsOf(f.Type)...)
 			continue
 		}
@@ -244,12 +251,16 @@ func argumentSchema(t reflect.Type) *openapi3.Schema {
 // arguments describes the arguments of a call: those in its path, and the others in the query of a call that reads,
 // or in the body of one that writes.
 func (d *documenter) arguments(o *openapi3.Operation, call *declaration) error {
+	args := reflect.New(call.args).Elem()
+	_, json := find[jsonBody](args)
+	_, file := find[fileBody](args)
+	whole := json || file
 	inBody := openapi3.NewObjectSchema().WithoutAdditionalProperties()
 	for _, a := range argumentsOf(call.args) {
 		switch {
 		case strings.Contains(call.path, "{"+a.name+"}"):
 			o.AddParameter(openapi3.NewPathParameter(a.name).WithSchema(a.schema))
-		case call.method == http.MethodPost || call.method == http.MethodPut || call.method == http.MethodPatch:
+		case !whole && slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, call.method):
 			inBody.WithProperty(a.name, a.schema)
 			if a.required {
 				inBody.Required = append(inBody.Required, a.name)
@@ -272,7 +283,14 @@ func (d *documenter) arguments(o *openapi3.Operation, call *declaration) error {
 			}
 		}
 	}
-	if len(inBody.Properties) > 0 {
+	switch {
+	case json:
+		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(true).
+			WithJSONSchema(openapi3.NewObjectSchema().WithAnyAdditionalProperties())}
+	case file:
+		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(true).
+			WithSchema(openapi3.NewStringSchema().WithFormat("binary"), []string{"application/octet-stream"})}
+	case len(inBody.Properties) > 0:
 		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().
 			WithRequired(len(inBody.Required) > 0).WithJSONSchema(inBody)}
 	}

@@ -7,6 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/server/cluster"
+	"ordain.dev/ordain/server/cluster/catalogue"
+	"ordain.dev/ordain/server/cluster/solve"
 	"ordain.dev/ordain/server/edge"
 )
 
@@ -14,6 +17,29 @@ import (
 type errorAnswer struct {
 	Message string        `json:"message"`
 	Details *errorDetails `json:"error_details,omitempty"`
+	// MissingFields are fields of a provider that the user of a cluster has to give.
+	MissingFields []string `json:"missingFields,omitempty"`
+	// Reasons are conditions that cannot hold together, so that a cluster has no layout; Hint is what to change.
+	Reasons []string `json:"reasons,omitempty"`
+	Hint    string   `json:"hint,omitempty"`
+	// Problems are what is wrong with an entity of the catalogue, each with its field.
+	Problems []problem `json:"problems,omitempty"`
+}
+
+// explain adds the parts of what is wrong with a cluster or its catalogue, for programs.
+func (a *errorAnswer) explain(err error) {
+	var missing *cluster.MissingFields
+	if errors.As(err, &missing) {
+		a.MissingFields = missing.Fields
+	}
+	var none *solve.Contradiction
+	if errors.As(err, &none) {
+		a.Reasons, a.Hint = none.Reasons, none.Hint
+	}
+	var wrong *catalogue.Invalid
+	if errors.As(err, &wrong) {
+		a.Problems = problemsOf(wrong.Problems)
+	}
 }
 
 type errorDetails struct {
@@ -40,6 +66,10 @@ var prefixes = map[int]string{
 
 // statusOf maps a fault to a status code.
 func statusOf(err error) int {
+	var missing *cluster.MissingFields
+	if errors.As(err, &missing) {
+		return http.StatusBadRequest
+	}
 	switch fault.KindOf(err) {
 	case fault.Invalid:
 		return http.StatusBadRequest
@@ -117,5 +147,7 @@ func (s *server) failWith(g *gin.Context, status int, err error) {
 			message = "see the server's log" // an unknown error may contain anything
 		}
 	}
-	send(g, status, errorAnswer{Message: prefixes[status] + message})
+	answer := errorAnswer{Message: prefixes[status] + message}
+	answer.explain(err)
+	send(g, status, answer)
 }

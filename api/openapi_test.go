@@ -26,6 +26,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -211,17 +212,27 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 	}))
 	facts, err := r.Store.Parameters(t.Context(), r.Production.ID, true, intent.ListQuery{})
 	must(err)
+	const text = `{"name": "small", "providermap": {"openstack": {"flavor": "m1.small"}}}`
+	for _, project := range []uuid.UUID{uuid.Nil, r.Project.ID} {
+		_, err := r.Catalogue.Create(t.Context(), project, catalogue.HardwareTypes, []byte(text))
+		must(err)
+	}
 	values := map[string]string{ // of what a path has in braces, by the path's first part and the name, or by the name
 		"rid": r.FailedFile.String(), "version": "9", "number": "7", "from": "6", "to": "7",
 		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
 		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
-		"process": strconv.FormatInt(r.Process, 10), "notification_id": r.Notices[0].ID.String(),
+		"cluster/kind": "hardwaretypes", "cluster/name": "small", "cluster/version": "1",
+		"cluster/id": r.Project.ID.String(),
+		"process":    strconv.FormatInt(r.Process, 10), "notification_id": r.Notices[0].ID.String(),
 		"parameter/id": "region", "file/id": hash, "dryrun/id": r.DryRun.String(),
 		"discovered_resource_id": r.HealthyDir.String(), "resource/id": facts.Items[0].ID.String(),
 	}
 	for _, call := range (&server{}).calls(newRouter()) {
 		if call.method != http.MethodGet ||
+			strings.HasPrefix(call.path, "/api/v2/cluster/clusters/") || // TestAClusterFromATemplate reads these three
+			strings.HasPrefix(call.path, "/api/v2/cluster/") && strings.Contains(call.path, "/plugins/{type}") ||
+			strings.Contains(call.path, "/clustertemplates/") ||
 			slices.Contains([]string{"currentUser", "listAssignments", "requestCompileByGet"}, call.handler) {
 			continue
 		}

@@ -38,6 +38,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	rest, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
 		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
+		Catalogue: rich.Catalogue, Resources: rich.Resources, // no Clusters: they would look for a repository in the network
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,8 @@ func pathFor(d *declaration, env, project uuid.UUID) string {
 			switch {
 			case strings.Contains(d.path, "file"):
 				return strings.Repeat("0", 40)
-			case verb.Reach == access.OnProject, strings.Contains(d.path, "/project/{id}"):
+			case verb.Reach == access.OnProject, strings.Contains(d.path, "/project/{id}"),
+				strings.Contains(d.path, "/tenants/{id}"):
 				return project.String()
 			case strings.Contains(d.path, "setting"):
 				return "autostart_agent_deploy_interval"

@@ -148,6 +148,7 @@ const (
 	DeleteCluster         Verb = "cluster.delete"
 	SeeCatalogue          Verb = "catalogue.show"
 	ChangeCatalogue       Verb = "catalogue.change"
+	SeeSharedCatalogue    Verb = "catalogue.shared-show"
 	ChangeSharedCatalogue Verb = "catalogue.shared"
 	UploadResource        Verb = "catalogue.resource"
 	UploadSharedResource  Verb = "catalogue.shared-resource"
@@ -186,6 +187,7 @@ var Verbs = []Definition{
 	{CreateProject, Administer, OnServer, "create projects"},
 	{SetQuota, Administer, OnServer, "set the quotas of a project"},
 
+	{SeeSharedCatalogue, Read, OnServer, "see what clusters of all projects can be made of"},
 	{ChangeSharedCatalogue, Administer, OnServer, "change the catalogue of clusters that all projects share"},
 	{UploadSharedResource, Administer, OnServer, "upload and activate files of plug-ins that all projects share"},
 	{ManageTenants, Administer, OnServer, "set how much of the cluster service a project may use"},

@@ -53,6 +53,9 @@ type Amendment struct {
 	Remove []int
 	// Sync takes the newest versions of the catalogue.
 	Sync bool
+	// Of is the digest of the file that the caller has read: Conflict if the file is another one by now. Empty: whatever
+	// the file is now is changed.
+	Of string
 }
 
 // Proposal is what would be committed, and what would be done then.
@@ -207,10 +210,15 @@ func (s *Service) quota(ctx context.Context, e intent.Environment, clusters, nod
 func (s *Service) ProposeAmendment(
 	ctx context.Context, e intent.Environment, name string, a Amendment,
 ) (*Proposal, error) {
-	m, tip, c, err := s.current(ctx, e, name)
+	f, c, err := s.current(ctx, e, name)
 	if err != nil {
 		return nil, err
 	}
+	if a.Of != "" && a.Of != f.Digest {
+		return nil, fault.New("cluster.ProposeAmendment", fault.Conflict,
+			"the cluster "+name+" was changed by somebody else meanwhile").Hint("look at it again, and then change it")
+	}
+	m := f.Manifest
 	prior := m.Clone()
 	if a.Sync {
 		m.Catalogue = nil
@@ -242,7 +250,7 @@ func (s *Service) ProposeAmendment(
 	if err != nil {
 		return nil, err
 	}
-	p := &Proposal{Manifest: m, Base: tip}
+	p := &Proposal{Manifest: m, Base: f.Commit}
 	if err := s.setFields(d, a.Fields, p, e, slices.Collect(maps.Keys(kept))); err != nil {
 		return nil, err
 	}
@@ -250,39 +258,6 @@ func (s *Service) ProposeAmendment(
 		return nil, err
 	}
 	return p, s.complete(ctx, e, d, p, prior, c)
-}
-
-// current reads the file of a cluster at the tip of its branch.
-func (s *Service) current(
-	ctx context.Context, e intent.Environment, name string,
-) (m *manifest.Manifest, tip string, c intent.Cluster, err error) {
-	const op = "cluster.current"
-	if err := manifest.CheckName(name); err != nil {
-		return nil, "", c, fault.Wrap(op, fault.Invalid, err)
-	}
-	tip, content, err := s.c.Repository.Tip(ctx, e, manifest.PathOf(name))
-	if err != nil {
-		return nil, "", c, err
-	}
-	c, err = s.c.Store.Cluster(ctx, e.ID, name)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return nil, "", c, err
-	}
-	if content == nil {
-		if err == nil {
-			return nil, tip, c, fault.New(
-				op,
-				fault.Conflict,
-				"the file "+manifest.PathOf(name)+" is not on the branch any more",
-			)
-		}
-		return nil, tip, c, fault.New(op, fault.NotFound, "there is no cluster "+name)
-	}
-	if m, err = manifest.Read(name, content); err != nil {
-		return nil, tip, c, fault.Wrap(op, fault.Conflict, err).Say(manifest.PathOf(name) + " cannot be read").
-			Hint("mend the file first")
-	}
-	return m, tip, c, nil
 }
 
 // amendServices adds, removes, stops, starts and restarts.
