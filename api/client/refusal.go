@@ -19,6 +19,14 @@ type Problem struct {
 	Text  string `json:"text"`
 }
 
+// String returns the field and what is wrong with it.
+func (p Problem) String() string {
+	if p.Field == "" {
+		return p.Text
+	}
+	return p.Field + ": " + p.Text
+}
+
 // Refused is a fault for which the server has told the parts of what is wrong. Its text has a line for each.
 type Refused struct {
 	fault         error
@@ -35,9 +43,7 @@ func (r *Refused) Unwrap() error { return r.fault }
 func (r *Refused) Error() string {
 	var lines []string
 	for _, p := range r.Problems {
-		if lines = append(lines, p.Text); p.Field != "" {
-			lines[len(lines)-1] = p.Field + ": " + p.Text
-		}
+		lines = append(lines, p.String())
 	}
 	lines = append(lines, r.Reasons...)
 	message := r.fault.Error()

@@ -57,8 +57,9 @@ type clusters struct {
 	*remote
 	environment string
 
-	server *client.Client
-	id     string // of the environment
+	server  *client.Client
+	id      string // of the environment
+	project string // its id
 }
 
 // call sends a request to a path below the clusters of the environment.
@@ -96,12 +97,12 @@ func (k *clusters) find(c *cobra.Command) error {
 		if len(all) != 1 {
 			return usageError{fmt.Errorf("say in which environment with --environment; there are %s", someOf(names))}
 		}
-		k.server, k.id = server, all[0].ID
+		k.server, k.id, k.project = server, all[0].ID, all[0].ProjectID
 		return nil
 	}
 	e, err := server.Find(c.Context(), k.environment)
 	if err == nil {
-		k.server, k.id = server, e.ID
+		k.server, k.id, k.project = server, e.ID, e.ProjectID
 	}
 	return err
 }
@@ -202,18 +203,6 @@ func clusterShow(k *clusters) *cobra.Command {
 		fmt.Fprintln(c.OutOrStdout())
 		return k.show(c, nodes, "number", "hostname", "state", "addresses", "hardwaretype", "imagetype", "services")
 	})
-}
-
-// rowsOf returns the objects of a list.
-func rowsOf(v any) []row {
-	all, _ := v.([]any)
-	out := make([]row, 0, len(all))
-	for _, one := range all {
-		if object, ok := one.(row); ok {
-			out = append(out, object)
-		}
-	}
-	return out
 }
 
 // jobLine says how far a job is.

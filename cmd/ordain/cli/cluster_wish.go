@@ -219,13 +219,7 @@ func (k *clusters) keepSecret(c *cobra.Command, f *clusterFlags, template, provi
 	if len(names) == 0 || template == "" {
 		return nil
 	}
-	var e struct {
-		Project string `json:"project_id"`
-	}
-	if err := k.server.Call(c.Context(), get, "/api/v2/environment/"+k.id, k.id, nil, &e); err != nil {
-		return err
-	}
-	path := "/api/v2/cluster/project/" + e.Project + "/clustertemplates/" + escape(template) + "/form"
+	path := sharedCatalogue + "/project/" + k.project + "/clustertemplates/" + escape(template) + "/form"
 	if provider != "" {
 		path += "?" + url.Values{"provider": {provider}}.Encode()
 	}

@@ -46,6 +46,7 @@ func newProvisioner() *cobra.Command {
 	l.StringVar(&f.plugins, "plugins", "", "the folder of further plug-ins")
 	l.StringVar(&f.isolation, "isolation", "on", "confine plug-ins to the files of their task: on, off or require")
 	c.AddCommand(newProvisionerConformance())
+	c.AddCommand(remoteProvisioners()...)
 	return c
 }
 
