@@ -88,6 +88,7 @@ type server struct {
 	clusters   *cluster.Service
 	catalogue  *admin.Service
 	resources  *resources.Service
+	joining    *provisioners.Service
 	isolation  serverSlice
 	maxBody    int64
 	maxUpload  int64
@@ -120,7 +121,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := &server{
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents,
-		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resources: cfg.Resources,
+		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resources: cfg.Resources, joining: cfg.Provisioners,
 		maxBody:   cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}

@@ -67,7 +67,8 @@ func (s *server) catalogueCalls(c *calls) {
 	inCatalogue(c, http.MethodGet, one+"/versions", "list the versions of an entity, newest first.", seeCatalogue,
 		s.listEntityVersions)
 	inCatalogue(c, http.MethodGet, version, "show a version of an entity.", seeCatalogue, s.getEntityVersion)
-	inCatalogue(c, http.MethodDelete, version, "delete an old version of an entity that no cluster uses.", changeCatalogue,
+	inCatalogue(c, http.MethodDelete, version, "delete an old version of an entity that no cluster uses.",
+		changeCatalogue,
 		s.deleteEntityVersion)
 }
 
@@ -213,6 +214,9 @@ func (s *server) listEntityVersions(
 		return nil, err
 	}
 	all, err := service.Versions(ctx, project, kind, a.Name)
+	if err == nil && len(all) == 0 { // there may be a shared or a built-in one, of which the project has no versions
+		_, err = service.Get(ctx, project, kind, a.Name)
+	}
 	return listed(all, func(v admin.Version) entityVersion {
 		return entityVersion{Version: v.Version, Deleted: v.Deleted, Made: stamp(v.Made), MadeBy: v.MadeBy}
 	}), err

@@ -20,7 +20,8 @@ func (s *server) moveCalls(c *calls) {
 	const summary = "export the catalogue, as import takes it. Secrets are not in it."
 	whole(c, http.MethodGet, sharedCatalogue+"/export", "Shared by all projects: "+summary, access.SeeSharedCatalogue,
 		s.exportSharedCatalogue)
-	whole(c, http.MethodGet, projectCatalogue+"/export", "Of a project: "+summary, access.SeeCatalogue, s.exportCatalogue)
+	whole(c, http.MethodGet, projectCatalogue+"/export", "Of a project: "+summary, access.SeeCatalogue,
+		s.exportCatalogue)
 }
 
 type newImport struct {

@@ -20,8 +20,10 @@ import (
 func (s *server) clusterServiceCalls(c *calls, one string) {
 	const see, change = access.SeeClusters, access.ChangeCluster
 	services, config := one+"/services", one+"/config"
-	v2(c, http.MethodGet, config, "Show the configuration that a cluster adds to its template's.", see, s.getClusterConfig)
-	v2(c, http.MethodPut, config, "Replace the configuration of a cluster; its services are configured and started again.",
+	v2(c, http.MethodGet, config, "Show the configuration that a cluster adds to its template's.", see,
+		s.getClusterConfig)
+	v2(c, http.MethodPut, config, "Replace the configuration of a cluster; its services are configured and started "+
+		"again.",
 		change, s.putClusterConfig)
 	v2(c, http.MethodGet, services, "List the services of a cluster, and how far they are.", see, s.listClusterServices)
 	v2(c, http.MethodPost, services, "Add services to a cluster.", change, s.addClusterServices)
@@ -34,7 +36,8 @@ func (s *server) clusterServiceCalls(c *calls, one string) {
 		s.restartServices)
 	v2(c, http.MethodPost, services+"/{service}/start", "Start a service and what it needs.", change, s.startService)
 	v2(c, http.MethodPost, services+"/{service}/stop", "Stop a service and what needs it.", change, s.stopService)
-	v2(c, http.MethodPost, services+"/{service}/restart", "Restart a service and what needs it.", change, s.restartService)
+	v2(c, http.MethodPost, services+"/{service}/restart", "Restart a service and what needs it.", change,
+		s.restartService)
 }
 
 // clusterAmendment is a change of a cluster: what is left out stays.

@@ -15,7 +15,8 @@ import (
 func (s *server) clusterJobCalls(c *calls, one string) {
 	const see = access.SeeClusters
 	v2(c, http.MethodGet, one+"/jobs", "List the jobs of a cluster, newest first.", see, s.listClusterJobs)
-	v2(c, http.MethodGet, one+"/jobs/{job}", "Show a job of a cluster with its tasks: of these states, of a node, those "+
+	v2(c, http.MethodGet, one+"/jobs/{job}", "Show a job of a cluster with its tasks: of these states, of a node, "+
+		"those "+
 		"after a number.", see, s.getClusterJob)
 	v2(c, http.MethodGet, one+"/jobs/{job}/tasks/{task}", "Show a task with what it printed.", see, s.getClusterTask)
 }
@@ -42,8 +43,8 @@ func jobOf(j intent.ClusterJob) clusterJob {
 	}
 }
 
-// clusterTask is one action on one node. It waits for the tasks in needs, and for the groups in after, which are complete
-// when all tasks with this action and service are.
+// clusterTask is one action on one node. It waits for the tasks in needs, and for the groups in after, which are
+// complete when all tasks with this action and service are.
 type clusterTask struct {
 	Number    int        `json:"number"`
 	Node      int        `json:"node"`
@@ -177,7 +178,8 @@ func (s *server) getClusterTask(ctx context.Context, a oneTask) (clusterTaskDeta
 
 func taskOf(t intent.ClusterTask, stage int) clusterTask {
 	return clusterTask{
-		Number: t.Number, Node: t.Node, Service: orNull(t.Service), Action: t.Action, Stage: stage, State: string(t.State),
+		Number: t.Number, Node: t.Node, Service: orNull(t.Service), Action: t.Action, Stage: stage,
+		State:    string(t.State),
 		Attempts: t.Attempts, NotBefore: maybe(t.NotBefore), Needs: notNil(t.Needs), After: notNil(t.After),
 		TakenBy: orNull(t.TakenBy), Started: maybe(t.Started), Ended: maybe(t.Ended), Problem: orNull(t.Problem),
 	}

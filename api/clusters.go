@@ -24,7 +24,8 @@ func (s *server) clusterCalls(c *calls) {
 		s.createCluster)
 	v2(c, http.MethodPost, all+"/plan", "Show the file and the plan of a cluster, and create nothing.", plan,
 		s.planNewCluster)
-	v2(c, http.MethodGet, all, "List clusters that were deployed: of these states, or with ended also those that are gone.",
+	v2(c, http.MethodGet, all, "List clusters that were deployed: of these states, or with ended also those that "+
+		"are gone.",
 		see, s.listClusters)
 	v2(c, http.MethodGet, one, "Show a cluster: its nodes, what is wanted, and what was reached in full last.", see,
 		s.getCluster)
@@ -40,11 +41,13 @@ func (s *server) clusterCalls(c *calls) {
 		s.rollBackCluster)
 	v2(c, http.MethodPost, one+"/clustertemplate/sync", "Take the newest versions of all that a cluster is made from.",
 		change, s.syncCluster)
-	v2(c, http.MethodPost, one+"/nodes/{number}/replace", "Make a node anew, with another number.", change, s.replaceNode)
+	v2(c, http.MethodPost, one+"/nodes/{number}/replace", "Make a node anew, with another number.", change,
+		s.replaceNode)
 	done[nullData](c, http.MethodPost, one+"/pause", "Begin no more tasks of a cluster; what runs goes on.", operate,
 		s.pauseCluster)
 	done[nullData](c, http.MethodPost, one+"/resume", "Begin tasks of a cluster again.", operate, s.resumeCluster)
-	done[nullData](c, http.MethodPost, one+"/abort", "End the job of a cluster. What there is stays, and is known.", operate,
+	done[nullData](c, http.MethodPost, one+"/abort", "End the job of a cluster. What there is stays, and is "+
+		"known.", operate,
 		s.abortCluster)
 	done[nullData](c, http.MethodPost, one+"/retry", "Make another job after one failed or was ended.", operate,
 		s.retryCluster)
@@ -92,8 +95,9 @@ func (s *server) wishOf(ctx context.Context, a clusterWish) (e intent.Environmen
 		return e, w, err
 	}
 	w = cluster.Wish{
-		Name: a.Name, Description: a.Description, Template: a.Template, Provider: a.Provider, HardwareType: a.HardwareType,
-		ImageType: a.ImageType, DNSSuffix: a.DNSSuffix, Services: a.Services, Config: a.Config,
+		Name: a.Name, Description: a.Description, Template: a.Template, Provider: a.Provider,
+		HardwareType: a.HardwareType,
+		ImageType:    a.ImageType, DNSSuffix: a.DNSSuffix, Services: a.Services, Config: a.Config,
 	}
 	if a.Size != nil {
 		if w.Size = *a.Size; w.Size < 1 {
@@ -323,11 +327,17 @@ func (s *server) rollBackCluster(ctx context.Context, a oneCluster) (changedClus
 }
 
 func (s *server) pauseCluster(ctx context.Context, a oneCluster) error {
-	return s.operate(ctx, a, func(c *cluster.Service, e intent.Environment) error { return c.Pause(ctx, e, a.Name, true) })
+	return s.operate(ctx, a, func(c *cluster.Service, e intent.Environment) error {
+		return c.Pause(ctx, e, a.Name,
+			true)
+	})
 }
 
 func (s *server) resumeCluster(ctx context.Context, a oneCluster) error {
-	return s.operate(ctx, a, func(c *cluster.Service, e intent.Environment) error { return c.Pause(ctx, e, a.Name, false) })
+	return s.operate(ctx, a, func(c *cluster.Service, e intent.Environment) error {
+		return c.Pause(ctx, e, a.Name,
+			false)
+	})
 }
 
 func (s *server) abortCluster(ctx context.Context, a oneCluster) error {

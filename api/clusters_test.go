@@ -17,7 +17,9 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/desk"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/task"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -28,19 +30,23 @@ const webShop = `{
 		{"address": "192.0.2.1"}, {"address": "192.0.2.2"}, {"address": "192.0.2.3"}]}},
 		{"name": "cloud", "providertype": "rented", "provisioner": {}}],
 	"providertypes": [{"name": "rented", "parameters": {"admin": {"fields": {}},
-		"user": {"fields": {"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account", "token"]]}}}],
+		"user": {"fields": {"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account",
+			"token"]]}}}],
 	"hardwaretypes": [{"name": "small", "providermap": {"cloud": {"flavor": "s1"}}}],
 	"imagetypes": [{"name": "debian", "providermap": {"cloud": {"image": "d12"}}}],
 	"services": [
 		{"name": "base", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "base.sh"}}}}},
 		{"name": "mysql", "dependencies": {"provides": ["sql-db"], "install": {"requires": ["base"]}},
 		 "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "mysql.sh"}},
-			"start": {"type": "shell", "fields": {"script": "mysql.sh"}}, "stop": {"type": "shell", "fields": {"script": "x"}}}}},
+			"start": {"type": "shell", "fields": {"script": "mysql.sh"}}, "stop": {"type": "shell", "fields":
+				{"script": "x"}}}}},
 		{"name": "apache", "description": "a web server", "dependencies": {"runtime": {"requires": ["sql-db"]}},
 		 "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "apache.sh"}},
 			"configure": {"type": "shell", "fields": {"script": "apache.sh"}},
-			"start": {"type": "shell", "fields": {"script": "apache.sh"}}, "stop": {"type": "shell", "fields": {"script": "x"}}}}},
-		{"name": "memcached", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "m.sh"}}}}}],
+			"start": {"type": "shell", "fields": {"script": "apache.sh"}}, "stop": {"type": "shell", "fields":
+				{"script": "x"}}}}},
+		{"name": "memcached", "provisioner": {"actions": {"install": {"type": "shell", "fields": {"script":
+			"m.sh"}}}}}],
 	"clustertemplates": [{"name": "lamp", "description": "web and database",
 		"compatibility": {"services": ["base", "mysql", "apache", "memcached"]},
 		"defaults": {"services": ["base", "mysql", "apache"], "provider": "lab", "hardwaretype": "small",
@@ -66,8 +72,14 @@ const atClusters = "/api/v2/cluster/clusters"
 func openShop(t *testing.T) *shop {
 	t.Helper()
 	t.Parallel()
-	s := &shop{Server: servertest.New(t, servertest.Present), who: &caller{}, remote: filepath.Join(t.TempDir(), "shop.git")}
-	s.client = newClient(t, s.Server, func(cfg *Config) { cfg.Auth = s.who })
+	s := &shop{
+		Server: servertest.New(t, servertest.Present), who: &caller{}, remote: filepath.Join(t.TempDir(), "shop.git"),
+	}
+	joining, err := provisioners.New(provisioners.Config{Store: s.Store, Root: s.Agents, Logger: s.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client = newClient(t, s.Server, func(cfg *Config) { cfg.Auth, cfg.Provisioners = s.who, joining })
 	s.git("init", "--quiet", "--bare", "--initial-branch=main", s.remote)
 	work := filepath.Join(t.TempDir(), "work")
 	s.git("clone", "--quiet", s.remote, work)
@@ -131,7 +143,8 @@ func (s *shop) deploy() {
 		s.t.Fatal(err)
 	}
 	number, err := s.Store.StoreVersion(ctx, intent.NewVersion{
-		Environment: s.env, Clusters: manifests, Provenance: intent.Provenance{Commit: s.git("-C", folder, "rev-parse", "HEAD")},
+		Environment: s.env, Clusters: manifests, Provenance: intent.Provenance{Commit: s.git("-C", folder,
+			"rev-parse", "HEAD")},
 	}, s.Now())
 	if err == nil {
 		err = s.Store.ReleaseVersion(ctx, s.env, number, s.Now())
@@ -191,12 +204,12 @@ func (s *shop) upload(path, content string, status int) answer {
 	return a
 }
 
-// An administrator fills the catalogue of a project; Noor creates a cluster, watches it, changes it and deletes it. Each
-// step is a commit in her name, and what is not right is refused with the reason.
+// An administrator fills the catalogue of a project; Noor creates a cluster, watches it, changes it and deletes it.
+// Each step is a commit in her name, and what is not right is refused with the reason.
 func TestAClusterFromATemplate(t *testing.T) {
 	s := openShop(t)
 	done := s.call("POST", s.base+"/import", webShop, 200).part("data")
-	if created := done.list("created"); len(created) != 11 || len(done.list("refused")) != 0 {
+	if created := done.list("created"); len(created) != 10 || len(done.list("refused")) != 0 {
 		t.Fatalf("the import is %v", done.body)
 	}
 	key := s.base + "/plugins/providertypes/pool/ssh_keys/team"
@@ -228,8 +241,9 @@ func TestAClusterFromATemplate(t *testing.T) {
 		"noor@example.org <noor@example.org>: Create the cluster web" {
 		t.Errorf("the commit is by %s", author)
 	}
-	if file := s.git("-C", s.remote, "show", "main:clusters/web.yaml"); file != strings.TrimSpace(planned.text("file")) {
-		t.Errorf("the file is not the planned one:\n%s\n%s", file, planned.text("file"))
+	file := s.git("-C", s.remote, "show", "main:clusters/web.yaml")
+	if want := strings.TrimSpace(planned.text("file")); file != want {
+		t.Errorf("the file is not the planned one:\n%s\n%s", file, want)
 	}
 	s.get(atClusters+"/web").is("committed", "data", "state")
 	s.refused("POST", atClusters, wish, 409, "clusters/web.yaml exists already")
@@ -325,6 +339,9 @@ func (s *shop) changes() {
 	s.call("POST", one+"/retry", "", 200)
 	s.work()
 	s.get(one+"/status").is("active", "data", "status")
+	if nodes := s.get(one).list("data", "nodes"); len(nodes) != 2 {
+		s.t.Errorf("nodes that were planned and never made stay: %v", nodes)
+	}
 }
 
 // refusals asks for what cannot be.
@@ -354,9 +371,11 @@ func (s *shop) refusals() {
 	missing := create(`"provider": "cloud", "providerFields": {"account": "noor"}`, 400, "needs these fields: token")
 	missing.is("token", "missingFields", 0)
 	s.call("POST", atClusters+"/plan",
-		`{"name": "other", "clusterTemplate": "lamp", "provider": "cloud", "providerFields": {"account": "noor", "token": "t0p"}}`, 200)
+		`{"name": "other", "clusterTemplate": "lamp", "provider": "cloud", "providerFields": {"account": "noor",
+			"token": "t0p"}}`, 200)
 	create(`"colour": "red"`, 400, "{'colour'} that are not declared")
-	s.refused("POST", atClusters, `{"name": "other", "clusterTemplate": "nothing"}`, 400, "the template nothing cannot be used")
+	s.refused("POST", atClusters, `{"name": "other", "clusterTemplate": "nothing"}`, 400,
+		"the template nothing cannot be used")
 	s.refused("POST", atClusters, `{"name": "../x", "clusterTemplate": "lamp"}`, 400, "name")
 	s.refused("GET", atClusters+"?state=asleep", "", 400, `there is no state "asleep"`)
 	s.refused("PATCH", atClusters+"/nothing", `{"numMachines": 3}`, 404, "there is no cluster nothing")
@@ -412,7 +431,8 @@ func (s *shop) refusals() {
 	}
 }
 
-// The files of plug-ins are uploaded, activated together, downloaded by those who may, and deleted when they are inactive.
+// The files of plug-ins are uploaded, activated together, downloaded by those who may, and deleted when they are
+// inactive.
 func TestFilesOfPluginsOverTheAPI(t *testing.T) {
 	s := openShop(t)
 	for _, base := range []string{s.base, "/api/v2/cluster"} {
@@ -420,7 +440,7 @@ func TestFilesOfPluginsOverTheAPI(t *testing.T) {
 		path := base + plugin + "/web.sh"
 		s.upload(path, "#!/bin/sh\n", 200).is("inactive", "data", "status")
 		s.upload(path, "#!/bin/sh\necho 2\n", 200).is(2.0, "data", "version")
-		s.upload(base+"/plugins/automatortypes/shell/colours/x", "x", 400)
+		s.upload(base+"/plugins/automatortypes/shell/colours/x", "x", 404)
 		s.call("POST", path+"/versions/2/stage", "", 200).is("staged", "data", "status")
 		s.call("POST", base+"/plugins/sync", "", 200).is(2.0, "data", "activated", 0, "version")
 		s.get(path).is("active", "data", 0, "status")
@@ -439,7 +459,8 @@ func TestFilesOfPluginsOverTheAPI(t *testing.T) {
 		s.call("GET", path+"/versions/1/content", "", 404)
 	}
 	// A page of another site cannot upload, and who may only change the catalogue cannot download a key.
-	r := httptest.NewRequest(http.MethodPost, s.base+"/plugins/automatortypes/shell/scripts/evil", bytes.NewBufferString("x"))
+	r := httptest.NewRequest(http.MethodPost, s.base+"/plugins/automatortypes/shell/scripts/evil",
+		bytes.NewBufferString("x"))
 	r.Header.Set("Content-Type", "text/plain")
 	r.Header.Set("Origin", "https://evil.example")
 	w := httptest.NewRecorder()
@@ -460,27 +481,43 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 	s.call("POST", own, `{"name": "apache", "description": "ours"}`, 200).is(s.project.String(), "data", "project")
 	s.refused("POST", own, `{"name": "apache"}`, 409, "there is a service apache already")
 	s.call("PUT", own+"/apache", `{"name": "apache", "description": "newer", "dependencies": {"runtime":
-		{"requires": ["sql-db"]}}}`, 200).is(2.0, "data", "version")
-	s.get(own+"/apache/1").is("ours", "data", "content", "description")
-	s.get(own+"/apache/versions").is(2.0, "data", 0, "version")
-	s.call("DELETE", own+"/apache/1", "", 200)
-	s.call("GET", own+"/apache/1", "", 404)
+		{"requires": ["sql-db"]}}}`, 200).is(3.0, "data", "version")
+	s.get(own+"/apache/2").is("ours", "data", "content", "description")
+	s.get(own+"/apache/versions").is(3.0, "data", 0, "version") // the shared one is the first
+	s.call("DELETE", own+"/apache/2", "", 200)
+	s.call("GET", own+"/apache/2", "", 404)
 	s.refused("PUT", own+"/apache", `{"name": "nginx"}`, 400, "it has to stay").is("name", "problems", 0, "field")
-	wrong := s.refused("POST", s.base+"/clustertemplates", `{"name": "t", "defaults": {"services": ["no"], "provider": "lab"}}`,
+	wrong := s.refused("POST", s.base+"/clustertemplates", `{"name": "t", "defaults": {"services": ["no"],
+		"provider": "lab"}}`,
 		400, "is not right")
 	if len(wrong.list("problems")) == 0 {
 		t.Errorf("no field is named: %v", wrong.body)
 	}
 	s.refused("POST", own, `[]`, 400, "JSON object")
 	s.refused("POST", own, ``, 400, "JSON object")
+	for _, kind := range catalogue.Kinds { // the router finds them all beside the other calls
+		for _, path := range []string{"/api/v2/cluster/" + string(kind), s.base + "/" + string(kind)} {
+			s.get(path)
+			s.refused("POST", path, `{}`, 400, "")
+			s.refused("GET", path+"/none", "", 404, "none")
+			s.refused("PUT", path+"/none", `{"name": "x"}`, 400, "")
+			s.refused("DELETE", path+"/none", "", 404, "none")
+			s.refused("GET", path+"/none/7", "", 404, "none")
+			s.refused("DELETE", path+"/none/7", "", 404, "none")
+			s.refused("GET", path+"/none/versions", "", 404, "none")
+		}
+	}
+	s.refused("GET", own+"/apache/form", "", 404, "only cluster templates")
 	s.refused("GET", s.base+"/wishes", "", 404, "the catalogue has no such kind")
 
 	half := `{"services": [{"name": "ok"}, {"name": "b a d"}]}`
-	s.refused("POST", s.base+"/import", half, 400, "nothing was imported").is("services[1] name", "problems", 0, "field")
+	s.refused("POST", s.base+"/import", half, 400, "nothing was imported").is("services[1] name", "problems", 0,
+		"field")
 	partly := s.call("POST", s.base+"/import?partly=true", half, 200).part("data")
 	partly.is("ok", "created", 0, "name")
 	partly.is("services[1]", "refused", 0, "from")
-	folder := s.call("POST", s.base+"/import", `{"files": {"services/two.json": {"name": "two"}, "README.md": "x"}}`, 200)
+	folder := s.call("POST", s.base+"/import", `{"files": {"services/two.json": {"name": "two"}, "README.md":
+		"x"}}`, 200)
 	folder.is("two", "data", "created", 0, "name")
 	exported := s.send("GET", s.base+"/export", "").Body.String()
 	s.call("POST", s.base+"/import", exported, 200).is("apache", "data", "unchanged", 0, "name")
@@ -506,4 +543,27 @@ func TestTheCatalogueOverTheAPI(t *testing.T) {
 		s.get(base + "/clustertemplates/lamp/resolved")
 	}
 	s.call("DELETE", own+"/two", "", 200)
+}
+
+// A join token of a provisioner is shown once, and is for one project; one that was revoked is of no use.
+func TestProvisionersOverTheAPI(t *testing.T) {
+	s := openShop(t)
+	tokens := s.base + "/provisioner_tokens"
+	made := s.call("POST", tokens, `{"provisioner": "rack-7", "expire": 600}`, 200).part("data")
+	made.is("waiting", "state")
+	if list := s.send("GET", tokens, "").Body.String(); strings.Contains(list, made.text("token")) ||
+		!strings.Contains(list, `"provisioner":"rack-7"`) {
+		t.Errorf("the list is %s", list)
+	}
+	s.call("POST", tokens, `{"provisioner": "rack-7", "expire": 900000000}`, 400)
+	s.call("DELETE", tokens+"/"+made.text("id"), "", 200)
+	s.get(tokens).is("revoked", "data", 0, "state")
+	s.call("DELETE", tokens+"/"+made.text("id"), "", 404)
+	s.refused("POST", s.base+"/provisioners/rack-7/revoke", "", 404, "no provisioner rack-7 has joined")
+	if all := s.get(s.base + "/provisioners").list("data"); len(all) != 0 {
+		t.Errorf("there are %v", all)
+	}
+	s.as(s.member("noor", access.Maintainer))
+	s.get(s.base + "/provisioners")
+	s.call("POST", tokens, `{"provisioner": "rack-7"}`, 403)
 }

@@ -13,7 +13,8 @@ import (
 	"ordain.dev/ordain/server/cluster/plan"
 )
 
-// clusterView is a cluster in a list. What it is made of is what is wanted, or was reached last when it is to be deleted.
+// clusterView is a cluster in a list. What it is made of is what is wanted, or was reached last when it is to be
+// deleted.
 type clusterView struct {
 	Name          string     `json:"name"`
 	Number        *int64     `json:"number"` // null: it was not deployed yet
@@ -45,7 +46,8 @@ type clusterDetails struct {
 
 func viewOf(m *manifest.Manifest) clusterView {
 	return clusterView{
-		Template: m.Template, Size: m.Size, Provider: m.Provider, Services: notNil(m.Services), Description: m.Description,
+		Template: m.Template, Size: m.Size, Provider: m.Provider, Services: notNil(m.Services),
+		Description: m.Description,
 	}
 }
 
@@ -144,8 +146,9 @@ func nodesOf(nodes []intent.ClusterNode, wanted *manifest.Manifest) ([]clusterNo
 	}
 	for _, n := range want {
 		view := clusterNode{
-			Number: n.Number, Hostname: n.Hostname, HardwareType: n.HardwareType, ImageType: n.ImageType, Provider: provider,
-			State: string(intent.NodePlanned), Wanted: true, Addresses: map[string]string{}, Services: []nodeService{},
+			Number: n.Number, Hostname: n.Hostname, HardwareType: n.HardwareType, ImageType: n.ImageType,
+			Provider: provider, State: string(intent.NodePlanned), Wanted: true, Addresses: map[string]string{},
+			Services: []nodeService{},
 		}
 		view.wants(n.Services)
 		out = append(out, view)

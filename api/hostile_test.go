@@ -93,8 +93,10 @@ func TestNoArgumentMakesTheServerFail(t *testing.T) {
 					}
 				}
 				status, text := c.try(call, all, name, value, env)
-				// Inmanta answers the first two with 500; the third is about the repository that files of clusters are in.
-				known := strings.Contains(text, "the resource id needs a version") || strings.Contains(text, "already") ||
+				// Inmanta answers the first two with 500; the third is about the repository that files of clusters
+				// are in.
+				known := strings.Contains(text, "the resource id needs a version") ||
+					strings.Contains(text, "already") ||
 					strings.Contains(text, "the host of https://git.example.com")
 				if status >= 500 && !known {
 					t.Errorf("%s %s with %s as %s: %d %.200s", call.method, call.path, kind, name, status, text)

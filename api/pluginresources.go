@@ -20,7 +20,8 @@ var uploadResources = verbs{access.UploadResource, access.UploadSharedResource}
 func (s *server) pluginResourceCalls(c *calls) {
 	const all = "/plugins/{type}/{plugin}/{resource_type}"
 	const one, version = all + "/{name}", all + "/{name}/versions/{version}"
-	inCatalogue(c, http.MethodGet, "/plugins/resources", "list the files of plug-ins, the newest version of each first.",
+	inCatalogue(c, http.MethodGet, "/plugins/resources", "list the files of plug-ins, the newest version of each "+
+		"first.",
 		seeCatalogue, s.listAllPluginResources)
 	inCatalogue(c, http.MethodPost, "/plugins/sync", "activate the files that are staged, and retire those that are "+
 		"recalled.", uploadResources, s.syncPluginResources)
@@ -67,8 +68,9 @@ type pluginResource struct {
 
 func pluginResourceOf(r intent.ClusterResource) pluginResource {
 	return pluginResource{
-		Type: r.Kind, Plugin: r.Plugin, ResourceType: r.Type, Name: r.Name, Version: r.Version, Project: orNull(r.Project),
-		Status: string(r.Status()), Size: r.Size, Hash: r.Hash, Made: stamp(r.Made), MadeBy: r.MadeBy,
+		Type: r.Kind, Plugin: r.Plugin, ResourceType: r.Type, Name: r.Name, Version: r.Version,
+		Project: orNull(r.Project),
+		Status:  string(r.Status()), Size: r.Size, Hash: r.Hash, Made: stamp(r.Made), MadeBy: r.MadeBy,
 	}
 }
 
@@ -193,7 +195,9 @@ func (s *server) getPluginResource(
 	return pluginResourceOf(r), err
 }
 
-func (s *server) deletePluginResource(ctx context.Context, project intent.ProjectID, a oneResourceVersion) (gone, error) {
+func (s *server) deletePluginResource(
+	ctx context.Context, project intent.ProjectID, a oneResourceVersion,
+) (gone, error) {
 	service, err := s.resourceService()
 	if err != nil {
 		return nil, err

@@ -38,7 +38,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	rest, err := New(Config{
 		Control: rich.Control, Store: rich.Store, Version: servertest.Version, Logger: rich.Log,
 		Auth: who, Now: rich.Now, People: rich.People, Tokens: rich.Tokens, Agents: rich.Agents,
-		Catalogue: rich.Catalogue, Resources: rich.Resources, // no Clusters: they would look for a repository in the network
+		// There are no Clusters: they would look for a repository in the network.
+		Catalogue: rich.Catalogue, Resources: rich.Resources,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,12 +17,15 @@ import (
 
 // templateCalls are about templates of clusters beyond their JSON.
 func (s *server) templateCalls(c *calls) {
-	const path = "/clustertemplates"
-	inCatalogue(c, http.MethodPost, path+"/try", "check a template that is not kept, and with numMachines solve it: the "+
-		"nodes, or the reasons why there are none.", seeCatalogue, s.tryTemplate)
-	inCatalogue(c, http.MethodGet, path+"/{name}/resolved", "show a template with its parents and includes merged into it.",
+	const one = "/{kind}/{name}" // the router cannot tell /clustertemplates/{name}/form from other calls with a kind
+	inCatalogue(c, http.MethodPost, "/clustertemplates/try", "check a template that is not kept, and with "+
+		"numMachines solve it: the nodes, or the reasons why there are none.", seeCatalogue, s.tryTemplate)
+	inCatalogue(c, http.MethodGet, one+"/resolved", "show a template (the kind is clustertemplates) with its "+
+		"parents and includes merged into it.",
 		seeCatalogue, s.getResolvedTemplate)
-	inCatalogue(c, http.MethodGet, path+"/{name}/form", "show what a user is asked for to make a cluster of a template.",
+	inCatalogue(c, http.MethodGet, one+"/form", "show what a user is asked for to make a cluster of a template (the "+
+		"kind is "+
+		"clustertemplates).",
 		seeCatalogue, s.getTemplateForm)
 }
 
@@ -102,40 +105,39 @@ func (s *server) tryTemplate(ctx context.Context, project intent.ProjectID, a tr
 	return out, nil
 }
 
-type oneTemplate struct {
-	Name string `arg:"name,required"`
-}
-
 type resolvedTemplate struct {
 	Template json.RawMessage `json:"template"`
 }
 
 // template finds a template without parents and includes in what a project may use.
 func (s *server) template(
-	ctx context.Context, project intent.ProjectID, name string,
+	ctx context.Context, project intent.ProjectID, a oneEntity,
 ) (*catalogue.Catalogue, *catalogue.Template, error) {
-	service, err := s.catalogueService()
+	service, kind, err := s.ofKind(a.oneKind)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := service.Get(ctx, project, catalogue.Templates, name); err != nil {
+	if kind != catalogue.Templates {
+		return nil, nil, fault.New("api", fault.NotFound, "only cluster templates have this")
+	}
+	if _, err := service.Get(ctx, project, kind, a.Name); err != nil {
 		return nil, nil, err
 	}
 	c, err := service.Catalogue(ctx, project)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := c.Resolve(name)
+	t, err := c.Resolve(a.Name)
 	if err != nil {
-		return nil, nil, fault.Wrap("api", fault.Conflict, err).Say("the template " + name + " cannot be used")
+		return nil, nil, fault.Wrap("api", fault.Conflict, err).Say("the template " + a.Name + " cannot be used")
 	}
 	return c, t, nil
 }
 
 func (s *server) getResolvedTemplate(
-	ctx context.Context, project intent.ProjectID, a oneTemplate,
+	ctx context.Context, project intent.ProjectID, a oneEntity,
 ) (out resolvedTemplate, err error) {
-	_, t, err := s.template(ctx, project, a.Name)
+	_, t, err := s.template(ctx, project, a)
 	if err == nil {
 		out.Template, err = json.Marshal(t)
 	}
@@ -143,7 +145,7 @@ func (s *server) getResolvedTemplate(
 }
 
 type formOf struct {
-	oneTemplate
+	oneEntity
 	Provider string `arg:"provider"`
 }
 
@@ -200,7 +202,7 @@ type formField struct {
 }
 
 func (s *server) getTemplateForm(ctx context.Context, project intent.ProjectID, a formOf) (templateForm, error) {
-	c, t, err := s.template(ctx, project, a.Name)
+	c, t, err := s.template(ctx, project, a.oneEntity)
 	if err != nil {
 		return templateForm{}, err
 	}

@@ -3,11 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
+	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -18,18 +21,29 @@ func (s *server) tenantCalls(c *calls) {
 		access.SeeAllProvisioners, s.listTenants)
 	v2(c, http.MethodGet, base+tenants+"/{id}", "Show how much a project may use of the cluster service, and uses.",
 		access.SeeTenant, s.getTenant)
-	v2(c, http.MethodPut, base+tenants+"/{id}", "Set how much a project may use of the cluster service; clusters or nodes "+
-		"that are left out or null have no limit.", access.ManageTenants, s.setTenant)
+	v2(c, http.MethodPut, base+tenants+"/{id}", "Set how much a project may use of the cluster service; clusters or "+
+		"nodes that are left out or null have no limit.", access.ManageTenants, s.setTenant)
 	const queues = "/metrics/queues"
 	v2(c, http.MethodGet, base+queues, "Count the tasks of clusters that wait and run, by project and state.",
 		access.SeeAllProvisioners, s.listAllQueues)
-	v2(c, http.MethodGet, projectCatalogue+queues, "Count the tasks of a project's clusters that wait and run, by state.",
+	v2(c, http.MethodGet, projectCatalogue+queues, "Count the tasks of a project's clusters that wait and run, by "+
+		"state.",
 		access.SeeProvisioners, s.listQueues)
 	const provisioners = "/provisioners"
 	v2(c, http.MethodGet, base+provisioners, "List the provisioners that run elsewhere.", access.SeeAllProvisioners,
 		s.listAllProvisioners)
 	v2(c, http.MethodGet, projectCatalogue+provisioners, "List the provisioners of a project that run elsewhere.",
 		access.SeeProvisioners, s.listProvisioners)
+	const own, tokens = projectCatalogue + provisioners, projectCatalogue + "/provisioner_tokens"
+	done[nullData](c, http.MethodPost, own+"/{name}/revoke", "Revoke a provisioner: its next request is refused, and "+
+		"others get its tasks.", access.ManageProvisioners, s.revokeProvisioner)
+	v2(c, http.MethodGet, tokens, "List the tokens with which provisioners join a project, also those that ended "+
+		"lately.",
+		access.SeeProvisioners, s.listProvisionerTokens)
+	v2(c, http.MethodPost, tokens, "Make a token with which a provisioner joins a project, once. The answer alone "+
+		"shows it.", access.ManageProvisioners, s.createProvisionerToken)
+	done[nullData](c, http.MethodDelete, tokens+"/{token}", "Revoke a token of a provisioner that was not used.",
+		access.ManageProvisioners, s.revokeProvisionerToken)
 }
 
 // tenant is a project as a user of the cluster service.
@@ -146,4 +160,102 @@ func (s *server) provisioners(ctx context.Context, project *uuid.UUID) ([]provis
 			Problem: orNull(p.Problem),
 		}
 	}), err
+}
+
+func (s *server) provisionerService() (*provisioners.Service, error) {
+	if s.joining == nil {
+		return nil, fault.New("api", fault.Unavailable, "this server lets no provisioners join").
+			Hint("start it with an agent server: [agent-server] public-url")
+	}
+	return s.joining, nil
+}
+
+type oneProvisioner struct {
+	oneProject
+	Name string `arg:"name,required"`
+}
+
+func (s *server) revokeProvisioner(ctx context.Context, a oneProvisioner) error {
+	service, err := s.provisionerService()
+	if err != nil {
+		return err
+	}
+	return service.Revoke(ctx, a.ID, a.Name)
+}
+
+// provisionerToken is a join token of a provisioner, without its secret.
+type provisionerToken struct {
+	ID          uuid.UUID  `json:"id"`
+	Provisioner string     `json:"provisioner"`
+	State       string     `json:"state"` // waiting, used, expired or revoked
+	Made        timestamp  `json:"made"`
+	MadeBy      string     `json:"made_by"`
+	Expires     timestamp  `json:"expires"`
+	Used        *timestamp `json:"used"`
+	Revoked     *timestamp `json:"revoked"`
+}
+
+type newProvisionerToken struct {
+	provisionerToken
+	Token string `json:"token"` // it is shown this once
+}
+
+func (s *server) provisionerTokenOf(t intent.ProvisionerToken) provisionerToken {
+	state := "waiting"
+	switch {
+	case t.Used != nil:
+		state = "used"
+	case t.Revoked != nil:
+		state = "revoked"
+	case !t.Expires.After(s.now()):
+		state = "expired"
+	}
+	return provisionerToken{
+		ID: t.ID, Provisioner: t.Name, State: state, Made: stamp(t.Made), MadeBy: t.MadeBy, Expires: stamp(t.Expires),
+		Used: maybe(t.Used), Revoked: maybe(t.Revoked),
+	}
+}
+
+func (s *server) listProvisionerTokens(ctx context.Context, a oneProject) ([]provisionerToken, error) {
+	all, err := s.store.ProvisionerTokens(ctx, a.ID)
+	return listed(all, s.provisionerTokenOf), err
+}
+
+type provisionerTokenArguments struct {
+	oneProject
+	Provisioner string `arg:"provisioner,required"`
+	Expire      *int   `arg:"expire"` // seconds; an hour by default
+}
+
+func (s *server) createProvisionerToken(
+	ctx context.Context, a provisionerTokenArguments,
+) (newProvisionerToken, error) {
+	service, err := s.provisionerService()
+	if err != nil {
+		return newProvisionerToken{}, err
+	}
+	var lifetime time.Duration
+	if a.Expire != nil {
+		if lifetime, err = lifetimeOf(*a.Expire); err != nil {
+			return newProvisionerToken{}, err
+		}
+	}
+	t, text, err := service.CreateToken(ctx, a.ID, a.Provisioner, lifetime)
+	if err != nil {
+		return newProvisionerToken{}, err
+	}
+	return newProvisionerToken{s.provisionerTokenOf(t), text}, nil
+}
+
+type oneProvisionerToken struct {
+	oneProject
+	Token uuid.UUID `arg:"token,required"`
+}
+
+func (s *server) revokeProvisionerToken(ctx context.Context, a oneProvisionerToken) error {
+	service, err := s.provisionerService()
+	if err != nil {
+		return err
+	}
+	return service.RevokeToken(ctx, a.ID, a.Token)
 }

@@ -43,7 +43,8 @@ func (s *Service) current(
 	}
 	if f.Text == nil {
 		if err == nil {
-			return f, c, fault.New(op, fault.Conflict, "the file "+manifest.PathOf(name)+" is not on the branch any more")
+			return f, c, fault.New(op, fault.Conflict, "the file "+manifest.PathOf(name)+" is not on the branch any "+
+				"more")
 		}
 		return f, c, fault.New(op, fault.NotFound, "there is no cluster "+name)
 	}

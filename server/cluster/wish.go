@@ -53,8 +53,8 @@ type Amendment struct {
 	Remove []int
 	// Sync takes the newest versions of the catalogue.
 	Sync bool
-	// Of is the digest of the file that the caller has read: Conflict if the file is another one by now. Empty: whatever
-	// the file is now is changed.
+	// Of is the digest of the file that the caller has read: Conflict if the file is another one by now. Empty:
+	// whatever the file is now is changed.
 	Of string
 }
 

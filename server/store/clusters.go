@@ -118,6 +118,11 @@ func settle(ctx context.Context, tx pgx.Tx, c intent.Cluster, reached bool) erro
 		jsonOrNull(c.Applied), c.AppliedAt); err != nil {
 		return err
 	}
+	if reached {
+		if _, err := tx.Exec(ctx, statements.ClusterNodeSettle, c.ID); err != nil {
+			return err
+		}
+	}
 	if c.State != intent.ClusterTerminated {
 		return nil
 	}

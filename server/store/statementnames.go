@@ -22,7 +22,7 @@ type statementTexts struct {
 	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing string
 	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy       string
 	VersionClusters, VersionClustersActive, ClusterSecretSet, ClusterSecrets              string
-	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterTenant string
+	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterNodeSettle, ClusterTenant string
 	PoolLoans, PoolLend, PoolLock                                                         string
 	// clusterentity.sql
 	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned       string

@@ -161,7 +161,8 @@ func (s *scope) machines() *Contradiction {
 			"there is no provider %q", s.provider)
 	}
 	mapped := func(m map[string]map[string]string) bool {
-		return m[provider.Name] != nil || m[provider.ProviderType] != nil
+		_, ok := catalogue.Mapped(m, provider)
+		return ok
 	}
 	usable := func(
 		what string, mappings map[string]map[string]map[string]string, allowed []string, wanted, preferred string,

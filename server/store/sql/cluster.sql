@@ -116,6 +116,12 @@ WHERE cluster_node.state = 'planned';
 -- Nodes that were planned, never made, and are not wanted any more.
 DELETE FROM cluster_node WHERE cluster = $1 AND state = 'planned' AND number <> ALL ($2::int[]);
 
+-- name: ClusterNodeSettle :exec
+-- The same, when a cluster is as its applied manifest says: what a change that was rolled back had planned.
+DELETE FROM cluster_node n USING cluster c
+WHERE c.id = $1 AND n.cluster = c.id AND n.state = 'planned' AND NOT EXISTS (
+    SELECT FROM jsonb_array_elements(coalesce(c.applied -> 'nodes', '[]')) AS w WHERE (w ->> 'number')::int = n.number);
+
 -- name: ClusterTenant :one
 SELECT workers, max_clusters, max_nodes FROM cluster_tenant WHERE project = $1;
 
