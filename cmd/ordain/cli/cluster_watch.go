@@ -82,7 +82,7 @@ func clusterStatus(k *clusters) *cobra.Command {
 		return nil
 	})
 	c.Long = "With --watch it goes on until nothing is left to do; what was committed and is not deployed yet is\n" +
-		"waited for. Exit status: 1 if the job failed or was aborted."
+		"waited for. Exit status: 1 if it is not what was wanted then."
 	c.Flags().BoolVar(&watch, "watch", false, "go on until it is done")
 	return c
 }
@@ -144,28 +144,37 @@ func (k *clusters) watch(c *cobra.Command, name string) error {
 			return err
 		}
 		line := statusLine(one)
-		switch state := one["actionstatus"]; state {
-		case "complete", "failed", "aborted":
-			if k.ahead(c, name) {
-				line += "; its file has changed and is not deployed yet"
-				break
+		if idle(one) {
+			if !k.ahead(c, name) {
+				show(line)
+				return k.settled(c, one)
 			}
-			show(line)
-			if k.format == "json" {
-				if err := k.showJSON(c, one); err != nil {
-					return err
-				}
-			}
-			if state != "complete" {
-				return errPrinted
-			}
-			return nil
+			line += "; its file has changed and is not deployed yet"
 		}
 		show(line)
 		if !pause(c.Context()) {
 			return nil
 		}
 	}
+}
+
+// idle reports whether nothing is done for a cluster, and nobody has asked for another job.
+func idle(one row) bool {
+	job := one["actionstatus"]
+	return job != nil && job != "running" && one["retry"] != true
+}
+
+// settled ends the watch of a cluster that is not what was wanted with an error.
+func (k *clusters) settled(c *cobra.Command, one row) error {
+	if k.format == "json" {
+		if err := k.showJSON(c, one); err != nil {
+			return err
+		}
+	}
+	if one["status"] != "active" {
+		return errPrinted
+	}
+	return nil
 }
 
 // ahead reports whether the file of a cluster in Git says something else than what was deployed.

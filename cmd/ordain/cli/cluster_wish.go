@@ -143,7 +143,7 @@ const maxConfig = 4 << 20
 
 func (f *clusterFlags) readConfig() (row, error) {
 	text := []byte(f.config)
-	if !strings.HasPrefix(strings.TrimSpace(f.config), "{") {
+	if !strings.HasPrefix(f.config, "{") && !strings.HasPrefix(f.config, "[") {
 		var err error
 		if text, err = readInput(f.command, f.config, maxConfig); err != nil {
 			return nil, err
