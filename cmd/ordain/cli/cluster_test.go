@@ -365,6 +365,8 @@ func TestThePublishedFilesOfCoopr(t *testing.T) {
 			s.write(filepath.Join(folder, string(kind), name+".json"), string(text))
 		}
 	}
+	s.write(filepath.Join(folder, "providers", "rackspace.json"),
+		strings.Replace(webShop["providers/lab.json"], `"lab"`, `"rackspace"`, 1))
 	s.has(s.run(1, "cluster", "import", folder), "nothing was imported", `there is no provider type "google"`)
 	s.has(s.run(1, "cluster", "import", folder, "--partly"), "created   clustertemplates/hadoop-distributed",
 		"created   services/apache-httpd", "refused providers/google.json\n  providertype: there is no provider type")
