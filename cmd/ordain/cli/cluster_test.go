@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	clusterdesk "ordain.dev/ordain/server/cluster/desk"
+	"ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/task"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -55,19 +56,19 @@ type webClient struct {
 	env    uuid.UUID
 }
 
-func openClusters(t *testing.T, change ...func(*api.Config)) *webClient {
+func openClusters(t *testing.T) *webClient {
 	t.Helper()
 	s := &webClient{
 		Server: servertest.New(t, servertest.Present), t: t, remote: filepath.Join(t.TempDir(), "shop.git"),
 	}
-	config := api.Config{
+	joining, err := authority.New(authority.Config{Store: s.Store, Root: s.Agents, Logger: s.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := api.New(api.Config{
 		Control: s.Control, Store: s.Store, Logger: s.Log, Auth: s.API(), People: s.People, Tokens: s.Tokens, Now: s.Now,
-		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources,
-	}
-	for _, f := range change {
-		f(&config)
-	}
-	rest, err := api.New(config)
+		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources, Provisioners: joining,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
