@@ -135,7 +135,10 @@ func newCatalogue(r *remote) *cobra.Command {
 	for _, one := range []*cobra.Command{show, del} {
 		one.Flags().IntVar(&version, "version", 0, "this version; the newest by default")
 	}
-	g := &cobra.Command{Use: "catalogue", Short: "What clusters are made of: templates, services, providers and others"}
+	g := &cobra.Command{
+		Use:   "catalogue",
+		Short: "What clusters are made of: templates, services, providers and others",
+	}
 	g.Long = "A project uses what is in its own catalogue and in the shared one. A kind is one of\n" +
 		strings.Join(sortedKeys(catalogueKinds), ", ") + "."
 	p.flags(g)

@@ -86,8 +86,8 @@ func clusterTask(k *clusters) *cobra.Command {
 
 // taskLine says what a task is, and how far.
 func taskLine(one row) string {
-	line := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s on node %s: %s", cell(one, "number"), cell(one, "action"),
-		cell(one, "service"), cell(one, "node"), cell(one, "state"))), " ")
+	what := strings.TrimSpace(cell(one, "action") + " " + cell(one, "service"))
+	line := fmt.Sprintf("%s: %s on node %s: %s", cell(one, "number"), what, cell(one, "node"), cell(one, "state"))
 	if n := cell(one, "attempts"); n != "" && n != "0" && n != "1" {
 		line += ", attempt " + n
 	}

@@ -75,7 +75,11 @@ func readFolder(folder string) (files map[string]json.RawMessage, wrong []error,
 			return err
 		}
 		if total += info.Size(); total > maxImport {
-			return fmt.Errorf("the files of %s have more than %d bytes; import folders of it one by one", folder, maxImport)
+			return fmt.Errorf(
+				"the files of %s have more than %d bytes; import folders of it one by one",
+				folder,
+				maxImport,
+			)
 		}
 		text, err := root.ReadFile(name)
 		if err != nil {
@@ -147,7 +151,10 @@ func clusterExport(r *remote) *cobra.Command {
 			count := 0
 			for _, kind := range sortedKeys(kinds) {
 				if _, known := catalogueKinds[kind]; !known {
-					return fmt.Errorf("the server exports %q, which this program does not know; take a newer one", kind)
+					return fmt.Errorf(
+						"the server exports %q, which this program does not know; take a newer one",
+						kind,
+					)
 				}
 				for _, one := range kinds[kind] {
 					if err := writeEntity(filepath.Join(args[0], kind), one); err != nil {

@@ -53,8 +53,10 @@ func newClusterResource(r *remote) *cobra.Command {
 func resourcePath(name string) (string, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
-		return "", usageError{fmt.Errorf("%q is no file of a plug-in; it looks like automatortypes/shell/scripts/web.sh",
-			name)}
+		return "", usageError{
+			fmt.Errorf("%q is no file of a plug-in; it looks like automatortypes/shell/scripts/web.sh",
+				name),
+		}
 	}
 	for i := range parts {
 		parts[i] = escape(parts[i])

@@ -21,8 +21,8 @@ import (
 
 // webShop is a catalogue as Coopr publishes one: a file for each entity.
 var webShop = map[string]string{
-	"providers/lab.json": `{"name": "lab", "providertype": "pool", "provisioner": {"ssh_key_resource": "team", "machines": [
-		{"address": "192.0.2.1"}, {"address": "192.0.2.2"}, {"address": "192.0.2.3"}]}}`,
+	"providers/lab.json": `{"name": "lab", "providertype": "pool", "provisioner": {
+		"ssh_key_resource": "team", "machines": [{"address": "192.0.2.1"}, {"address": "192.0.2.2"}, {"address": "192.0.2.3"}]}}`,
 	"providers/cloud.json": `{"name": "cloud", "providertype": "rented", "provisioner": {}}`,
 	"providertypes/rented.json": `{"name": "rented", "parameters": {"admin": {"fields": {}}, "user": {"fields":
 		{"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account", "token"]]}}}`,
@@ -33,7 +33,8 @@ var webShop = map[string]string{
 		"stop": {"type": "shell", "fields": {"script": "a"}}}}}`,
 	"services/apache.json": `{"name": "apache", "description": "a web server",
 		"dependencies": {"runtime": {"requires": ["sql-db"]}}, "provisioner": {"actions": {
-		"install": {"type": "shell", "fields": {"script": "a"}}, "configure": {"type": "shell", "fields": {"script": "a"}},
+		"install": {"type": "shell", "fields": {"script": "a"}},
+		"configure": {"type": "shell", "fields": {"script": "a"}},
 		"start": {"type": "shell", "fields": {"script": "a"}}, "stop": {"type": "shell", "fields": {"script": "a"}}}}}`,
 	"services/memcached.json": `{"name": "memcached",
 		"provisioner": {"actions": {"install": {"type": "shell", "fields": {"script": "a"}}}}}`,
@@ -66,8 +67,8 @@ func openClusters(t *testing.T) *webClient {
 		t.Fatal(err)
 	}
 	rest, err := api.New(api.Config{
-		Control: s.Control, Store: s.Store, Logger: s.Log, Auth: s.API(), People: s.People, Tokens: s.Tokens, Now: s.Now,
-		Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources, Provisioners: joining,
+		Control: s.Control, Store: s.Store, Logger: s.Log, Auth: s.API(), People: s.People, Tokens: s.Tokens,
+		Now: s.Now, Clusters: s.Clusters, Catalogue: s.Catalogue, Resources: s.Resources, Provisioners: joining,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -228,11 +229,16 @@ func TestClustersOnTheCommandLine(t *testing.T) {
 	wish := []string{"web", "--template", "lamp", "--size", "2", "--description", "the shop"}
 	plan := s.run(0, append([]string{"cluster", "plan"}, wish...)...)
 	s.has(plan, "web: create", "web-1000.local", "start apache on 1 node")
-	if again := s.run(0, append([]string{"cluster", "create", "--plan"}, wish...)...); again != plan || tip() != before {
+	if again := s.run(0, append([]string{"cluster", "create", "--plan"}, wish...)...); again != plan ||
+		tip() != before {
 		t.Errorf("create --plan says\n%s, and the tip is %s after %s", again, tip(), before)
 	}
-	s.has(s.run(0, append([]string{"cluster", "create", "--config", `{"port": 8080}`}, wish...)...), "makes 2", "commit: "+tip(),
-		"ordain cluster status web --watch")
+	s.has(
+		s.run(0, append([]string{"cluster", "create", "--config", `{"port": 8080}`}, wish...)...),
+		"makes 2",
+		"commit: "+tip(),
+		"ordain cluster status web --watch",
+	)
 	s.has(s.git("-C", s.remote, "show", "main:clusters/web.yaml"), "8080", "the shop")
 	s.has(s.run(0, "cluster", "status", "web"), "committed, and not deployed yet")
 	s.has(s.run(1, append([]string{"cluster", "create"}, wish...)...), "clusters/web.yaml exists already")
@@ -253,10 +259,17 @@ func TestClustersOnTheCommandLine(t *testing.T) {
 	s.has(<-watched, "active; create: complete")
 	s.has(s.run(0, "cluster", "show", "web"), "complete", "192.0.2.1", "apache started", "the shop")
 	s.has(s.run(0, "cluster", "jobs", "web"), "create", "complete")
-	s.has(s.run(0, "cluster", "task", "web", "1", "1", "--follow"), "1: create on node 1000: complete", "done by a test")
+	s.has(
+		s.run(0, "cluster", "task", "web", "1", "1", "--follow"),
+		"1: create on node 1000: complete",
+		"done by a test",
+	)
 
 	s.has(s.run(0, "cluster", "plan", "web", "--size", "3"), "web: change", "web-1002.local")
-	s.has(s.run(0, "cluster", "amend", "web", "--size", "3", "--add-service", "memcached", "--extend", "1d"), "commit: "+tip())
+	s.has(
+		s.run(0, "cluster", "amend", "web", "--size", "3", "--add-service", "memcached", "--extend", "1d"),
+		"commit: "+tip(),
+	)
 	s.run(0, "cluster", "amend", "web", "--replace-node", "1001", "--sync", "--description", "the new shop")
 	s.has(s.run(1, "cluster", "amend", "web", "--remove-node", "7"), "does not have the node 7")
 	s.has(s.run(0, "cluster", "stop", "web", "mysql"), "stop apache")
@@ -289,7 +302,10 @@ func TestClustersThatCannotBe(t *testing.T) {
 	s.run(0, "cluster", "import", s.folder(webShop))
 	create := func(status int, args ...string) string {
 		t.Helper()
-		return s.given("t0p\n", status, append([]string{"cluster", "create", "web", "--template", "lamp", "--plan"}, args...)...)
+		return s.given(
+			"t0p\n",
+			status,
+			append([]string{"cluster", "create", "web", "--template", "lamp", "--plan"}, args...)...)
 	}
 	s.has(create(1, "--size", "9"), "there is no layout for the cluster web\n  ")
 	s.has(create(1, "--provider", "cloud", "--field", "account=noor"), "needs these fields", "\n  missing: token")
@@ -321,15 +337,26 @@ func TestTheCatalogueOnTheCommandLine(t *testing.T) {
 	s.has(in("", 0, "list", "services"), "project")
 	s.has(in("", 0, "versions", "services", "apache"), "3", "2")
 	in("", 0, "delete", "services", "apache", "--version", "2")
-	s.has(in(`{"name": "t", "defaults": {"services": ["no"], "provider": "lab"}}`, 1, "create", "template", "-"), "is not right\n  ")
+	s.has(
+		in(`{"name": "t", "defaults": {"services": ["no"], "provider": "lab"}}`, 1, "create", "template", "-"),
+		"is not right\n  ",
+	)
 	s.has(in("{\n\n,}", 1, "create", "template", "-"), "-:3: this is not JSON")
 	s.has(in("", 2, "list", "wishes"), "there is no kind wishes; there are automatortypes")
 
 	wrong := s.folder(map[string]string{"services/ok.json": `{"name": "ok"}`, "services/b.json": `{"name": "b a d"}`})
 	s.has(s.run(1, "cluster", "import", wrong), "nothing was imported", "services/b.json")
-	s.has(s.run(1, "cluster", "import", wrong, "--partly"), "created   services/ok", "refused services/b.json\n  name: ")
+	s.has(
+		s.run(1, "cluster", "import", wrong, "--partly"),
+		"created   services/ok",
+		"refused services/b.json\n  name: ",
+	)
 	wrong = s.folder(map[string]string{"services/two.json": `{"name": "two"}`, "services/half.json": `{"name"`})
-	s.has(s.run(1, "cluster", "import", wrong), "nothing was imported", "refused services/half.json:1: this is not JSON")
+	s.has(
+		s.run(1, "cluster", "import", wrong),
+		"nothing was imported",
+		"refused services/half.json:1: this is not JSON",
+	)
 	s.has(s.run(1, "cluster", "import", wrong, "--partly"), "created   services/two")
 
 	there := filepath.Join(t.TempDir(), "exported")
@@ -409,7 +436,8 @@ func TestFilesOfPluginsOnTheCommandLine(t *testing.T) {
 func TestWhatATaskAdds(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct{ before, now, want string }{
-		{"", "a\n", "a\n"}, {"a\n", "a\nb\n", "b\n"}, {"a\nb\n", "b\nc\n", "c\n"}, {"a\n", "a\n", ""}, {"a\n", "x\n", "x\n"},
+		{"", "a\n", "a\n"}, {"a\n", "a\nb\n", "b\n"}, {"a\nb\n", "b\nc\n", "c\n"}, {"a\n", "a\n", ""},
+		{"a\n", "x\n", "x\n"},
 	} {
 		if got := added(one.before, one.now); got != one.want {
 			t.Errorf("after %q, %q adds %q", one.before, one.now, got)

@@ -181,7 +181,8 @@ func readInput(c *cobra.Command, file string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// readFields returns the fields of the provider. Those with a @ are read from a file, without the line break at its end.
+// readFields returns the fields of the provider. It reads those with a @ from a file, without the line break at its
+// end.
 func (f *clusterFlags) readFields() (row, error) {
 	fields := row{}
 	for _, one := range f.fields {
@@ -317,23 +318,27 @@ func clusterCreate(k *clusters) *cobra.Command {
 func clusterAmend(k *clusters) *cobra.Command {
 	var f *clusterFlags
 	var planOnly bool
-	c := command("amend NAME", "Change a cluster; what is not said stays", func(c *cobra.Command, args []string) error {
-		body, err := k.changeBody(c, f, args[0])
-		if err != nil {
-			return err
-		}
-		if len(body) == 0 {
-			return usageError{errors.New("say what to change: ordain cluster amend --help")}
-		}
-		if planOnly {
-			return k.planned(c, "/"+escape(args[0]), body)
-		}
-		var done row
-		if err := k.call(c, patch, "/"+escape(args[0]), body, &done); err != nil {
-			return err
-		}
-		return k.changed(c, done)
-	})
+	c := command(
+		"amend NAME",
+		"Change a cluster; what is not said stays",
+		func(c *cobra.Command, args []string) error {
+			body, err := k.changeBody(c, f, args[0])
+			if err != nil {
+				return err
+			}
+			if len(body) == 0 {
+				return usageError{errors.New("say what to change: ordain cluster amend --help")}
+			}
+			if planOnly {
+				return k.planned(c, "/"+escape(args[0]), body)
+			}
+			var done row
+			if err := k.call(c, patch, "/"+escape(args[0]), body, &done); err != nil {
+				return err
+			}
+			return k.changed(c, done)
+		},
+	)
 	f = newClusterFlags(c)
 	f.change()
 	c.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done")
@@ -348,7 +353,9 @@ func clusterPlan(k *clusters) *cobra.Command {
 			change, isChange := f.any(changeArguments)
 			switch {
 			case isWish && isChange:
-				return usageError{fmt.Errorf("--%s is for new clusters, and --%s for those that are there", wish, change)}
+				return usageError{
+					fmt.Errorf("--%s is for new clusters, and --%s for those that are there", wish, change),
+				}
 			case isWish && *f.texts["template"] == "":
 				return usageError{fmt.Errorf("--%s is for new clusters, which need a --template", wish)}
 			case isWish:

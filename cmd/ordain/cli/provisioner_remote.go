@@ -25,8 +25,8 @@ func remoteProvisioners() []*cobra.Command {
 		if err := r.call(c, get, path+"/provisioners", nil, &rows); err != nil {
 			return err
 		}
-		return r.show(c, rows, "name", "program", "room", "running", "joined", "seen", "revoked", "certificate_expires",
-			"problem")
+		return r.show(c, rows, "name", "program", "room", "running", "joined", "seen", "revoked",
+			"certificate_expires", "problem")
 	}
 	revoke := command("revoke PROJECT NAME", "Turn a provisioner away, until it joins with a new token",
 		func(c *cobra.Command, args []string) error {
@@ -84,7 +84,8 @@ func provisionerTokens(r *remote) *cobra.Command {
 		})
 	create.Flags().StringVar(&expire, "expire", "", "when it expires, such as 30m or 7d; an hour by default")
 	g := &cobra.Command{Use: "token", Short: "Tokens with which provisioners join"}
-	g.AddCommand(create,
+	g.AddCommand(
+		create,
 		command("list PROJECT", "List join tokens, also those that ended lately",
 			func(c *cobra.Command, args []string) error {
 				_, rows, err := listed(c, args[0])
@@ -93,7 +94,9 @@ func provisionerTokens(r *remote) *cobra.Command {
 				}
 				return r.show(c, rows, "id", "provisioner", "state", "made", "made_by", "expires", "used")
 			}),
-		command("revoke PROJECT TOKEN", "Revoke join tokens that were not used: the one with this id, or all of a name",
+		command(
+			"revoke PROJECT TOKEN",
+			"Revoke join tokens that were not used: the one with this id, or all of a name",
 			func(c *cobra.Command, args []string) error {
 				path, rows, err := listed(c, args[0])
 				if err != nil {
@@ -110,9 +113,14 @@ func provisionerTokens(r *remote) *cobra.Command {
 					}
 				}
 				if !found {
-					return fmt.Errorf("the project has no token %s that waits; see ordain provisioner token list", args[1])
+					return fmt.Errorf(
+						"the project has no token %s that waits; see ordain provisioner token list",
+						args[1],
+					)
 				}
 				return nil
-			}))
+			},
+		),
+	)
 	return g
 }

@@ -19,21 +19,29 @@ func TestProvisionersElsewhere(t *testing.T) {
 		t.Helper()
 		return s.run(want, append([]string{"provisioner"}, args...)...)
 	}
-	if token := in(0, "token", "create", "shop", "rack-7", "--expire", "30m"); strings.Contains(token, " ") || len(token) < 40 {
+	if token := in(0, "token", "create", "shop", "rack-7", "--expire", "30m"); strings.Contains(token, " ") ||
+		len(token) < 40 {
 		t.Errorf("the token is %q", token)
 	}
 	var tokens []struct {
 		ID    uuid.UUID `json:"id"`
 		State string    `json:"state"`
 	}
-	if err := json.Unmarshal([]byte(in(0, "token", "list", "shop", "-o", "json")), &tokens); err != nil || len(tokens) != 1 {
+	if err := json.Unmarshal([]byte(in(0, "token", "list", "shop", "-o", "json")), &tokens); err != nil ||
+		len(tokens) != 1 {
 		t.Fatalf("%v, %v", tokens, err)
 	}
 	e, err := s.Store.Environment(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined := intent.Provisioner{ID: uuid.New(), Project: e.ProjectID, Name: "rack-7", Serial: "1", Expires: time.Now().Add(time.Hour)}
+	joined := intent.Provisioner{
+		ID:      uuid.New(),
+		Project: e.ProjectID,
+		Name:    "rack-7",
+		Serial:  "1",
+		Expires: time.Now().Add(time.Hour),
+	}
 	if _, err := s.Store.JoinProvisioner(t.Context(), tokens[0].ID, joined, time.Now()); err != nil {
 		t.Fatal(err)
 	}
