@@ -169,3 +169,6 @@ func (s *Server) clusterPlans(ctx context.Context, e intent.Environment, version
 	}
 	return texts, err
 }
+
+// Clusters returns the parts of the cluster service, once Start has returned.
+func (s *Server) Clusters() Clusters { return s.clusters }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/bus"
@@ -74,10 +73,6 @@ type Config struct {
 type Service struct {
 	c       Config
 	running service.Runner
-
-	mu    sync.Mutex
-	dirty map[intent.EnvironmentID]bool
-	wake  chan struct{}
 }
 
 var _ service.Service = (*Service)(nil)
@@ -95,7 +90,7 @@ func New(c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{c: c, dirty: map[intent.EnvironmentID]bool{}, wake: make(chan struct{}, 1)}, nil
+	return &Service{c: c}, nil
 }
 
 // publish says that a cluster changed.

@@ -18,12 +18,12 @@ type statementTexts struct {
 	// bus.sql
 	BusGet, BusSet string
 	// cluster.sql
-	ClusterRows, ClusterAdd, ClusterWant, ClusterSettle, ClusterProblem, ClusterPause     string
-	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing string
-	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy       string
-	VersionClusters, VersionClustersActive, ClusterSecretSet, ClusterSecrets              string
-	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterNodeSettle, ClusterTenant string
-	PoolLoans, PoolLend, PoolLock                                                         string
+	ClusterRows, ClusterAdd, ClusterWant, ClusterSettle, ClusterProblem, ClusterPause         string
+	ClusterMayDelete, ClusterRetry, ClusterNoticed, ClusterBusy, ClustersOf, ClusterUsing     string
+	ClusterLive, ClearClusters, ClearLoans, VersionClustersAdd, VersionClustersCopy           string
+	VersionClusters, VersionClustersActive, ClusterSecretSet, ClusterSecrets                  string
+	ClusterSecretsDelete, ClusterNodes, ClusterNodePlan, ClusterNodeForget, ClusterNodeSettle string
+	ClusterTenant, PoolLoans, PoolLend, PoolLock                                              string
 	// clusterentity.sql
 	ClusterEntityNewest, ClusterEntityVersions, ClusterEntityGet, ClusterEntityPinned       string
 	ClusterEntityStamp, ClusterEntityLock, ClusterEntityCount, ClusterEntityAdd             string

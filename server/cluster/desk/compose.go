@@ -34,8 +34,9 @@ func (d *Desk) compose(
 			}
 		}
 	}
+	worlds := map[uuid.UUID]*peers{}
 	for _, r := range rows {
-		c := &composer{Desk: d, row: r}
+		c := &composer{Desk: d, row: r, worlds: worlds}
 		t, err := c.task(ctx, nodes[r.Cluster])
 		switch {
 		case errors.Is(err, errNothing):
@@ -64,6 +65,14 @@ type composer struct {
 	def  *cluster.Definition
 	node intent.ClusterNode
 	t    *task.Task
+	// worlds are by job: tasks that are composed together share them.
+	worlds map[uuid.UUID]*peers
+}
+
+// peers are the nodes of a cluster, as macros and as plug-ins see them.
+type peers struct {
+	world macro.World
+	nodes map[int]task.Peer
 }
 
 func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.Task, error) {
@@ -88,7 +97,6 @@ func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.
 			ID: c.row.Cluster, Name: c.job.cluster.Name, Owner: c.job.cluster.Owner,
 			Environment: c.job.environment.Name,
 		},
-		Nodes: map[int]task.Peer{},
 	}
 	for _, step := range []func(context.Context) error{c.machine, c.provider, c.loan} {
 		if err := step(ctx); err != nil {
@@ -321,18 +329,28 @@ func hasAll(labels, wanted map[string]string) bool {
 
 // world is what macros are about, and sets the peers of the task.
 func (c *composer) world(nodes []intent.ClusterNode) (macro.World, error) {
-	w := macro.World{Self: c.row.Node, Owner: c.job.cluster.Owner, Nodes: map[int]macro.Node{}}
-	for _, n := range nodes {
-		facts := task.Fields{}
-		if err := json.Unmarshal(n.Facts, &facts); err != nil {
-			return w, fmt.Errorf("the facts of node %d cannot be read: %w", n.Number, err)
+	p := c.worlds[c.row.Job]
+	if p == nil {
+		p = &peers{nodes: map[int]task.Peer{}}
+		p.world = macro.World{Owner: c.job.cluster.Owner, Nodes: map[int]macro.Node{}}
+		for _, n := range nodes {
+			var facts struct {
+				Addresses map[string]string `json:"addresses"`
+			}
+			if err := json.Unmarshal(n.Facts, &facts); err != nil {
+				return p.world, fmt.Errorf("the facts of node %d cannot be read: %w", n.Number, err)
+			}
+			services := c.servicesOf(n.Number)
+			p.world.Nodes[n.Number] = macro.Node{
+				Number: n.Number, Hostname: n.Hostname, Addresses: facts.Addresses, Services: services,
+			}
+			p.nodes[n.Number] = task.Peer{Hostname: n.Hostname, Addresses: facts.Addresses, Services: services}
 		}
-		services := c.servicesOf(n.Number)
-		w.Nodes[n.Number] = macro.Node{
-			Number: n.Number, Hostname: n.Hostname, Addresses: addressesOf(facts), Services: services,
-		}
-		c.t.Nodes[n.Number] = task.Peer{Hostname: n.Hostname, Addresses: addressesOf(facts), Services: services}
+		c.worlds[c.row.Job] = p
 	}
+	c.t.Nodes = p.nodes
+	w := p.world
+	w.Self = c.row.Node
 	return w, nil
 }
 

@@ -210,6 +210,9 @@ func (w *Worker) bootstrap(ctx context.Context, t task.Task, out *output) (plugi
 	return all, nil
 }
 
+// keysType is the type of resource that has the private keys of a provider.
+const keysType = "ssh_keys"
+
 // with calls one plug-in with its resources and an empty folder.
 func (w *Worker) with(
 	ctx context.Context, t task.Task, kind, name string, out *output,
@@ -217,7 +220,9 @@ func (w *Worker) with(
 ) (plugin.Result, error) {
 	var own []task.Resource
 	for _, r := range t.Resources {
-		if r.Kind == kind && r.Plugin == name {
+		// An automator logs in to the machine with the key of its provider.
+		key := r.Kind == ofProviders && r.Plugin == t.Provider.Type && r.Type == keysType
+		if key || r.Kind == kind && r.Plugin == name {
 			own = append(own, r)
 		}
 	}
