@@ -285,7 +285,9 @@ func (s *server) getClusterStatus(ctx context.Context, a oneCluster) (clusterSta
 	if err != nil {
 		return clusterStatus{}, err
 	}
-	out := clusterStatus{ID: c.Number, Status: string(c.State), Paused: c.Paused, Problem: orNull(c.Problem)}
+	out := clusterStatus{
+		ID: c.Number, Status: string(c.State), Paused: c.Paused, Retry: c.Retry, Problem: orNull(c.Problem),
+	}
 	jobs, err := s.store.ClusterJobs(ctx, c.ID, 1)
 	if err == nil && len(jobs) > 0 {
 		j := jobs[0]

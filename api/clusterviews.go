@@ -255,7 +255,7 @@ type clusterFileView struct {
 	Manifest *manifest.Manifest `json:"manifest"`
 }
 
-// clusterStatus has the fields of Coopr, and two more.
+// clusterStatus has the fields of Coopr, and some more.
 type clusterStatus struct {
 	ID           int64   `json:"clusterid"`
 	Total        int     `json:"stepstotal"`
@@ -264,6 +264,7 @@ type clusterStatus struct {
 	ActionStatus *string `json:"actionstatus"` // null: there was no job yet
 	Action       *string `json:"action"`
 	Paused       bool    `json:"paused"`
+	Retry        bool    `json:"retry"` // another job was asked for, and has not begun
 	Problem      *string `json:"problem"`
 }
 

@@ -125,66 +125,103 @@ func (c *Client) send(ctx context.Context, method, path, env string, body any) (
 		}
 		reader = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, reader)
+	resp, err := c.do(ctx, c.http, request{method, path, env, "application/json", reader})
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if env != "" {
-		req.Header.Set("X-Inmanta-tid", env)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		e := fault.Wrap("client.Call", fault.Unavailable, err).Say("the server at " + c.base + " does not answer")
-		var untrusted *tls.CertificateVerificationError
-		switch {
-		case errors.As(err, &untrusted):
-			return nil, fault.Wrap("client.Call", fault.Unavailable, err).
-				Say("the certificate of the server at " + c.base + " is not trusted").
-				Hint("name the file of the authority that signed it: --ca, ORDAIN_CA")
-		case errors.Is(err, syscall.ECONNREFUSED):
-			return nil, e.Hint("start it with `ordain up`, or name another with --server")
-		}
-		return nil, e
-	}
-	defer resp.Body.Close()
+	return read(resp)
+}
+
+// read returns the body of an answer.
+func read(resp *http.Response) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, fault.Wrap("client.Call", fault.Unavailable, err).Say("the server's answer broke off")
 	}
-	if resp.StatusCode >= 400 {
-		return nil, refusal(resp.StatusCode, text)
-	}
 	return text, nil
 }
 
-// unexpected begins the message of the status 500.
-const unexpected = "An unexpected error occurred in the server while processing the request: "
+// Whole gets a path whose answer is not wrapped, and returns its text.
+func (c *Client) Whole(ctx context.Context, path, env string) ([]byte, error) {
+	return c.send(ctx, http.MethodGet, path, env, nil)
+}
 
-// refusal turns an error of the server into a fault.
-func refusal(code int, text []byte) error {
-	kind := map[int]fault.Kind{
-		400: fault.Invalid, 401: fault.Unauthorized, 403: fault.Forbidden,
-		404: fault.NotFound, 409: fault.Conflict, 429: fault.TooMany, 503: fault.Unavailable,
-	}[code]
-	if kind == "" {
-		kind = fault.Internal
+// Upload posts a file, and decodes the data of the answer into out. It takes as long as it takes.
+func (c *Client) Upload(ctx context.Context, path string, content io.Reader, out any) error {
+	resp, err := c.do(ctx, c.patient(), request{http.MethodPost, path, "", "application/octet-stream", content})
+	if err != nil {
+		return err
 	}
-	var body struct {
-		Message string `json:"message"`
+	text, err := read(resp)
+	if err != nil {
+		return err
 	}
-	if json.Unmarshal(text, &body) != nil || body.Message == "" {
-		body.Message = fmt.Sprintf("the server answered %d", code)
+	return unwrap(text, out, nil)
+}
+
+// Download gets a file. The caller closes it. It takes as long as it takes.
+func (c *Client) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, c.patient(), request{http.MethodGet, path, "", "application/json", nil})
+	if err != nil {
+		return nil, err
 	}
-	// A value that a setting cannot take is answered like an internal error, as clients of the reference expect. People
-	// want to read what is wrong with the value.
-	if why, ok := strings.CutPrefix(body.Message, unexpected); ok && strings.HasPrefix(why, "setting ") {
-		kind, body.Message = fault.Invalid, why
+	return resp.Body, nil
+}
+
+// patient returns the client without its limit of time, which holds for whole answers.
+func (c *Client) patient() *http.Client {
+	patient := *c.http
+	patient.Timeout = 0
+	return &patient
+}
+
+// request is what to send; env goes into a header when it is set.
+type request struct {
+	method, path, env, media string
+	body                     io.Reader
+}
+
+// do sends a request, and returns an answer that is not an error.
+func (c *Client) do(ctx context.Context, by *http.Client, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, r.body)
+	if err != nil {
+		return nil, err
 	}
-	return fault.New("client.Call", kind, body.Message)
+	req.Header.Set("Content-Type", r.media)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if r.env != "" {
+		req.Header.Set("X-Inmanta-tid", r.env)
+	}
+	resp, err := by.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode < http.StatusBadRequest {
+		return resp, nil
+	}
+	text, err := read(resp)
+	if err != nil {
+		return nil, err
+	}
+	return nil, refusal(resp.StatusCode, text)
+}
+
+// unreachable says why there is no answer.
+func (c *Client) unreachable(err error) error {
+	e := fault.Wrap("client.Call", fault.Unavailable, err).Say("the server at " + c.base + " does not answer")
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return fault.Wrap("client.Call", fault.Unavailable, err).
+			Say("the certificate of the server at " + c.base + " is not trusted").
+			Hint("name the file of the authority that signed it: --ca, ORDAIN_CA")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return e.Hint("start it with `ordain up`, or name another with --server")
+	}
+	return e
 }
 
 // Find finds an environment by id, by name, or by project/name.

@@ -109,6 +109,15 @@ func (s *secrets) ask(prompt string) (string, error) {
 		fmt.Fprintln(s.c.ErrOrStderr())
 		return string(text), err
 	}
+	line, err := s.line()
+	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+		return "", usageError{errors.New("standard input ended; it should have a line: " + strings.ToLower(prompt))}
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// line reads a line of standard input, which may be shown.
+func (s *secrets) line() (string, error) {
 	if s.lines == nil {
 		in := s.c.InOrStdin()
 		if in == nil {
@@ -116,11 +125,7 @@ func (s *secrets) ask(prompt string) (string, error) {
 		}
 		s.lines = bufio.NewReader(io.LimitReader(in, 64<<10))
 	}
-	line, err := s.lines.ReadString('\n')
-	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
-		return "", usageError{errors.New("standard input ended; it should have a line: " + strings.ToLower(prompt))}
-	}
-	return strings.TrimRight(line, "\r\n"), nil
+	return s.lines.ReadString('\n')
 }
 
 // askNew asks for a new password; on a terminal twice.

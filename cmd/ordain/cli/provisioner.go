@@ -41,11 +41,13 @@ func newProvisioner() *cobra.Command {
 	_ = l.MarkHidden("desk-fd") // it is there
 	l.StringVar(&f.join, "join", "", "join a server with this token, then run ('-': read it from standard input)")
 	l.StringVar(&f.folder, "state-dir", "", "the folder of the provisioner alone: identity, resources, running tasks")
-	l.StringVar(&f.python, "python", "", "the Python interpreter for Ansible, 3.11 or newer; one is searched for otherwise")
+	l.StringVar(&f.python, "python", "",
+		"the Python interpreter for Ansible, 3.11 or newer; one is searched for otherwise")
 	l.IntVar(&f.room, "room", 4, "tasks that run at a time")
 	l.StringVar(&f.plugins, "plugins", "", "the folder of further plug-ins")
 	l.StringVar(&f.isolation, "isolation", "on", "confine plug-ins to the files of their task: on, off or require")
 	c.AddCommand(newProvisionerConformance())
+	c.AddCommand(remoteProvisioners()...)
 	return c
 }
 

@@ -140,7 +140,8 @@ func newRoot() *cobra.Command {
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),
 		newDrift(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newRollback(),
-		newPromote(), newProvisioner(), newLogin(), newLogout(), newUser(), newRole(), newAccess(), newToken(), newTrust())
+		newPromote(), newCluster(), newProvisioner(), newLogin(), newLogout(), newUser(), newRole(), newAccess(),
+		newToken(), newTrust())
 	return root
 }
 
