@@ -26,7 +26,7 @@ func (b *tab) part(id string) {
 	b.until(`document.getElementById('` + id + `').checkVisibility()`)
 }
 
-func (b *tab) press(do string) {
+func (b *tab) submit(do string) {
 	b.t.Helper()
 	b.do(chromedp.Click(chromedp.CSS(`.entity button[value="` + do + `"]:not(.hidden)`)))
 }
@@ -49,7 +49,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 	at := projectURL(r.Project.ID) + "/catalogue"
 	b.open(at + "/new/providers")
 	b.put(map[string]string{"name": "cellar", "providertype": "openstack"})
-	b.press("refresh")
+	b.submit("refresh")
 	b.until(`document.querySelector('[name="field.api_password"]')`)
 	b.until(`document.querySelector('[name="name"]').value == 'cellar'`)
 	b.part("fields")
@@ -57,7 +57,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 		"field.api_user": "ada", "field.api_password": "hunter22", "field.openstack_tenant": "shop",
 		"field.openstack_auth_url": "https://cloud.example.com:5000/v3",
 	})
-	b.press("save")
+	b.submit("save")
 	b.says("needs values of")
 	b.accessible("a provider that lacks something")
 	if eval[string](b, `document.querySelector('[name="field.api_password"]').value`) != "" ||
@@ -69,7 +69,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 	b.put(map[string]string{
 		"field.api_password": "hunter22", "field.ssh_keypair": "ada", "field.ssh_key_resource": "ada",
 	})
-	b.press("save")
+	b.submit("save")
 	b.says("Saved as a new version.")
 	b.part("fields")
 	b.until(`document.querySelector('[name="field.api_password"]').placeholder.startsWith('set')`)
@@ -77,7 +77,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 
 	// Whoever changes where the password goes has to know it: the error stands beside the password.
 	b.put(map[string]string{"field.openstack_auth_url": "https://evil.example.net/v3"})
-	b.press("save")
+	b.submit("save")
 	b.until(`document.activeElement && document.querySelector('.wrong [name="field.api_password"]')?.checkVisibility()`)
 	b.says("give it again, because the field openstack_auth_url changes")
 	typed := eval[string](b, `document.querySelector('[name="field.openstack_auth_url"]').value`)
@@ -98,7 +98,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 		b.put(map[string]string{"name": one.name})
 		b.part("map")
 		b.put(one.fields)
-		b.press("save")
+		b.submit("save")
 		b.says("Saved as a new version.")
 	}
 	for _, name := range []string{"web", "db"} {
@@ -106,10 +106,10 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 		b.put(map[string]string{"name": name})
 		b.part("actions")
 		b.put(map[string]string{"action.install.type": "shell"})
-		b.press("refresh")
+		b.submit("refresh")
 		b.until(`document.querySelector('[name="action.install.field.script"]')?.checkVisibility()`)
 		b.put(map[string]string{"action.install.field.script": name + ".sh"})
-		b.press("save")
+		b.submit("save")
 		b.says("Saved as a new version.")
 	}
 
@@ -129,7 +129,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 		"size.min": "2", "size.max": "many", "cannot": "web, db", "limit.0.service": "db", "limit.0.min": "1",
 		"limit.0.max": "1",
 	})
-	b.press("save")
+	b.submit("save")
 	b.until(`document.querySelector('.wrong [name="size.max"]')?.checkVisibility()`)
 	b.says("is not a whole number")
 	b.says("1 problem")
@@ -138,21 +138,21 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`.diagnostic a`)))
 	b.until(`document.activeElement.name == 'size.max'`)
 	b.put(map[string]string{"size.max": "20", "try-size": "12"})
-	b.press("try")
+	b.submit("try")
 	b.says("12 nodes of shop")
 	b.says("11 ×")
 	b.accessible("a template that is tried")
 	if _, err := r.Catalogue.Get(t.Context(), r.Project.ID, catalogue.Templates, "shop"); err == nil {
 		t.Error("trying saved the template")
 	}
-	b.press("save")
+	b.submit("save")
 	b.says("Saved as a new version.")
 
 	b.do(chromedp.Click(chromedp.CSS(`nav[aria-label="Views"] a[href$="tab=json"]`)))
 	b.until(`document.querySelector('#json')`)
 	eval[bool](b, `(() => { const j = document.querySelector('#json');
 		j.value = j.value.replace('"max": 20', '"max": 30').replace('"A shop"', '"A large shop"'); return true })()`)
-	b.press("save")
+	b.submit("save")
 	b.says("Saved as a new version.")
 	b.do(chromedp.Click(chromedp.CSS(`nav[aria-label="Views"] a[href$="tab=history"]`)))
 	b.until(`[...document.querySelectorAll('.added')].some(l => l.textContent.includes('A large shop'))`)

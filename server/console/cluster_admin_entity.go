@@ -368,7 +368,7 @@ func (c *console) compareVersions(ctx context.Context, item admin.Item, from, to
 		return nil, err
 	}
 	b, err := text(to)
-	return diffLines(a, b), err
+	return diffLines(a, b).Lines, err
 }
 
 // saveEntity serves the forms of an entity: it saves, or shows the form again with other fields, with a layout, or with

@@ -73,7 +73,9 @@ func diffLines(from, to string) *lineDiff {
 			}
 		}
 	}
-	out.keep(all)
+	if out.Added+out.Removed > 0 {
+		out.keep(all)
+	}
 	return out
 }
 
