@@ -174,8 +174,12 @@ func catalogueFiles(o options) map[string][]byte {
 		for _, a := range actions {
 			out = append(out, fmt.Sprintf(`%q:{"type":"nothing","fields":{}}`, a))
 		}
-		return fmt.Sprintf(`{"name":%q,"dependencies":{"runtime":{"requires":[%s]}},"provisioner":{"actions":{%s}}}`, name,
-			requires, strings.Join(out, ","))
+		return fmt.Sprintf(
+			`{"name":%q,"dependencies":{"runtime":{"requires":[%s]}},"provisioner":{"actions":{%s}}}`,
+			name,
+			requires,
+			strings.Join(out, ","),
+		)
 	}
 	return map[string][]byte{
 		"plugins/cloud.json": []byte(`{"name":"cloud","providertypes":["cloud"],"automatortypes":["nothing"],
@@ -186,9 +190,13 @@ func catalogueFiles(o options) map[string][]byte {
 		"imagetypes/debian.json":   []byte(`{"name":"debian","providermap":{"lab":{"image":"d","sshuser":"root"}}}`),
 		"services/db.json":         []byte(service("db", "", "install", "configure", "start", "stop")),
 		"services/web.json":        []byte(service("web", `"db"`, "install", "configure", "start", "stop")),
-		"clustertemplates/lamp.json": fmt.Appendf(nil, `{"name":"lamp","defaults":{"services":["db","web"],"provider":"lab",
+		"clustertemplates/lamp.json": fmt.Appendf(
+			nil,
+			`{"name":"lamp","defaults":{"services":["db","web"],"provider":"lab",
 			"hardwaretype":"small","imagetype":"debian","config":{"peers":"%%num.service.web%%"}},
-			"compatibility":{"services":["db","web"]},"constraints":{"size":{"min":1,"max":%d}}}`, max(o.nodes, 1)),
+			"compatibility":{"services":["db","web"]},"constraints":{"size":{"min":1,"max":%d}}}`,
+			max(o.nodes, 1),
+		),
 	}
 }
 
@@ -204,7 +212,11 @@ func (in *installation) want(e intent.Environment, clusters, nodes int) error {
 	if err != nil {
 		return err
 	}
-	number, err := in.store.StoreVersion(in.ctx, intent.NewVersion{Environment: e.ID, Clusters: manifests}, time.Now())
+	number, err := in.store.StoreVersion(
+		in.ctx,
+		intent.NewVersion{Environment: e.ID, Clusters: manifests},
+		time.Now(),
+	)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// registry is a cloud: it makes a machine whenever it is asked, and a second one for the same tag as well. Only a request
-// that is repeated within its memory of client tokens has the same answer, as in real clouds.
+// registry is a cloud: it makes a machine whenever it is asked, and a second one for the same tag as well. Only a
+// request that is repeated within its memory of client tokens has the same answer, as in real clouds.
 type registry struct {
 	mu       sync.Mutex
 	machines map[string][]string // ids by tag
@@ -90,8 +90,8 @@ func runRounds(ctx context.Context, o options) error {
 	return nil
 }
 
-// round makes a cluster in each project, checks the machines, deletes the clusters, and checks again. It returns how many
-// provisioners were killed meanwhile.
+// round makes a cluster in each project, checks the machines, deletes the clusters, and checks again. It returns how
+// many provisioners were killed meanwhile.
 func (in *installation) round(ctx context.Context, o options, c *crew, cloud *registry, rng *rand.Rand) (int, error) {
 	all := 0
 	for _, goal := range []struct {

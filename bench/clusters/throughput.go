@@ -32,7 +32,12 @@ func measure(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	fmt.Printf("%d clusters of %d nodes planned in %s\n", o.projects*o.clusters, o.nodes, time.Since(began).Round(time.Millisecond))
+	fmt.Printf(
+		"%d clusters of %d nodes planned in %s\n",
+		o.projects*o.clusters,
+		o.nodes,
+		time.Since(began).Round(time.Millisecond),
+	)
 	if err := in.awaitJobs(ctx, o); err != nil {
 		return err
 	}

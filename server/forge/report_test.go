@@ -168,7 +168,10 @@ func TestEveryStateOfAPreviewIsTold(t *testing.T) {
 // A commit that changes only clusters has its plans in the comment, as text that cannot end the block they stand in.
 func TestACommentTellsWhatClustersDo(t *testing.T) {
 	r := previewed(intent.ResourceDiff{ID: resource("/d"), Kind: intent.DiffUnmodified})
-	r.Clusters = []string{"shop: change, 2 tasks\n  makes 1: shop-1002.local\n  1. create on 1 node\n", "evil: ```\n@all\n"}
+	r.Clusters = []string{
+		"shop: change, 2 tasks\n  makes 1: shop-1002.local\n  1. create on 1 node\n",
+		"evil: ```\n@all\n",
+	}
 	text := r.Text()
 	for _, want := range []string{"It would change clusters only", "makes 1: shop-1002.local", "````\nshop: change"} {
 		if !strings.Contains(text, want) {

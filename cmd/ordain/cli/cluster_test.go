@@ -22,7 +22,8 @@ import (
 // webShop is a catalogue as Coopr publishes one: a file for each entity.
 var webShop = map[string]string{
 	"providers/lab.json": `{"name": "lab", "providertype": "pool", "provisioner": {
-		"ssh_key_resource": "team", "machines": [{"address": "192.0.2.1"}, {"address": "192.0.2.2"}, {"address": "192.0.2.3"}]}}`,
+		"ssh_key_resource": "team", "machines": [{"address": "192.0.2.1"}, {"address": "192.0.2.2"},
+		{"address": "192.0.2.3"}]}}`,
 	"providers/cloud.json": `{"name": "cloud", "providertype": "rented", "provisioner": {}}`,
 	"providertypes/rented.json": `{"name": "rented", "parameters": {"admin": {"fields": {}}, "user": {"fields":
 		{"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account", "token"]]}}}`,
@@ -313,7 +314,10 @@ func TestClustersThatCannotBe(t *testing.T) {
 	s.has(create(0, "--provider", "cloud", "--field", "account=noor", "--field", "token=@-"), "web: create")
 	s.has(create(1, "--services", "postgres"), `there is no service "postgres"; the template lamp allows`)
 	s.has(create(2, "--config", "[]"), "--config is not a JSON object")
-	s.has(s.run(2, "cluster", "plan", "web", "--template", "lamp", "--extend", "1d"), "--template is for new clusters")
+	s.has(
+		s.run(2, "cluster", "plan", "web", "--template", "lamp", "--extend", "1d"),
+		"--template is for new clusters",
+	)
 	s.run(0, "environment", "create", "test", "--project", "shop", "--repo", s.remote, "--branch", "main")
 	s.has(s.run(2, "cluster", "list"), "--environment", "shop/live, shop/test")
 }

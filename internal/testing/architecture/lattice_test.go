@@ -396,6 +396,7 @@ var lattice = []struct {
 			"server/store webhooks api/client internal/bus internal/intent internal/python/venv " +
 			"internal/testing/racedetector internal/testing/tool",
 	},
+	{"cmd/ordain/e2e/clusters", ""},
 	{"cmd/ordain/e2e/deploys", ""},
 	{"cmd/ordain/e2e/faults", ""},
 	{"cmd/ordain/e2e/forges", ""},

@@ -94,12 +94,18 @@ func (s *story) catalogue() map[string][]byte {
 	for _, m := range s.machines {
 		keys, err := json.Marshal(m.HostKeys())
 		s.must(err)
-		pool = append(pool, fmt.Sprintf(`{"address":%q,"port":%d,"user":"root","hostkeys":%s}`, m.Address, m.Port, keys))
+		pool = append(
+			pool,
+			fmt.Sprintf(`{"address":%q,"port":%d,"user":"root","hostkeys":%s}`, m.Address, m.Port, keys),
+		)
 	}
 	shell := func(name, dependencies string, actions ...string) []byte {
 		var out []string
 		for _, a := range actions {
-			out = append(out, fmt.Sprintf(`%q:{"type":"shell","fields":{"script":"service.sh","args":"%s %s"}}`, a, name, a))
+			out = append(
+				out,
+				fmt.Sprintf(`%q:{"type":"shell","fields":{"script":"service.sh","args":"%s %s"}}`, a, name, a),
+			)
 		}
 		return fmt.Appendf(nil, `{"name":%q,"dependencies":{%s},"provisioner":{"actions":{%s}}}`, name, dependencies,
 			strings.Join(out, ","))
@@ -109,15 +115,33 @@ func (s *story) catalogue() map[string][]byte {
 			"ssh_key_resource":"team","clean_script":"clean.sh","machines":[%s]}}`, strings.Join(pool, ",")),
 		"hardwaretypes/small.json": []byte(`{"name":"small","providermap":{"lab":{"flavor":"small"}}}`),
 		"imagetypes/debian.json":   []byte(`{"name":"debian","providermap":{"lab":{"image":"d","sshuser":"root"}}}`),
-		"services/mysql.json":      shell("mysql", `"provides":["sql"]`, "install", "configure", "start", "stop", "remove"),
-		"services/apache.json": shell("apache", `"runtime":{"requires":["sql"]}`, "install", "configure", "start", "stop",
-			"remove"),
+		"services/mysql.json": shell(
+			"mysql",
+			`"provides":["sql"]`,
+			"install",
+			"configure",
+			"start",
+			"stop",
+			"remove",
+		),
+		"services/apache.json": shell(
+			"apache",
+			`"runtime":{"requires":["sql"]}`,
+			"install",
+			"configure",
+			"start",
+			"stop",
+			"remove",
+		),
 		"services/memcached.json": shell("memcached", "", "install", "start", "stop", "remove"),
-		"clustertemplates/lamp.json": []byte(`{"name":"lamp","defaults":{"services":["apache","mysql"],"provider":"lab",
+		"clustertemplates/lamp.json": []byte(
+			`{"name":"lamp","defaults":{"services":["apache","mysql"],"provider":"lab",
 			"hardwaretype":"small","imagetype":"debian","config":{"database":"%ip.access_v4.service.mysql%"}},
-			"compatibility":{"hardwaretypes":["small"],"imagetypes":["debian"],"services":["apache","mysql","memcached"]},
+			"compatibility":{"hardwaretypes":["small"],"imagetypes":["debian"],
+			"services":["apache","mysql","memcached"]},
 			"constraints":{"size":{"min":1,"max":10},"layout":{"cantcoexist":[["apache","mysql"]]},
-			"services":{"mysql":{"quantities":{"min":1,"max":1}}}}}`),
+			"services":{"mysql":{"quantities":{"min":1,"max":1}}}}}`,
+		),
 	}
 }
 
@@ -164,8 +188,15 @@ func (s *story) until(what string, is func(intent.Cluster) bool) {
 			tasks, _ := s.Store.ClusterTasks(s.ctx, j.ID)
 			for _, t := range tasks {
 				if t.State != intent.TaskComplete {
-					text += fmt.Sprintf("\n%d %s %s: %s after %d attempts: %s", t.Node, t.Action, t.Service, t.State, t.Attempts,
-						t.Problem)
+					text += fmt.Sprintf(
+						"\n%d %s %s: %s after %d attempts: %s",
+						t.Node,
+						t.Action,
+						t.Service,
+						t.State,
+						t.Attempts,
+						t.Problem,
+					)
 				}
 			}
 		}
@@ -210,14 +241,15 @@ func (s *story) count(service string, want int) {
 	}
 }
 
-// TestTheStoryOfACluster: a LAMP-like cluster of three nodes is made, amended to five, gets a service, has a node replaced
-// whose machine broke, and is deleted. Each step is a commit, and what counts is what lies on the machines.
+// TestTheStoryOfACluster: a LAMP-like cluster of three nodes is made, amended to five, gets a service, has a node
+// replaced whose machine broke, and is deleted. Each step is a commit, and what counts is what lies on the machines.
 func TestTheStoryOfACluster(t *testing.T) {
 	s := newStory(t, 7)
 	_, written, err := s.parts.Clusters.Create(s.ctx, s.e, cluster.Wish{Name: "shop", Template: "lamp", Size: 3})
 	s.must(err)
 	s.Git("fetch", "-q", "origin")
-	if who := strings.TrimSpace(s.Git("log", "-1", "--format=%an|%cn|%s", "origin/main")); who != "anna|Ordain|Create the cluster shop" {
+	who := strings.TrimSpace(s.Git("log", "-1", "--format=%an|%cn|%s", "origin/main"))
+	if who != "anna|Ordain|Create the cluster shop" {
 		t.Errorf("the commit is %q", who)
 	}
 	s.inPlace(written.Commit)
@@ -251,7 +283,10 @@ func TestTheStoryOfACluster(t *testing.T) {
 	s.count("apache", 4) // the new one works, and what the broken one has cannot be seen: it is off
 	broken.Restart()
 	s.must(s.parts.Clusters.Retry(s.ctx, s.e, "shop"))
-	s.until("the broken machine is given back", func(c intent.Cluster) bool { return c.State == intent.ClusterActive })
+	s.until(
+		"the broken machine is given back",
+		func(c intent.Cluster) bool { return c.State == intent.ClusterActive },
+	)
 	if broken.Exists("/srv/apache") {
 		t.Error("the machine was given back as it was")
 	}
