@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -22,8 +23,8 @@ import (
 // webShop is a catalogue as Coopr publishes one: a file for each entity.
 var webShop = map[string]string{
 	"providers/lab.json": `{"name": "lab", "providertype": "pool", "provisioner": {
-		"ssh_key_resource": "team", "machines": [{"address": "192.0.2.1"}, {"address": "192.0.2.2"},
-		{"address": "192.0.2.3"}]}}`,
+		"ssh_key_resource": "team", "machines": [
+			{"address": "192.0.2.1"}, {"address": "192.0.2.2"}, {"address": "192.0.2.3"}]}}`,
 	"providers/cloud.json": `{"name": "cloud", "providertype": "rented", "provisioner": {}}`,
 	"providertypes/rented.json": `{"name": "rented", "parameters": {"admin": {"fields": {}}, "user": {"fields":
 		{"account": {"type": "text"}, "token": {"type": "password"}}, "required": [["account", "token"]]}}}`,
@@ -294,6 +295,59 @@ func TestClustersOnTheCommandLine(t *testing.T) {
 	s.work()
 	s.has(s.run(1, "cluster", "show", "web"), "there is no cluster web")
 	s.has(s.run(0, "cluster", "list", "--ended", "-o", "json"), `"state": "terminated"`)
+}
+
+// heard is an output that tells when a text has been written to it.
+type heard struct {
+	mu   sync.Mutex
+	text strings.Builder
+	want string
+	once sync.Once
+	done chan struct{}
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text.Write(p)
+	if strings.Contains(h.text.String(), h.want) {
+		h.once.Do(func() { close(h.done) })
+	}
+	return len(p), nil
+}
+
+// Noor watches a cluster whose file is not deployed yet: a new one, one that was changed, and one that was deleted.
+// Each time the watch goes on until it is deployed and done.
+func TestAWatchWaitsForTheDeployment(t *testing.T) {
+	t.Parallel()
+	s := openClusters(t)
+	s.run(0, "cluster", "import", s.folder(webShop))
+	s.given("a key\n", 0, "cluster", "resource", "upload", "providertypes/pool/ssh_keys/team", "-", "--sync")
+	watch := func(waits, ends string) {
+		t.Helper()
+		h := &heard{want: waits, done: make(chan struct{})}
+		ended := make(chan int, 1)
+		go func() {
+			args := []string{"cluster", "status", "web", "--watch", "--server", s.url}
+			ended <- Main(args, strings.NewReader(""), h, h)
+		}()
+		select {
+		case <-h.done:
+		case status := <-ended:
+			t.Fatalf("the watch ended with %d, and did not wait:\n%s", status, h.text.String())
+		}
+		s.deploy()
+		s.work()
+		if status := <-ended; status != 0 || !strings.HasSuffix(h.text.String(), ends+"\n") {
+			t.Errorf("the watch ended with %d:\n%s", status, h.text.String())
+		}
+	}
+	s.run(0, "cluster", "create", "web", "--template", "lamp", "--size", "2")
+	watch("committed, and not deployed yet", "tasks")
+	s.run(0, "cluster", "amend", "web", "--size", "3")
+	watch("its file has changed and is not deployed yet", "active; change: complete, 6 of 6 tasks")
+	s.run(0, "cluster", "delete", "web", "--yes")
+	watch("its file has changed and is not deployed yet", "gone")
 }
 
 // What cannot be is refused with what to do, and a secret is not taken from the command line.

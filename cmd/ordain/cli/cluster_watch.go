@@ -145,11 +145,12 @@ func (k *clusters) watch(c *cobra.Command, name string) error {
 		}
 		line := statusLine(one)
 		if idle(one) {
-			if !k.ahead(c, name) {
+			waits := k.waits(c, name)
+			if waits == "" {
 				show(line)
 				return k.settled(c, one)
 			}
-			line += "; its file has changed and is not deployed yet"
+			line += "; " + waits
 		}
 		show(line)
 		if !pause(c.Context()) {
@@ -177,15 +178,20 @@ func (k *clusters) settled(c *cobra.Command, one row) error {
 	return nil
 }
 
-// ahead reports whether the file of a cluster in Git says something else than what was deployed.
-func (k *clusters) ahead(c *cobra.Command, name string) bool {
+// waits says what a cluster waits for whose newest job has ended; empty: nothing.
+func (k *clusters) waits(c *cobra.Command, name string) string {
 	var file, one row
 	if k.call(c, get, "/"+escape(name), nil, &one) != nil {
-		return false
+		return ""
+	}
+	if one["state"] == "active" && !reflect.DeepEqual(one["wanted"], one["applied"]) {
+		return "what was deployed begins soon"
 	}
 	err := k.call(c, get, "/"+escape(name)+"/file", nil, &file)
-	if fault.Is(err, fault.Conflict) { // there is none any more, or nobody can read it
-		return one["wanted"] != nil
+	gone := fault.Is(err, fault.Conflict) // or nobody can read it
+	if gone && one["wanted"] != nil ||
+		err == nil && file["commit"] != one["wanted_commit"] && !reflect.DeepEqual(file["manifest"], one["wanted"]) {
+		return "its file has changed and is not deployed yet"
 	}
-	return err == nil && file["commit"] != one["wanted_commit"] && !reflect.DeepEqual(file["manifest"], one["wanted"])
+	return ""
 }
