@@ -106,7 +106,7 @@ func (s *Service) Pinned(
 		if err != nil {
 			return nil, err
 		}
-		old = append(old, e)
+		old = append(old, now.narrow(e))
 	}
 	out := now.all.With(old...)
 	for _, pin := range ask {

@@ -78,6 +78,11 @@ func (s *Service) snapshot(ctx context.Context, op string, project intent.Projec
 		now.in(row.Project)[catalogue.RefOf(e)] = kept{row, e}
 	}
 	now.all = assemble(now.shared, now.own)
+	for _, k := range now.own {
+		if t := now.narrow(k.entity); t != k.entity {
+			now.all = now.all.With(t)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) >= maxKnown {

@@ -167,6 +167,8 @@ func checkName(name string) error {
 		return fmt.Errorf("the name of the provisioner is longer than %d bytes, or not UTF-8", maxName)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return errors.New("the name of the provisioner has control characters")
+	case strings.HasPrefix(name, "server/"):
+		return errors.New("names that begin with server/ are those of the server's own provisioners")
 	}
 	return nil
 }
