@@ -8,6 +8,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/manifest"
 )
@@ -74,54 +75,56 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 // noticeBefore is how long before its end a lease is announced.
 const noticeBefore = 24 * time.Hour
 
-// keepLease announces the end of a lease, and when it is over deletes the cluster: by a commit, as a person would.
-func (s *Service) keepLease(ctx context.Context, e intent.Environment, c intent.Cluster) error {
+// keepLease announces the end of a lease, and when it is over deletes the cluster: by a commit, as a person would. over
+// says that nothing else is to be done to the cluster.
+func (s *Service) keepLease(ctx context.Context, e intent.Environment, c intent.Cluster) (over bool, err error) {
 	if c.Expires == nil || c.Wanted == nil {
-		return nil
+		return false, nil
 	}
-	now := s.c.Now()
-	if now.Before(*c.Expires) {
-		if c.Noticed != nil || now.Add(noticeBefore).Before(*c.Expires) {
-			return nil
-		}
-		if err := s.notify(ctx, e, intent.SeverityWarning, "The lease of the cluster "+c.Name+" ends",
-			fmt.Sprintf("The cluster and its machines are deleted on %s. Extend its lease to keep "+
-				"it.", stamp(*c.Expires)),
-			c); err != nil {
-			return err
-		}
-		return s.c.Store.NoteClusterNoticed(ctx, c.ID)
+	if s.c.Now().Before(*c.Expires) {
+		return false, s.announceEnd(ctx, e, c)
 	}
 	tip, content, err := s.c.Repository.Tip(ctx, e, manifest.PathOf(c.Name))
 	if err != nil || content == nil {
-		return err // without a file, what is left is to release a version without it
+		return true, err // without a file, what is left is to release a version without it
 	}
 	m, err := manifest.Read(c.Name, content)
-	if err == nil && m.Expires != nil && now.Before(*m.Expires) {
-		return nil // it was extended, and the version with that is on its way
+	if err == nil && (m.Expires == nil || s.c.Now().Before(*m.Expires)) {
+		return false, nil // it was extended, and the version with that is on its way
 	}
 	if err := s.c.Store.AllowClusterEnd(ctx, c.ID, true); err != nil {
-		return err
+		return true, err
 	}
-	written, err := s.c.Repository.Commit(ctx, e, Change{
+	// Nobody has asked for it: the author is Ordain.
+	written, err := s.c.Repository.Commit(access.With(ctx, access.Principal{}), e, Change{
 		Path: manifest.PathOf(c.Name), Base: tip, Title: "Delete the cluster " + c.Name,
 		Body: "Its lease ended on " + stamp(*c.Expires) + ".",
 	})
 	if err != nil {
-		return fault.Wrap("cluster.keepLease", fault.KindOf(err), err).
+		return true, fault.Wrap("cluster.keepLease", fault.KindOf(err), err).
 			Say("the lease is over, and its file cannot be deleted")
 	}
-	s.c.Logger.Info(
-		"the lease of a cluster is over",
-		"environment",
-		e.Name,
-		"cluster",
-		c.Name,
-		"commit",
-		written.Commit,
-	)
-	return s.notify(ctx, e, intent.SeverityInfo, "The lease of the cluster "+c.Name+" is over",
-		"Its file was deleted from Git, and its machines are deleted when that is deployed.", c)
+	s.c.Logger.Info("the lease of a cluster is "+
+		"over", "environment", e.Name, "cluster", c.Name, "commit", written.Commit)
+	where := "Its file was deleted from Git"
+	if written.PullRequest != "" {
+		where = "A pull request deletes its file: " + written.PullRequest
+	}
+	return true, s.notify(ctx, e, intent.SeverityInfo, "The lease of the cluster "+c.Name+" is over",
+		where+". Its machines are deleted when that is deployed.", c)
+}
+
+// announceEnd tells people once that a lease ends soon.
+func (s *Service) announceEnd(ctx context.Context, e intent.Environment, c intent.Cluster) error {
+	if c.Noticed != nil || s.c.Now().Add(noticeBefore).Before(*c.Expires) {
+		return nil
+	}
+	if err := s.notify(ctx, e, intent.SeverityWarning, "The lease of the cluster "+c.Name+" ends",
+		fmt.Sprintf("The cluster and its machines are deleted on %s. Extend its lease to keep it.", stamp(*c.Expires)),
+		c); err != nil {
+		return err
+	}
+	return s.c.Store.NoteClusterNoticed(ctx, c.ID)
 }
 
 // notify tells people about a cluster.

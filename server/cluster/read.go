@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/cluster/manifest"
@@ -141,6 +143,9 @@ func (r *reader) file(ctx context.Context, name string) (*manifest.Manifest, err
 
 // checkLease refuses a lease that the template does not allow.
 func (r *reader) checkLease(d *Definition, c intent.Cluster) error {
+	if c.ID == uuid.Nil && d.Manifest.Expires != nil && d.Manifest.Expires.Before(r.c.Now()) {
+		return invalid("expires is %s, which is in the past", stamp(*d.Manifest.Expires))
+	}
 	most := d.Template.Administration.Lease.Max
 	if most == 0 || d.Manifest.Expires == nil {
 		return nil

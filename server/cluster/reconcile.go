@@ -238,7 +238,7 @@ func (s *Service) advance(ctx context.Context, e intent.Environment, c intent.Cl
 			return err
 		}
 	}
-	if err := s.keepLease(ctx, e, c); err != nil {
+	if over, err := s.keepLease(ctx, e, c); err != nil || over {
 		return err
 	}
 	if c.Paused || c.State == intent.ClusterTerminated || last != nil && !c.Retry && triedAlready(*last, c) {

@@ -383,6 +383,74 @@ func TestQuotaAndPool(t *testing.T) {
 	}
 }
 
+// TestALease: people are told once before it ends, it can be extended, and when it is over the cluster is deleted, by a
+// commit of the server.
+func TestALease(t *testing.T) {
+	l := open(t)
+	now := time.Now()
+	var err error
+	l.Clusters, err = cluster.New(cluster.Config{
+		Store: l.Store, Catalogues: l.Catalogue, Repository: l.Files, Key: l.Key(), Bus: l.Bus, Logger: l.Log,
+		Owns: func(intent.EnvironmentID) bool { return true }, Now: func() time.Time { return now },
+	})
+	must(t, err)
+	_, _, err = l.Clusters.Create(
+		l.ctx,
+		l.e,
+		cluster.Wish{Name: "shop", Template: "lamp", Size: 1, Lease: 48 * time.Hour},
+	)
+	must(t, err)
+	l.git(l.repo, "reset", "-q", "--hard")
+	l.release()
+	l.work()
+	notices := func() (titles []string) {
+		all, err := l.Store.Notifications(l.ctx, l.e.ID, intent.ListQuery{Limit: 100})
+		must(t, err)
+		for _, n := range all.Items {
+			titles = append(titles, n.Title)
+		}
+		return titles
+	}
+	if got := notices(); len(got) != 0 {
+		t.Errorf("people are told %q at once", got)
+	}
+	now = now.Add(30 * time.Hour)
+	l.work()
+	l.work()
+	if got := notices(); !slices.Equal(got, []string{"The lease of the cluster shop ends"}) {
+		t.Errorf("people are told %q", got)
+	}
+	past := now.Add(-time.Hour)
+	if _, _, err := l.Clusters.Amend(l.ctx, l.e, "shop", cluster.Amendment{Expires: &past}); !fault.Is(
+		err,
+		fault.Invalid,
+	) {
+		t.Errorf("a lease in the past: %v", err)
+	}
+	_, _, err = l.Clusters.Amend(l.ctx, l.e, "shop", cluster.Amendment{Extend: 24 * time.Hour})
+	must(t, err)
+	now = now.Add(20 * time.Hour) // the lease of before is over, and the extension is not released yet
+	l.work()
+	if len(l.machines) != 1 || l.git(l.repo, "log", "-1", "--format=%s", "main") != "Change the cluster shop: "+
+		"other end of the lease" {
+		t.Fatal("an extended cluster was deleted")
+	}
+	l.git(l.repo, "reset", "-q", "--hard")
+	l.release()
+	l.work()
+	now = now.Add(24 * time.Hour)
+	l.work()
+	if got := l.git(l.repo, "log", "-1", "--format=%an: %s", "main"); got != "Ordain: Delete the cluster shop" {
+		t.Fatalf("the newest commit is %q", got)
+	}
+	l.git(l.repo, "reset", "-q", "--hard")
+	l.release()
+	l.work()
+	if c := l.cluster(); c.State != intent.ClusterTerminated || len(l.machines) != 0 {
+		t.Errorf("the cluster is %s with %d machines", c.State, len(l.machines))
+	}
+}
+
 // TestALateAnswer is dropped: its lease went to another provisioner.
 func TestALateAnswer(t *testing.T) {
 	l := open(t)

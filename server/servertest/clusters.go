@@ -36,12 +36,12 @@ func (s *Server) openClusters(
 	}); err != nil {
 		return err
 	}
-	files, err := repository.New(repository.Config{Git: syncer, Sources: sources, Forge: s.Forge})
+	s.Files, err = repository.New(repository.Config{Git: syncer, Sources: sources, Forge: s.Forge})
 	if err != nil {
 		return err
 	}
 	if s.Clusters, err = cluster.New(cluster.Config{
-		Store: records, Catalogues: s.Catalogue, Repository: files, Key: key, Bus: s.Bus, Logger: s.Log,
+		Store: records, Catalogues: s.Catalogue, Repository: s.Files, Key: key, Bus: s.Bus, Logger: s.Log,
 		Changed: func(env intent.EnvironmentID, why string) {
 			s.Keepers.CompileForClusters(context.Background(), env, why)
 		},

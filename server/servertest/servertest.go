@@ -62,6 +62,7 @@ type Server struct {
 	Tokens    *tokens.Service
 	Agents    *authority.Service
 	Clusters  *cluster.Service
+	Files     cluster.Repository // the files of clusters
 	Catalogue *admin.Service
 	Resources *resources.Service
 	Desk      *desk.Desk
