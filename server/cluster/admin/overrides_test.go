@@ -20,7 +20,9 @@ func TestATypeOfAProjectGivesUsersNoMore(t *testing.T) {
 			"admin":{"fields":{"api_user":{"type":"text"},"api_password":{"type":"password"},
 				"endpoint":{"type":"text","override":true},"availability_zone":{"type":"text","override":true}}},
 			"user":{"fields":{"aws_region":{"type":"text"},"colour":{"type":"text"}}}}}`),
-		"providers/cloud.json": []byte(`{"name":"cloud","providertype":"aws","provisioner":{"api_user":"u","api_password":"p"}}`),
+		"providers/cloud.json": []byte(
+			`{"name":"cloud","providertype":"aws","provisioner":{"api_user":"u","api_password":"p"}}`,
+		),
 		"services/base.json":   []byte(`{"name":"base","provisioner":{"actions":{}}}`),
 		"hardwaretypes/s.json": []byte(`{"name":"s","providermap":{"cloud":{"flavor":"s"}}}`),
 		"imagetypes/d.json":    []byte(`{"name":"d","providermap":{"cloud":{"image":"d"}}}`),
