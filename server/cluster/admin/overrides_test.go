@@ -43,7 +43,9 @@ func TestATypeOfAProjectGivesUsersNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"endpoint": false, "aws_region": false, "availability_zone": true, "colour": true} {
+	for name, want := range map[string]bool{
+		"endpoint": false, "aws_region": false, "availability_zone": true, "colour": true,
+	} {
 		if _, asked := fields[name]; asked != want {
 			t.Errorf("users are asked for %s: %t, want %t", name, asked, want)
 		}
