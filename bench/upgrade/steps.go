@@ -112,8 +112,9 @@ func (in *installation) step(ctx context.Context, name string, push bool, others
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if others != nil {
-		if left, err := others(); err != nil || len(left) > 0 {
-			return fmt.Errorf("%s: another owns %v (%w)", name, left, err)
+		// An environment may change hands once more while processes learn of each other.
+		if err := in.await(ctx, name+" to own all environments still", others); err != nil {
+			return err
 		}
 	}
 	fmt.Fprintf(in.out, "%s: all deployed, once; everybody answers\n", name)

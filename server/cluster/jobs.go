@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -105,42 +104,24 @@ func hasOf(nodes []intent.ClusterNode, services map[string]*catalogue.Service) (
 
 // sameMachines refuses what cannot be done to a machine that exists.
 func sameMachines(nodes []intent.ClusterNode, goal *manifest.Manifest, provider string) error {
+	wanted := map[int]manifest.Node{}
+	for _, g := range goal.Nodes {
+		wanted[g.Number] = g
+	}
 	for _, n := range nodes {
-		if n.State != intent.NodeMade {
-			if n.State == intent.NodeGone && slices.ContainsFunc(goal.Nodes, func(g manifest.Node) bool {
-				return g.Number == n.Number
-			}) {
-				return invalid(
-					"node %d was deleted, and numbers are not used again; give the new node another one",
-					n.Number,
-				)
-			}
-			continue
-		}
-		i := slices.IndexFunc(goal.Nodes, func(g manifest.Node) bool { return g.Number == n.Number })
-		if i < 0 {
-			continue
-		}
-		g := goal.Nodes[i]
+		g, has := wanted[n.Number]
 		switch {
+		case n.State == intent.NodeGone && has:
+			return invalid("node %d was deleted, and numbers are not used again; give the new node another "+
+				"one", n.Number)
+		case n.State != intent.NodeMade:
 		case n.Provider != provider:
-			return invalid(
-				"node %d is at the provider %s, and cannot move to %s; make another cluster there",
-				n.Number,
-				n.Provider,
-				provider,
-			)
-		case n.Hardware != g.HardwareType || n.Image != g.ImageType:
-			return invalid(
-				"node %d was made as %s with %s, and cannot become %s with %s; replace it: give the new node "+
-					"another number",
-				n.Number,
-				n.Hardware,
-				n.Image,
-				g.HardwareType,
-				g.ImageType,
-			)
-		case n.Hostname != g.Hostname:
+			return invalid("node %d is at the provider %s, and cannot move to %s; make another cluster there", n.Number,
+				n.Provider, provider)
+		case has && (n.Hardware != g.HardwareType || n.Image != g.ImageType):
+			return invalid("node %d was made as %s with %s, and cannot become %s with %s; replace it: give the new "+
+				"node another number", n.Number, n.Hardware, n.Image, g.HardwareType, g.ImageType)
+		case has && n.Hostname != g.Hostname:
 			return invalid("node %d is called %s, and cannot be renamed to %s", n.Number, n.Hostname, g.Hostname)
 		}
 	}
@@ -158,10 +139,8 @@ func (s *Service) start(
 		At:      c.WantedAt,
 		MadeBy:  c.Owner,
 	}
+	j.Goal = c.Wanted // as it is recorded: whether a job for it failed is told by comparing them
 	var err error
-	if j.Goal, err = encodeManifest(wanted); err != nil {
-		return err
-	}
 	if j.Prior, err = encodeManifest(prior); err != nil {
 		return err
 	}

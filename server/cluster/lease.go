@@ -72,6 +72,9 @@ func (s *Service) amendLease(d *Definition, a Amendment, c intent.Cluster) error
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
+// endAgain is the time after which the end of a cluster is asked for again.
+const endAgain = 6 * time.Hour
+
 // noticeBefore is how long before its end a lease is announced.
 const noticeBefore = 24 * time.Hour
 
@@ -83,6 +86,9 @@ func (s *Service) keepLease(ctx context.Context, e intent.Environment, c intent.
 	}
 	if s.c.Now().Before(*c.Expires) {
 		return false, s.announceEnd(ctx, e, c)
+	}
+	if at, asked := s.ended.Load(c.ID); asked && s.c.Now().Before(at.(time.Time).Add(endAgain)) {
+		return true, nil // a pull request may wait for somebody
 	}
 	tip, content, err := s.c.Repository.Tip(ctx, e, manifest.PathOf(c.Name))
 	if err != nil || content == nil {
@@ -104,8 +110,9 @@ func (s *Service) keepLease(ctx context.Context, e intent.Environment, c intent.
 		return true, fault.Wrap("cluster.keepLease", fault.KindOf(err), err).
 			Say("the lease is over, and its file cannot be deleted")
 	}
-	s.c.Logger.Info("the lease of a cluster is "+
-		"over", "environment", e.Name, "cluster", c.Name, "commit", written.Commit)
+	s.ended.Store(c.ID, s.c.Now())
+	s.c.Logger.Info("the lease of a cluster is over", "environment", e.Name, "cluster", c.Name,
+		"commit", written.Commit)
 	where := "Its file was deleted from Git"
 	if written.PullRequest != "" {
 		where = "A pull request deletes its file: " + written.PullRequest

@@ -77,7 +77,20 @@ func (s *Service) gather(ctx context.Context, first bus.Event, more <-chan bus.E
 	}
 }
 
+// How much of the past is kept: jobs of each cluster, and clusters that ended.
+const (
+	keptJobs   = 100
+	keptEnded  = 90 * 24 * time.Hour
+	tidyPeriod = time.Hour
+)
+
 func (s *Service) sweep(ctx context.Context) {
+	if now := time.Now(); now.After(s.tidied.Add(tidyPeriod)) {
+		s.tidied = now
+		if err := s.c.Store.TidyClusters(ctx, keptJobs, now.Add(-keptEnded)); err != nil && ctx.Err() == nil {
+			s.c.Logger.Warn("cannot forget old jobs of clusters", "error", err)
+		}
+	}
 	busy, err := s.c.Store.BusyClusters(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -238,7 +251,11 @@ func (s *Service) advance(ctx context.Context, e intent.Environment, c intent.Cl
 			return err
 		}
 	}
-	if over, err := s.keepLease(ctx, e, c); err != nil || over {
+	over, err := s.keepLease(ctx, e, c)
+	if err != nil && ctx.Err() == nil { // the other clusters do not wait for Git
+		return s.c.Store.NoteClusterProblem(ctx, c.ID, err.Error())
+	}
+	if over || err != nil {
 		return err
 	}
 	if c.Paused || c.State == intent.ClusterTerminated || last != nil && !c.Retry && triedAlready(*last, c) {

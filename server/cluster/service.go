@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,6 +81,8 @@ type Config struct {
 type Service struct {
 	c       Config
 	running service.Runner
+	tidied  time.Time // of the loop alone: when old jobs were forgotten last
+	ended   sync.Map  // when the end of a cluster whose lease is over was asked for, by its id
 }
 
 var _ service.Service = (*Service)(nil)
@@ -154,8 +157,7 @@ func decodeManifest(raw json.RawMessage) (*manifest.Manifest, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	m := &manifest.Manifest{}
-	return m, json.Unmarshal(raw, m)
+	return manifest.Decode(raw)
 }
 
 func encodeManifest(m *manifest.Manifest) (json.RawMessage, error) {

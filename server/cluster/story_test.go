@@ -484,3 +484,35 @@ func TestALateAnswer(t *testing.T) {
 		t.Errorf("the right answer was dropped: %v, %v", dropped, err)
 	}
 }
+
+// TestAnAbortedTaskStaysEnded: an attempt that fails after its job was ended is not tried again, and once the cluster
+// is deleted nothing makes a machine for it.
+func TestAnAbortedTaskStaysEnded(t *testing.T) {
+	l := open(t)
+	l.write("clusters/shop.yaml", "cluster: shop\nowner: eve\ntemplate: lamp\nsize: 1\nservices: [db, web]\n")
+	l.release()
+	who := desk.Who{Project: l.e.ProjectID, Name: "test"}
+	tasks, err := l.Desk.Take(l.ctx, who, 1, 0)
+	must(t, err)
+	must(t, l.Clusters.Abort(l.ctx, l.e, "shop"))
+	if gone, err := l.Desk.Renew(l.ctx, who, []task.Lease{{ID: tasks[0].ID, Fence: tasks[0].Fence}}); err != nil ||
+		len(gone) != 1 {
+		t.Errorf("the lease of an aborted task was renewed: %v, %v", gone, err)
+	}
+	if _, err := l.Desk.Finish(l.ctx, who, []task.Result{
+		{ID: tasks[0].ID, Fence: tasks[0].Fence, Status: task.Failed, Problem: "no answer"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := l.Desk.Take(l.ctx, who, 10, 7*time.Second); err != nil || len(again) != 0 {
+		t.Fatalf("an aborted task is handed out again: %+v, %v", again, err)
+	}
+	_, err = l.Clusters.Delete(l.ctx, l.e, "shop")
+	must(t, err)
+	l.git(l.repo, "reset", "-q", "--hard")
+	l.release()
+	l.work()
+	if c := l.cluster(); c.State != intent.ClusterTerminated || len(l.machines) != 0 {
+		t.Errorf("the cluster is %s (%s) with %d machines", c.State, c.Problem, len(l.machines))
+	}
+}

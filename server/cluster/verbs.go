@@ -67,14 +67,23 @@ func (a Amendment) describe() string {
 func (s *Service) commit(
 	ctx context.Context, e intent.Environment, name string, p *Proposal, title string,
 ) (Written, error) {
-	if err := s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed); err != nil {
-		return Written{}, err
+	// Secrets of a new cluster are there before its file is read. Those of another one count only once the change does.
+	before := p.Prior == nil
+	if before {
+		if err := s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed); err != nil {
+			return Written{}, err
+		}
 	}
 	written, err := s.c.Repository.Commit(ctx, e, Change{
 		Path: manifest.PathOf(name), Content: p.File, Base: p.Base, Title: title, Body: p.Plan.String(),
 	})
 	if err != nil {
 		return written, err
+	}
+	if !before {
+		if err := s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed); err != nil {
+			return written, err
+		}
 	}
 	audit.Subject(ctx, "the cluster "+name)
 	audit.Change(ctx, nil, map[string]any{"file": manifest.PathOf(name), "commit": written.Commit, "title": title})

@@ -351,7 +351,7 @@ func TestARefusedEntityKeepsWhatWasTyped(t *testing.T) {
 	if w = post(s.h, page, values); w.Code != http.StatusSeeOther {
 		t.Fatalf("%d: %s", w.Code, alerts(w.Body.String()))
 	}
-	secrets, err := s.Catalogue.ProviderSecrets(t.Context(), s.Project.ID, "cloud")
+	secrets, err := s.Catalogue.ProviderSecrets(t.Context(), s.Project.ID, "cloud", 0)
 	if err != nil || string(secrets["api_password"]) != `"hunter22"` {
 		t.Errorf("%s, %v", secrets, err)
 	}
@@ -361,7 +361,7 @@ func TestARefusedEntityKeepsWhatWasTyped(t *testing.T) {
 	if w = post(s.h, page, values); w.Code != http.StatusSeeOther {
 		t.Errorf("%d: %s", w.Code, alerts(w.Body.String()))
 	}
-	if secrets, err = s.Catalogue.ProviderSecrets(t.Context(), s.Project.ID, "cloud"); err != nil ||
+	if secrets, err = s.Catalogue.ProviderSecrets(t.Context(), s.Project.ID, "cloud", 0); err != nil ||
 		string(secrets["api_password"]) != `"hunter22"` {
 		t.Errorf("%s, %v", secrets, err)
 	}

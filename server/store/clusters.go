@@ -123,7 +123,7 @@ func settle(ctx context.Context, tx pgx.Tx, c intent.Cluster, reached bool) erro
 			return err
 		}
 	}
-	if c.State != intent.ClusterTerminated {
+	if c.State != intent.ClusterTerminated || c.Wanted != nil { // a namesake is wanted already
 		return nil
 	}
 	_, err := tx.Exec(ctx, statements.ClusterSecretsDelete, c.Environment, c.Name)
@@ -337,13 +337,13 @@ func (s *Store) ClusterNodes(ctx context.Context, gone bool, clusters ...uuid.UU
 }
 
 // PoolMachine lends one of the machines of a pool to a node, and returns it: the one that the node has already, or the
-// first that is free. Conflict: all are lent.
+// first that no node of any project has. Conflict: all are lent.
 func (s *Store) PoolMachine(
 	ctx context.Context, project uuid.UUID, provider string, machines []string, cluster uuid.UUID, node int,
 ) (lent string, err error) {
 	const op = "store.PoolMachine"
 	err = s.write(ctx, op, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, statements.PoolLock, project.String()+" "+provider); err != nil {
+		if _, err := tx.Exec(ctx, statements.PoolLock); err != nil {
 			return err
 		}
 		type loan struct {
@@ -351,7 +351,7 @@ func (s *Store) PoolMachine(
 			Cluster uuid.UUID
 			Node    int
 		}
-		loans, err := many[loan](ctx, tx, statements.PoolLoans, project, provider)
+		loans, err := many[loan](ctx, tx, statements.PoolLoans, machines, cluster, node)
 		if err != nil {
 			return err
 		}
@@ -377,24 +377,26 @@ func (s *Store) PoolMachine(
 }
 
 // LentMachine returns the machine of a pool that a node has; empty: it has none.
-func (s *Store) LentMachine(
-	ctx context.Context, project uuid.UUID, provider string, cluster uuid.UUID, node int,
-) (machine string, err error) {
+func (s *Store) LentMachine(ctx context.Context, cluster uuid.UUID, node int) (machine string, err error) {
 	err = s.read(ctx, "store.LentMachine", func(q querier) error {
-		rows, err := q.Query(ctx, statements.PoolLoans, project, provider)
-		if err != nil {
-			return err
-		}
-		var m string
 		var c uuid.UUID
 		var n int
-		_, err = pgx.ForEachRow(rows, []any{&m, &c, &n}, func() error {
-			if c == cluster && n == node {
-				machine = m
-			}
+		err := q.QueryRow(ctx, statements.PoolLoans, []string{}, cluster, node).Scan(&machine, &c, &n)
+		if isNoRows(err) {
 			return nil
-		})
+		}
 		return err
 	})
 	return machine, err
+}
+
+// TidyClusters forgets jobs beyond the newest of each cluster, and clusters that ended before a time.
+func (s *Store) TidyClusters(ctx context.Context, jobs int, ended time.Time) error {
+	return s.write(ctx, "store.TidyClusters", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, statements.ClusterJobForget, jobs); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, statements.ClusterForget, ended)
+		return err
+	})
 }

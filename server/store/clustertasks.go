@@ -106,6 +106,21 @@ func (s *Store) TakeClusterTasks(
 	return out, err
 }
 
+// GiveClusterTasksBack makes tasks ready again that were taken and handed to nobody.
+func (s *Store) GiveClusterTasksBack(ctx context.Context, tasks []intent.ClusterTask) error {
+	ids, fences := make([]uuid.UUID, len(tasks)), make([]int64, len(tasks))
+	for i, t := range tasks {
+		ids[i], fences[i] = t.ID, t.Fence
+	}
+	return s.exec(ctx, "store.GiveClusterTasksBack", statements.ClusterTaskGiveBack, ids, fences)
+}
+
+// AddClusterNodeFacts adds facts to those of a node.
+func (s *Store) AddClusterNodeFacts(ctx context.Context, cluster uuid.UUID, node int, facts json.RawMessage) error {
+	return s.exec(ctx, "store.AddClusterNodeFacts", statements.ClusterNodeFacts, []uuid.UUID{cluster},
+		[]int32{int32(node)}, []string{string(facts)})
+}
+
 // ClusterLease is a task and the number of its lease.
 type ClusterLease struct {
 	ID    uuid.UUID

@@ -30,12 +30,13 @@ type statementTexts struct {
 	ClusterEntityDeleteVersion, ClusterEntityProjects, ClusterEntityUsed, ClusterTenantList string
 	ClusterTenantLock, ClusterTenantSet                                                     string
 	// clusterjob.sql
-	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen string
-	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterJobLast, ClusterTaskOf         string
-	ClusterTaskTake, ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs     string
-	ClusterTaskEnd, ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup             string
-	ClusterNodeEnd, ClusterNodeFacts, PoolReturn, ClusterTaskLate, ClusterProjectsReady         string
-	ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain                                      string
+	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen   string
+	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterJobLast, ClusterTaskOf           string
+	ClusterTaskTake, ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs       string
+	ClusterTaskEnd, ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup               string
+	ClusterNodeEnd, ClusterNodeFacts, PoolReturn, ClusterTaskLate, ClusterProjectsReady           string
+	ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain, ClusterTaskGiveBack, ClusterJobForget string
+	ClusterForget                                                                                 string
 	// clusterresource.sql
 	ClusterResourceLock, ClusterContentLock, ClusterResourceUse, ClusterResourceNumber        string
 	ClusterResourceAdd, ClusterResourceRows, ClusterResourceUnslate, ClusterResourceSlate     string

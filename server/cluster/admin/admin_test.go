@@ -222,7 +222,7 @@ func TestProjectsThatDoNotExist(t *testing.T) {
 		"Export":  func() error { _, err := d.s.Export(d.ctx, nobody); return err },
 		"Try":     func() error { _, err := d.s.Try(d.ctx, nobody, []byte(top)); return err },
 		"Pinned":  func() error { _, err := d.s.Pinned(d.ctx, nobody, nil); return err },
-		"Secrets": func() error { _, err := d.s.ProviderSecrets(d.ctx, nobody, "x"); return err },
+		"Secrets": func() error { _, err := d.s.ProviderSecrets(d.ctx, nobody, "x", 0); return err },
 		"Import": func() error {
 			_, err := d.s.Import(d.ctx, nobody, []admin.Entry{{Kind: catalogue.Services, Text: []byte(web)}}, false)
 			return err
@@ -358,7 +358,7 @@ func TestSecretsOfProviders(t *testing.T) {
 	}
 	password := func(project intent.ProjectID) string {
 		t.Helper()
-		return string(must(d.s.ProviderSecrets(d.ctx, project, "cloud"))(t)["api_password"])
+		return string(must(d.s.ProviderSecrets(d.ctx, project, "cloud", 0))(t)["api_password"])
 	}
 	made := d.create(acme, catalogue.Providers, cloud)
 	noSecret("the answer", made.Content)
@@ -374,7 +374,7 @@ func TestSecretsOfProviders(t *testing.T) {
 	if password(acme) != `"hunter2"` {
 		t.Error("the task gets ", password(acme))
 	}
-	if all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t); len(all) != 1 {
+	if all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud", 0))(t); len(all) != 1 {
 		t.Errorf("secret are %v", all)
 	}
 
@@ -408,7 +408,7 @@ func TestSecretsOfProviders(t *testing.T) {
 	}
 	secrets := func() {
 		t.Helper()
-		all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t)
+		all := must(d.s.ProviderSecrets(d.ctx, acme, "cloud", 0))(t)
 		if string(all["openstack_tenant"]) != `"t"` || string(all["api_password"]) != `"hunter3"` || len(all) != 2 {
 			t.Errorf("secret are %v", all)
 		}
@@ -484,7 +484,7 @@ func TestSecretsAreNotSentElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", harmless, err)
 		}
 	}
-	now := must(d.s.ProviderSecrets(d.ctx, acme, "cloud"))(t)
+	now := must(d.s.ProviderSecrets(d.ctx, acme, "cloud", 0))(t)
 	if string(now["api_password"]) != `"hunter3"` {
 		t.Errorf("%s", now)
 	}

@@ -181,10 +181,29 @@ func (n *snapshot) typesOf(p *catalogue.Provider) []*catalogue.PluginType {
 	return out
 }
 
-// ProviderSecrets returns the values of the secret fields of the provider that a project uses under a name, for a task.
+// sameOwner refuses the secrets of a provider for a version of its namesake that belonged to somebody else: the
+// fields of that version say where the secrets would be sent.
+func (s *Service) sameOwner(ctx context.Context, project intent.ProjectID, k kept, version int) error {
+	const op = "admin.ProviderSecrets"
+	rows, err := s.c.Store.PinnedClusterEntities(ctx, project, []store.ClusterEntityPin{
+		{Kind: string(catalogue.Providers), Name: k.Name, Version: version},
+	})
+	if err != nil {
+		return err
+	}
+	if len(rows) != 1 || rows[0].Project != k.Project {
+		return fault.New(op, fault.Invalid, fmt.Sprintf("version %d of the provider %s is not of the one that the "+
+			"project "+
+			"uses now", version, k.Name)).Hint("update the cluster to what the catalogue has now")
+	}
+	return nil
+}
+
+// ProviderSecrets returns the values of the secret fields of the provider that a project uses under a name, for a task
+// whose cluster is made from a version of it; 0: the newest.
 // Nobody else is to see them.
 func (s *Service) ProviderSecrets(
-	ctx context.Context, project intent.ProjectID, name string,
+	ctx context.Context, project intent.ProjectID, name string, version int,
 ) (map[string]json.RawMessage, error) {
 	const op = "admin.ProviderSecrets"
 	now, err := s.snapshot(ctx, op, project)
@@ -198,6 +217,11 @@ func (s *Service) ProviderSecrets(
 	}
 	if !ok {
 		return nil, missing(op, catalogue.Providers, name)
+	}
+	if version != 0 && version != k.Version {
+		if err := s.sameOwner(ctx, project, k, version); err != nil {
+			return nil, err
+		}
 	}
 	out, err := s.open(k.ClusterEntity)
 	if err != nil {

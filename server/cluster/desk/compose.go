@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -87,6 +88,11 @@ func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.
 	c.node = nodes[i]
 	if c.def, _ = c.job.definition(c.row.Node); c.def == nil {
 		return nil, fmt.Errorf("nothing defines node %d", c.row.Node)
+	}
+	if c.def.Provider.Name != c.node.Provider {
+		return nil, fmt.Errorf("node %d is at the provider %s, and the cluster's file names %s; name %s again, and "+
+			"delete "+
+			"the cluster if it is to be elsewhere", c.row.Node, c.node.Provider, c.def.Provider.Name, c.node.Provider)
 	}
 	action := task.Action(c.row.Action)
 	c.t = &task.Task{
@@ -220,6 +226,9 @@ func (c *composer) provider(ctx context.Context) error {
 		}
 		fields[name] = text
 	}
+	if err := c.samePlace(ctx, fields); err != nil {
+		return err
+	}
 	delete(fields, "machines") // of a pool: only the one that was lent matters
 	c.t.Provider = task.Provider{Name: c.def.Provider.Name, Type: c.def.Provider.ProviderType, Fields: fields}
 	if !c.t.Action.OfProvider() {
@@ -230,7 +239,8 @@ func (c *composer) provider(ctx context.Context) error {
 		}
 		return nil
 	}
-	secrets, err := c.c.Catalogues.ProviderSecrets(ctx, c.row.Project, c.def.Provider.Name)
+	secrets, err := c.c.Catalogues.ProviderSecrets(ctx, c.row.Project, c.def.Provider.Name,
+		c.def.Provider.Version)
 	if err != nil {
 		return err
 	}
@@ -249,6 +259,55 @@ func (c *composer) provider(ctx context.Context) error {
 		c.t.Secrets = append(c.t.Secrets, texts(task.Fields{name: plain})...)
 	}
 	return nil
+}
+
+// placeFields say where a provider is. A machine that was made in one place is not looked for in another one: it
+// would not be found there, and count as gone.
+var placeFields = []string{
+	"aws_region", "endpoint", "openstack_auth_url", "openstack_region", "openstack_tenant", "openstack_domain",
+}
+
+// placeFact is the fact of a node that has the values of placeFields from when it was made.
+const placeFact = "ordain_place"
+
+func placeOf(fields task.Fields) json.RawMessage {
+	place := map[string]json.RawMessage{}
+	for _, name := range placeFields {
+		if value, has := fields[name]; has {
+			place[name] = value
+		}
+	}
+	text, err := json.Marshal(place)
+	if err != nil {
+		return nil // the values are JSON from the record
+	}
+	return text
+}
+
+// samePlace refuses a task about a machine that was made in another place. The place is recorded before the provider is
+// asked for the machine.
+func (c *composer) samePlace(ctx context.Context, fields task.Fields) error {
+	now := placeOf(fields)
+	made, has := c.t.Node.Facts[placeFact]
+	if has && !sameValue(made, now) {
+		return fmt.Errorf("node %d was made where the provider %s was then (%s), and that is not where it is now "+
+			"(%s); put "+
+			"the provider's fields back, or delete the machine by hand and the cluster with it", c.row.Node,
+			c.def.Provider.Name, made, now)
+	}
+	if has || c.t.Action != task.Create {
+		return nil
+	}
+	facts, err := json.Marshal(map[string]json.RawMessage{placeFact: now})
+	if err != nil {
+		return err
+	}
+	return c.c.Store.AddClusterNodeFacts(ctx, c.row.Cluster, c.row.Node, facts)
+}
+
+func sameValue(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // loan lends a machine of a pool to the node, when it is made, and names it to later tasks.
@@ -278,7 +337,7 @@ func (c *composer) loan(ctx context.Context) error {
 		}
 		place, err = c.c.Store.PoolMachine(ctx, c.row.Project, c.def.Provider.Name, all, c.row.Cluster, c.row.Node)
 	} else {
-		place, err = c.c.Store.LentMachine(ctx, c.row.Project, c.def.Provider.Name, c.row.Cluster, c.row.Node)
+		place, err = c.c.Store.LentMachine(ctx, c.row.Cluster, c.row.Node)
 	}
 	if err != nil {
 		return err

@@ -24,8 +24,10 @@ import (
 // Catalogues are what projects offer, with the secrets of their providers. *admin.Service has them.
 type Catalogues interface {
 	cluster.Catalogues
-	// ProviderSecrets returns the sensitive fields of a provider.
-	ProviderSecrets(ctx context.Context, project uuid.UUID, provider string) (map[string]json.RawMessage, error)
+	// ProviderSecrets returns the sensitive fields of a provider, for a cluster that is made from a version of it.
+	ProviderSecrets(
+		ctx context.Context, project uuid.UUID, provider string, version int,
+	) (map[string]json.RawMessage, error)
 }
 
 // Resources are the files of plug-ins. *resources.Service has them.
@@ -217,6 +219,11 @@ func (d *Desk) takeNow(ctx context.Context, who Who, room int) ([]task.Task, err
 		// From here on the tasks are leased: what is not handed out is given back when the lease is over.
 		tasks, ended, err := d.compose(ctx, rows)
 		if err != nil {
+			back, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.c.Lease/3)
+			defer cancel()
+			if failed := d.c.Store.GiveClusterTasksBack(back, rows); failed != nil {
+				d.c.Logger.Warn("tasks that were handed to nobody wait for the end of their lease", "error", failed)
+			}
 			return nil, err
 		}
 		if len(ended) > 0 {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/task"
@@ -123,7 +125,13 @@ func (h *handler) hello(r *http.Request, who Who, q task.Hello) (out task.Welcom
 
 func (h *handler) take(r *http.Request, who Who, q task.Take) (task.Taken, error) {
 	tasks, err := h.Take(r.Context(), who, q.Room, time.Duration(q.WaitMS)*time.Millisecond)
-	return task.Taken{Tasks: tasks}, err
+	out := task.Taken{Tasks: tasks, Nodes: map[uuid.UUID]map[int]task.Peer{}}
+	for i := range out.Tasks {
+		// Each cluster's nodes once: with each task, the answer would grow as the square of the cluster.
+		t := &out.Tasks[i]
+		out.Nodes[t.Cluster.ID], t.Nodes = t.Nodes, nil
+	}
+	return out, err
 }
 
 func (h *handler) renew(r *http.Request, who Who, q task.Renew) (task.Renewed, error) {

@@ -17,6 +17,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -251,12 +252,51 @@ func (m *Manifest) Clone() *Manifest {
 	if err != nil {
 		panic("a manifest cannot be encoded: " + err.Error()) // Read and the verbs have encoded it before
 	}
-	out := &Manifest{}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(out); err != nil {
+	out, err := Decode(text)
+	if err != nil {
 		panic("a manifest cannot be decoded: " + err.Error())
 	}
 	return out
+}
+
+// Decode reads a manifest from its JSON. Numbers stay as exact as the file had them.
+func Decode(raw []byte) (*Manifest, error) {
+	m := &Manifest{}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(m); err != nil {
+		return nil, err
+	}
+	for _, values := range []map[string]any{m.Fields, m.Config} {
+		for key, value := range values {
+			values[key] = plainNumbers(value)
+		}
+	}
+	return m, nil
+}
+
+// plainNumbers turns numbers of JSON into those that YAML has.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return int(n)
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // beyond its range it is infinite, as YAML would have it
+		return f
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = plainNumbers(v[key])
+		}
+	}
+	return value
 }
 
 // Hostname returns the name of a node: a cluster called Hadoop_dev has hadoop-dev-1000.SUFFIX.

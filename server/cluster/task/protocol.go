@@ -58,6 +58,8 @@ type Take struct {
 // Taken has tasks, or none.
 type Taken struct {
 	Tasks []Task `json:"tasks"`
+	// Nodes are the nodes of the clusters of these tasks: Task.Nodes of each, which is empty in this message.
+	Nodes map[uuid.UUID]map[int]Peer `json:"nodes,omitempty"`
 	// Ending asks the provisioner to take no further task, and to end when it has finished those that it has.
 	Ending bool `json:"ending,omitempty"`
 }

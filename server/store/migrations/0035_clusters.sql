@@ -81,7 +81,7 @@ CREATE TABLE cluster (
     expires      timestamptz,   -- NULL: never
     noticed      timestamptz,   -- when its end was announced
     paused       boolean NOT NULL DEFAULT false,
-    may_delete   boolean NOT NULL DEFAULT false, -- a person asked for its end
+    may_delete   timestamptz NOT NULL DEFAULT '-infinity', -- until when what a person said counts: that it may end
     retry        boolean NOT NULL DEFAULT false, -- a person asked for another job
     problem      text NOT NULL DEFAULT '', -- why it is not as wanted, for people
     CONSTRAINT cluster_ended CHECK ((state = 'terminated') = (ended IS NOT NULL))
@@ -224,15 +224,14 @@ CREATE TABLE version_clusters (
     CONSTRAINT version_clusters_version FOREIGN KEY (environment, version) REFERENCES version ON DELETE CASCADE
 );
 
--- A machine of a pool is lent to one node at a time, by its address.
+-- A machine of a pool is lent to one node at a time, by its address: also if several pools, or projects, have it.
 CREATE TABLE cluster_loan (
     project  uuid NOT NULL CONSTRAINT cluster_loan_project REFERENCES project,
     provider text NOT NULL,
-    machine  text NOT NULL,
+    machine  text PRIMARY KEY,
     cluster  uuid NOT NULL,
     node     integer NOT NULL,
     lent     timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (project, provider, machine),
     CONSTRAINT cluster_loan_node FOREIGN KEY (cluster, node) REFERENCES cluster_node
 );
 CREATE UNIQUE INDEX cluster_loan_of_node ON cluster_loan (cluster, node);

@@ -1,6 +1,6 @@
 -- name: ClusterRows :many
 SELECT id, environment, number, name, state, owner, made, ended, wanted, wanted_at, applied, applied_at, expires, noticed,
-    paused, may_delete, retry, problem
+    paused, may_delete > now() AS may_delete, retry, problem
 FROM cluster
 WHERE ($1::uuid IS NULL OR environment = $1) AND ($2::text IS NULL OR name = $2) AND ($3::uuid IS NULL OR id = $3)
   AND ($4 OR state <> 'terminated')
@@ -12,7 +12,7 @@ VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7);
 
 -- name: ClusterWant :exec
 UPDATE cluster SET wanted = $2, wanted_at = $3, expires = $4, noticed = CASE WHEN expires IS DISTINCT FROM $4 THEN NULL ELSE noticed END,
-    may_delete = may_delete AND $2::jsonb IS NULL
+    may_delete = CASE WHEN $2::jsonb IS NULL THEN may_delete ELSE '-infinity' END
 WHERE id = $1 AND state <> 'terminated';
 
 -- name: ClusterSettle :exec
@@ -29,7 +29,7 @@ UPDATE cluster SET problem = $2 WHERE id = $1 AND problem <> $2;
 UPDATE cluster SET paused = $2 WHERE id = $1 AND state <> 'terminated';
 
 -- name: ClusterMayDelete :exec
-UPDATE cluster SET may_delete = $2 WHERE id = $1 AND state <> 'terminated';
+UPDATE cluster SET may_delete = CASE WHEN $2 THEN now() + interval '7 days' ELSE '-infinity' END WHERE id = $1 AND state <> 'terminated';
 
 -- name: ClusterRetry :exec
 UPDATE cluster SET retry = true WHERE id = $1 AND state <> 'terminated';
@@ -126,10 +126,10 @@ WHERE c.id = $1 AND n.cluster = c.id AND n.state = 'planned' AND NOT EXISTS (
 SELECT workers, max_clusters, max_nodes FROM cluster_tenant WHERE project = $1;
 
 -- name: PoolLoans :many
-SELECT machine, cluster, node FROM cluster_loan WHERE project = $1 AND provider = $2;
+SELECT machine, cluster, node FROM cluster_loan WHERE machine = ANY ($1::text[]) OR cluster = $2 AND node = $3;
 
 -- name: PoolLend :exec
 INSERT INTO cluster_loan (project, provider, machine, cluster, node) VALUES ($1, $2, $3, $4, $5);
 
 -- name: PoolLock :exec
-SELECT pg_advisory_xact_lock(hashtextextended('cluster pool ' || $1, 0));
+SELECT pg_advisory_xact_lock(hashtextextended('cluster pools', 0));

@@ -63,6 +63,7 @@ WITH busy AS (
 ), ready AS (
     SELECT t.id, t.cluster, t.node, t.number, t.provider, t.action
     FROM cluster_task t JOIN cluster c ON c.id = t.cluster AND NOT c.paused
+    JOIN cluster_job j ON j.id = t.job AND j.state = 'running'
     WHERE t.project = $1 AND t.state = 'ready' AND t.not_before <= now()
       AND NOT EXISTS (SELECT FROM cluster_task r WHERE r.cluster = t.cluster AND r.node = t.node AND r.state = 'running')
 ), first AS (
@@ -88,7 +89,7 @@ RETURNING t.id, t.job, t.number, t.cluster, t.project, t.node, t.service, t.acti
 -- name: ClusterNodeBegun :exec
 -- From now on there may be a machine.
 UPDATE cluster_node n SET state = 'made', made = COALESCE(made, now())
-FROM unnest($1::uuid[], $2::int[]) AS x(cluster, number) WHERE n.cluster = x.cluster AND n.number = x.number AND n.state <> 'made';
+FROM unnest($1::uuid[], $2::int[]) AS x(cluster, number) WHERE n.cluster = x.cluster AND n.number = x.number AND n.state = 'planned';
 
 -- name: ClusterTaskRenew :many
 UPDATE cluster_task t SET lease_to = now() + make_interval(secs => $4)
@@ -105,10 +106,16 @@ WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running';
 SELECT DISTINCT job FROM cluster_task WHERE id = ANY ($1::uuid[]);
 
 -- name: ClusterTaskEnd :many
-UPDATE cluster_task t SET state = x.state, lease_to = NULL, output = x.output, problem = x.problem, replace = x.replace,
-    not_before = now() + make_interval(secs => x.wait), ended = CASE WHEN x.state <> 'ready' THEN now() END
-FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::float8[])
-    AS x(id, fence, state, output, problem, replace, wait)
+-- What would be tried again is dropped if its job has ended.
+UPDATE cluster_task t SET state = x.becomes, lease_to = NULL, output = x.output, problem = x.problem, replace = x.replace,
+    not_before = now() + make_interval(secs => x.wait), ended = CASE WHEN x.becomes <> 'ready' THEN now() END
+FROM (
+    SELECT e.*, CASE WHEN e.state = 'ready' AND NOT EXISTS (
+        SELECT FROM cluster_task k JOIN cluster_job j ON j.id = k.job WHERE k.id = e.id AND j.state = 'running'
+    ) THEN 'dropped' ELSE e.state END AS becomes
+    FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::float8[])
+        AS e(id, fence, state, output, problem, replace, wait)
+) AS x
 WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running'
 RETURNING t.id, t.job, t.number, t.cluster, t.node, t.service, t.action, t.config, t.state;
 
@@ -159,7 +166,8 @@ WHERE n.cluster = x.cluster AND n.number = x.number;
 -- name: ClusterNodeFacts :exec
 -- What an attempt that failed has learned all the same, as the id of a machine.
 UPDATE cluster_node n SET facts = n.facts || x.facts
-FROM unnest($1::uuid[], $2::int[], $3::jsonb[]) AS x(cluster, number, facts) WHERE n.cluster = x.cluster AND n.number = x.number;
+FROM unnest($1::uuid[], $2::int[], $3::jsonb[]) AS x(cluster, number, facts)
+WHERE n.cluster = x.cluster AND n.number = x.number AND octet_length((n.facts || x.facts)::text) <= 1048576;
 
 -- name: PoolReturn :exec
 DELETE FROM cluster_loan l USING unnest($1::uuid[], $2::int[]) AS x(cluster, node) WHERE l.cluster = x.cluster AND l.node = x.node;
@@ -173,8 +181,9 @@ FROM cluster_task WHERE state = 'running' AND lease_to < now() ORDER BY lease_to
 -- name: ClusterProjectsReady :many
 -- The projects that have tasks which are ready or will be, and how many may run at a time in the server.
 SELECT t.project, COALESCE(w.workers, 4) AS workers, count(*) FILTER (WHERE t.state = 'ready') AS ready
-FROM cluster_task t LEFT JOIN cluster_tenant w ON w.project = t.project
-WHERE t.state IN ('ready', 'running') GROUP BY t.project, w.workers;
+FROM cluster_task t JOIN cluster_job j ON j.id = t.job AND j.state = 'running'
+JOIN cluster c ON c.id = t.cluster LEFT JOIN cluster_tenant w ON w.project = t.project
+WHERE t.state = 'running' OR t.state = 'ready' AND NOT c.paused GROUP BY t.project, w.workers;
 
 -- name: ClusterQueues :many
 SELECT project, state, count(*) AS tasks, min(not_before) FILTER (WHERE state = 'ready' AND not_before > '-infinity') AS oldest
@@ -192,3 +201,18 @@ RETURNING t.job, t.action;
 -- name: ClusterTaskGroupAgain :exec
 UPDATE cluster_task_group g SET open = open + x.n
 FROM (SELECT job, count(*)::int AS n FROM unnest($1::uuid[]) AS e(job) GROUP BY job) AS x WHERE g.job = x.job AND g.name = 'create';
+
+-- name: ClusterTaskGiveBack :exec
+-- Tasks that were taken and handed to nobody: this was no attempt.
+UPDATE cluster_task t SET state = 'ready', lease_to = NULL, attempts = GREATEST(attempts - 1, 0), started = NULL
+FROM unnest($1::uuid[], $2::bigint[]) AS x(id, fence) WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running';
+
+-- name: ClusterJobForget :exec
+-- Jobs with their tasks beyond the newest ones of each cluster.
+DELETE FROM cluster_job j USING (
+    SELECT id, row_number() OVER (PARTITION BY cluster ORDER BY number DESC) AS nth FROM cluster_job
+) AS x WHERE j.id = x.id AND x.nth > $1 AND j.state <> 'running';
+
+-- name: ClusterForget :exec
+-- Clusters that ended before a time.
+DELETE FROM cluster WHERE ended < $1;

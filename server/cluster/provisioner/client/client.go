@@ -84,6 +84,11 @@ func (c *Client) Take(ctx context.Context, take task.Take) (task.Taken, error) {
 	var taken task.Taken
 	wait := time.Duration(take.WaitMS) * time.Millisecond
 	err := c.post(ctx, call{op: "client.Take", path: task.TakePath, wait: wait}, take, &taken)
+	for i := range taken.Tasks {
+		if t := &taken.Tasks[i]; t.Nodes == nil {
+			t.Nodes = taken.Nodes[t.Cluster.ID]
+		}
+	}
 	if err == nil && len(taken.Tasks) > take.Room {
 		err = fault.New("client.Take", fault.Invalid,
 			fmt.Sprintf("the server gave %d tasks to a provisioner with room for %d", len(taken.Tasks), take.Room))

@@ -197,7 +197,7 @@ func (c catalogues) Pinned(
 }
 
 func (catalogues) ProviderSecrets(
-	_ context.Context, project uuid.UUID, _ string,
+	_ context.Context, project uuid.UUID, _ string, _ int,
 ) (map[string]json.RawMessage, error) {
 	return map[string]json.RawMessage{"password": json.RawMessage(`"secret of ` + project.String() + `"`)}, nil
 }
