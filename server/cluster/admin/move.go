@@ -53,6 +53,10 @@ func ReadFolder(files map[string][]byte) ([]Entry, error) {
 			out = append(out, Entry{catalogue.Kind(folders[i]), file, text})
 			continue
 		}
+		if kind, is := singleType(files, text); is {
+			out = append(out, Entry{kind, file, text})
+			continue
+		}
 		types, err := catalogue.SplitPlugin(text)
 		if err != nil {
 			return nil, wrong(op, "the plug-in "+file+" cannot be read", err)
@@ -64,6 +68,36 @@ func ReadFolder(files map[string][]byte) ([]Entry, error) {
 		}
 	}
 	return bounded(op, out)
+}
+
+// singleType reports whether the file of a plug-in describes one type by itself, as some published catalogues have it, and
+// of which kind that is: a provider type if a provider of the folder is of it, or if one with its name is built in.
+func singleType(files map[string][]byte, text []byte) (catalogue.Kind, bool) {
+	var file struct {
+		Name           string          `json:"name"`
+		Parameters     json.RawMessage `json:"parameters"`
+		ProviderTypes  json.RawMessage `json:"providertypes"`
+		AutomatorTypes json.RawMessage `json:"automatortypes"`
+	}
+	if json.Unmarshal(text, &file) != nil || file.Parameters == nil || file.ProviderTypes != nil ||
+		file.AutomatorTypes != nil {
+		return "", false
+	}
+	for _, t := range catalogue.BuiltIn() {
+		if t.Name == file.Name {
+			return t.Kind(), true
+		}
+	}
+	for name, other := range files {
+		var provider struct {
+			Type string `json:"providertype"`
+		}
+		if path.Base(path.Dir("/"+name)) == string(catalogue.Providers) && json.Unmarshal(other, &provider) == nil &&
+			provider.Type == file.Name {
+			return catalogue.ProviderTypes, true
+		}
+	}
+	return catalogue.AutomatorTypes, true
 }
 
 // ReadExport reads the JSON of Export, which is the one of Coopr: a list of entities for each kind.
