@@ -166,7 +166,7 @@ func clean(t *testing.T, m *clustertest.Machine) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	const list = "ls -A /var/cache/ordain-tasks; ls -dA /root/.ansible* /tmp/* 2>/dev/null; true"
+	const list = "ls -A /var/cache/ordain-tasks 2>/dev/null; ls -dA /root/.ansible* /tmp/* 2>/dev/null; true"
 	left, err := m.Command("sh", "-c", list).CombinedOutput()
 	if err != nil || len(left) > 0 {
 		t.Errorf("left on the machine: %s %v", left, err)

@@ -419,10 +419,13 @@ func TestOutputInOrder(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&want, "%d – ", i)
 	}
-	if d.output[one.ID] != want.String() || r.Output != want.String() {
-		t.Errorf("streamed were %d bytes, the record has %d, want %d", len(d.output[one.ID]), len(r.Output), want.Len())
+	d.mu.Lock()
+	streamedText, asked := d.output[one.ID], d.asked[task.OutputPath]
+	d.mu.Unlock()
+	if streamedText != want.String() || r.Output != want.String() {
+		t.Errorf("streamed were %d bytes, the record has %d, want %d", len(streamedText), len(r.Output), want.Len())
 	}
-	if n := d.asked[task.OutputPath]; n > 20 {
+	if n := asked; n > 20 {
 		t.Errorf("the output came in %d requests", n)
 	}
 }
