@@ -90,6 +90,25 @@ func newDesk(t testing.TB, lease time.Duration) *desk {
 	return d
 }
 
+// count returns how often a path was asked for, printed what a task printed, and got its result.
+func (d *desk) count(path string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asked[path]
+}
+
+func (d *desk) printed(id uuid.UUID) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.output[id]
+}
+
+func (d *desk) got(id uuid.UUID) task.Result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.results[id]
+}
+
 // handle decodes a request and calls f with the lock held.
 func handle[T any](d *desk, f func(*http.Request, T) any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

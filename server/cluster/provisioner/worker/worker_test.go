@@ -99,8 +99,8 @@ func TestCreate(t *testing.T) {
 		string(r.Facts["providerid"]) != `"i-1"` || string(r.Secret["root"]) != `"made-up-value"` {
 		t.Errorf("%+v", r)
 	}
-	if want := "*****, *****, *****, https://x\n"; r.Output != want || d.output[create.ID] != want {
-		t.Errorf("the record has %q, and streamed was %q", r.Output, d.output[create.ID])
+	if want := "*****, *****, *****, https://x\n"; r.Output != want || d.printed(create.ID) != want {
+		t.Errorf("the record has %q, and streamed was %q", r.Output, d.printed(create.ID))
 	}
 }
 
@@ -301,7 +301,7 @@ func TestServerAway(t *testing.T) {
 	d.change(func() { d.away = true })
 	away := time.Now()
 	at := <-ended
-	if took := at.Sub(away); took < 100*time.Millisecond || took > 10*time.Second {
+	if took := at.Sub(away); took < 100*time.Millisecond || took > time.Minute {
 		t.Errorf("the attempt was ended after %s", took)
 	}
 	d.change(func() { d.away = false })
@@ -360,9 +360,9 @@ func TestThousand(t *testing.T) {
 	took := time.Since(began)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t.Logf("%d tasks in %s; %d takes, %d finishes", len(tasks), took, d.asked[task.TakePath], d.asked[task.FinishPath])
-	if took > 10*time.Second || d.asked[task.FinishPath] > 600 {
-		t.Errorf("that took %s and %d requests to finish", took, d.asked[task.FinishPath])
+	t.Logf("%d tasks in %s; %d takes, %d finishes", len(tasks), took, d.count(task.TakePath), d.count(task.FinishPath))
+	if took > time.Minute || d.count(task.FinishPath) > 600 {
+		t.Errorf("that took %s and %d requests to finish", took, d.count(task.FinishPath))
 	}
 }
 
@@ -458,10 +458,10 @@ func TestResources(t *testing.T) {
 	if paths[0] == "" || paths[0] != paths[1] || filepath.Base(paths[0]) != "run.sh" {
 		t.Errorf("%v", paths)
 	}
-	if d.asked[task.ResourcePath] != 2 {
-		t.Errorf("contents were fetched %d times", d.asked[task.ResourcePath])
+	if d.count(task.ResourcePath) != 2 {
+		t.Errorf("contents were fetched %d times", d.count(task.ResourcePath))
 	}
-	if got := d.results[c.ID]; got.Status != task.Failed || !strings.Contains(got.Problem, "hash") {
+	if got := d.got(c.ID); got.Status != task.Failed || !strings.Contains(got.Problem, "hash") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -521,10 +521,10 @@ func TestStop(t *testing.T) {
 	}()
 	close(let)
 	<-stopped
-	if r := d.results[quick.ID]; r.Status != task.Done {
+	if r := d.got(quick.ID); r.Status != task.Done {
 		t.Errorf("%+v", r)
 	}
-	if r := d.results[slow.ID]; r.Status != task.Failed || !strings.Contains(r.Problem, "stopped") {
+	if r := d.got(slow.ID); r.Status != task.Failed || !strings.Contains(r.Problem, "stopped") {
 		t.Errorf("%+v", r)
 	}
 }
