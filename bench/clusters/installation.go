@@ -237,7 +237,9 @@ func (in *installation) await(ctx context.Context, state intent.ClusterState, wi
 			if err != nil {
 				return err
 			}
+			live := false
 			for _, c := range all {
+				live = live || c.State != intent.ClusterTerminated
 				if c.State == intent.ClusterTerminated && state != intent.ClusterTerminated {
 					continue // of an earlier round
 				}
@@ -247,6 +249,9 @@ func (in *installation) await(ctx context.Context, state intent.ClusterState, wi
 				if c.State == intent.ClusterIncomplete || c.State == intent.ClusterInconsistent {
 					return fmt.Errorf("a cluster failed: %s", left)
 				}
+			}
+			if state == intent.ClusterActive && !live {
+				left = e.ID.String() + " has no cluster yet"
 			}
 		}
 		if left == "" {

@@ -70,8 +70,9 @@ func ReadFolder(files map[string][]byte) ([]Entry, error) {
 	return bounded(op, out)
 }
 
-// singleType reports whether the file of a plug-in describes one type by itself, as some published catalogues have it, and
-// of which kind that is: a provider type if a provider of the folder is of it, or if one with its name is built in.
+// singleType reports whether the file of a plug-in describes one type by itself, as some published catalogues have
+// it, and of which kind that is: a provider type if a provider of the folder is of it, or if one with its name is
+// built in.
 func singleType(files map[string][]byte, text []byte) (catalogue.Kind, bool) {
 	var file struct {
 		Name           string          `json:"name"`

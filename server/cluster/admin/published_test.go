@@ -12,8 +12,8 @@ import (
 	"ordain.dev/ordain/server/cluster/catalogue"
 )
 
-// The published catalogue is imported as it is, with its plug-in types; what needs a cloud or credentials that are not in
-// it is refused by name, and nothing else.
+// The published catalogue is imported as it is, with its plug-in types; what needs a cloud or credentials that are
+// not in it is refused by name, and nothing else.
 func TestThePublishedFolderIsImported(t *testing.T) {
 	d := open(t)
 	project := intent.Project{ID: intent.ProjectID{1}, Name: "shop"}
