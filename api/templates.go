@@ -149,7 +149,7 @@ type formOf struct {
 	Provider string `arg:"provider"`
 }
 
-// templateForm is what a user is asked for. Whoever gives nothing gets the defaults. The fields are those of the
+// templateForm is what a user is asked for. Fields left empty get the defaults. The fields are those of the
 // provider; all of one of the sets in required have to be given, and without sets none.
 type templateForm struct {
 	Template     string        `json:"template"`

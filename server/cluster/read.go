@@ -35,7 +35,7 @@ func (s *Service) Concerned(ctx context.Context, e intent.Environment, folder fs
 // wrong.
 //
 // A file whose nodes follow from the rest is taken as it is. Else its nodes are solved again, from those that stand
-// in it: whoever edits the size by hand gets what "ordain cluster amend" would have committed.
+// in it: a person who edits the size by hand gets what "ordain cluster amend" would have committed.
 func (s *Service) Read(
 	ctx context.Context, e intent.Environment, folder fs.FS, out func(line string),
 ) (json.RawMessage, error) {

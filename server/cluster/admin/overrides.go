@@ -7,8 +7,8 @@ import (
 )
 
 // narrowed returns a provider type of a project without fields that users could set against the will of a type with the
-// same name that is shared or built in. Else whoever may change a project's catalogue could let users choose the
-// address to which the provider's secrets are sent: the plug-in of both types is the same.
+// same name that is shared or built in. Otherwise a person who may change a project's catalogue could let users
+// choose the address to which the provider's secrets are sent: the plug-in of both types is the same.
 func narrowed(own *catalogue.PluginType, namesakes ...*catalogue.PluginType) *catalogue.PluginType {
 	if own.Automator {
 		return own
