@@ -3,8 +3,10 @@ package admin_test
 import (
 	"testing"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/cluster/admin"
+	"ordain.dev/ordain/server/cluster/catalogue"
 )
 
 // Somebody who may change a project's catalogue defines the type aws anew, so that users may choose the endpoint, to
@@ -49,5 +51,43 @@ func TestATypeOfAProjectGivesUsersNoMore(t *testing.T) {
 		if _, asked := fields[name]; asked != want {
 			t.Errorf("users are asked for %s: %t, want %t", name, asked, want)
 		}
+	}
+}
+
+// A project makes a namesake of a shared provider, with an address of its own, and deletes it again. A cluster that pins
+// that version does not get the secrets of the shared one, which would be sent to that address.
+func TestSecretsAreNotForADeletedNamesake(t *testing.T) {
+	d := open(t)
+	project := intent.Project{ID: intent.ProjectID{1}, Name: "shop"}
+	if err := d.store.CreateProject(d.ctx, project); err != nil {
+		t.Fatal(err)
+	}
+	provider := func(owner intent.ProjectID, endpoint, password string) {
+		entries, err := admin.ReadFolder(map[string][]byte{"providers/prod.json": []byte(
+			`{"name":"prod","providertype":"aws","provisioner":{"api_user":"u","api_password":"` + password + `",
+			"ssh_keypair":"k","ssh_key_resource":"k","aws_region":"r","security_groups":"g","endpoint":"` + endpoint + `"}}`,
+		)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.s.Import(d.ctx, owner, entries, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	provider(intent.ProjectID{}, "https://cloud.example.org", "the-shared-password")
+	provider(project.ID, "https://evil.example.org", "anything")
+	all, err := d.s.Catalogue(d.ctx, project.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := all.Providers["prod"].Version
+	if err := d.s.Delete(d.ctx, project.ID, catalogue.Providers, "prod"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.s.ProviderSecrets(d.ctx, project.ID, "prod", version); !fault.Is(err, fault.Invalid) {
+		t.Errorf("the secrets are %s, with the error %v", got["api_password"], err)
+	}
+	if _, err := d.s.ProviderSecrets(d.ctx, project.ID, "prod", 0); err != nil {
+		t.Errorf("the shared provider cannot be used any more: %v", err)
 	}
 }
