@@ -54,8 +54,8 @@ func TestATypeOfAProjectGivesUsersNoMore(t *testing.T) {
 	}
 }
 
-// A project makes a namesake of a shared provider, with an address of its own, and deletes it again. A cluster that pins
-// that version does not get the secrets of the shared one, which would be sent to that address.
+// A project makes a namesake of a shared provider, with an address of its own, and deletes it again. A cluster that
+// pins that version does not get the secrets of the shared one, which would be sent to that address.
 func TestSecretsAreNotForADeletedNamesake(t *testing.T) {
 	d := open(t)
 	project := intent.Project{ID: intent.ProjectID{1}, Name: "shop"}
@@ -65,7 +65,8 @@ func TestSecretsAreNotForADeletedNamesake(t *testing.T) {
 	provider := func(owner intent.ProjectID, endpoint, password string) {
 		entries, err := admin.ReadFolder(map[string][]byte{"providers/prod.json": []byte(
 			`{"name":"prod","providertype":"aws","provisioner":{"api_user":"u","api_password":"` + password + `",
-			"ssh_keypair":"k","ssh_key_resource":"k","aws_region":"r","security_groups":"g","endpoint":"` + endpoint + `"}}`,
+			"ssh_keypair":"k","ssh_key_resource":"k","aws_region":"r","security_groups":"g",
+			"endpoint":"` + endpoint + `"}}`,
 		)})
 		if err != nil {
 			t.Fatal(err)
