@@ -1,0 +1,43 @@
+package console
+
+// navGroup is a part of the menu of an environment.
+type navGroup struct {
+	Title string
+	Items []navItem
+}
+
+// navItem is an entry of the menu. A page is current when its frame names it.
+type navItem struct {
+	Page string // as in frame.Page
+	Text string
+	Path string // below the environment's address
+}
+
+// environmentMenu are the pages of an environment. What is asked most often comes first.
+var environmentMenu = []navGroup{
+	{"", []navItem{
+		{"overview", "Overview", ""},
+		{"resources", "Resources", "/resources"},
+		{"drift", "Drift", "/drift"},
+	}},
+	{"Changes", []navItem{
+		{"runs", "Runs", "/runs"},
+		{"git", "Git", "/git"},
+		{"pulls", "Pull requests", "/pulls"},
+		{"versions", "Versions", "/versions"},
+		{"deliveries", "Webhooks", "/deliveries"},
+	}},
+	{"At work", []navItem{
+		{"clusters", "Clusters", "/clusters"},
+		{"agents", "Agents", "/agents"},
+		{"executors", "Executors", "/executors"},
+		{"processes", "Processes", "/processes"},
+	}},
+	{"About", []navItem{
+		{"notifications", "Notifications", "/notifications"},
+		{"settings", "Settings", "/settings"},
+	}},
+}
+
+// Menu returns the menu of the page's environment.
+func (f frame) Menu() []navGroup { return environmentMenu }
