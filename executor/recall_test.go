@@ -153,14 +153,13 @@ func TestBehindFollows(t *testing.T) {
 	l := newLineUp(t, nil)
 	l.begin(t.Context(), t, "wait")
 	l.open(t)
-	var last time.Time
 	for _, name := range []string{"a", "b", "c"} {
 		r := <-l.results
-		if expect(t, r, intent.StatusDeployed); r.Resource.Value != name || r.Started.Before(last) {
-			t.Errorf("%s from %s to %s, want %s after %s", r.Resource, r.Started, r.Finished, name, last)
+		if expect(t, r, intent.StatusDeployed); r.Resource.Value != name {
+			t.Errorf("got %s, want %s", r.Resource, name)
 		}
-		last = r.Finished.Add(-time.Millisecond)
 	}
+	// The tasks themselves say in which order they ran; the clocks of two processes cannot.
 	l.ran(t, "a", "/a", "b", "/b", "c", "/c")
 }
 
