@@ -256,7 +256,9 @@ var lattice = []struct {
 			"server/agent/protocol server/cluster/desk server/cluster/task server/store",
 	},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
-	{"server/cluster/provisioner/aws", "server/cluster/provisioner/cloud server/cluster/provisioner/plugin"},
+	{"server/cluster/provisioner/aws/ec2", ""},
+	{"server/cluster/provisioner/aws", "server/cluster/provisioner/aws/ec2 server/cluster/provisioner/cloud " +
+		"server/cluster/provisioner/plugin"},
 	{"server/cluster/provisioner/client", "internal/fault server/cluster/task"},
 	{
 		"server/cluster/provisioner/cloudtest",
@@ -530,7 +532,7 @@ func TestOneImporterPerDriver(t *testing.T) {
 		"github.com/go-git/go-git/":       {"gitsync", "gitsync/objects"},
 		"github.com/gin-gonic/":           {"api"},
 		"github.com/nats-io/nats.go":      {"internal/bus/natsbus"},
-		"github.com/aws/":                 {"server/cluster/provisioner/aws"},
+		"github.com/aws/":                 {"server/cluster/provisioner/aws", "server/cluster/provisioner/aws/ec2"},
 		"github.com/minio/":               {"server/cluster/resources/blob"},
 		"github.com/gophercloud/":         {"server/cluster/provisioner/openstack"},
 		"github.com/nats-io/nats-server/": {"server/eventbus", "bench/replicas", "internal/bus/natsbus/natstest"},

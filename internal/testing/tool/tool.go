@@ -2,13 +2,15 @@
 // missing is skipped on a developer's machine and fails in CI (CI=true), where
 // everything should be installed and nobody would notice that a test is skipped.
 //
-// Tests that take very long and tell no part of the core story call Long: they run in
-// CI, and wherever ORDAIN_LONG=1 asks for them.
+// Tests that take long and tell no part of the core story call Long. ORDAIN_LONG=1 runs them all; CI runs them in
+// turns, a third of them each time that ORDAIN_TURN counts on, so that three changes in a row are held against every
+// test.
 //
 // Skips that depend on the platform, or on -short, do not belong here.
 package tool
 
 import (
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"strconv"
@@ -46,14 +48,29 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf("skipped (CI=true makes this a failure): "+format, args...)
 }
 
-// Long skips a test that takes long, unless it runs in CI or the environment variable
-// ORDAIN_LONG is 1. The reason says what takes the time.
+// turns is how many runs of CI it takes until each long test has run.
+const turns = 3
+
+// Long skips a test that takes long, unless the environment variable ORDAIN_LONG is 1, or it is the turn of the test
+// in CI. The reason says what takes the time.
 func Long(t testing.TB, why string) {
 	t.Helper()
-	if long, err := strconv.ParseBool(os.Getenv("ORDAIN_LONG")); inCI() || err == nil && long {
+	if all, err := strconv.ParseBool(os.Getenv("ORDAIN_LONG")); err == nil && all || inCI() && hasTurn(t.Name()) {
 		return
 	}
-	t.Skipf("skipped (CI=true or ORDAIN_LONG=1 runs it): %s", why)
+	t.Skipf("skipped (ORDAIN_LONG=1 runs it, and every third run of CI does): %s", why)
+}
+
+// hasTurn reports whether a long test runs in this run of CI, which ORDAIN_TURN numbers. Without a number, all do.
+func hasTurn(name string) bool {
+	turn, err := strconv.ParseUint(os.Getenv("ORDAIN_TURN"), 10, 32)
+	if err != nil {
+		return true
+	}
+	name, _, _ = strings.Cut(name, "/")
+	sum := fnv.New32a()
+	sum.Write([]byte(name)) // never fails
+	return (uint64(sum.Sum32())+turn)%turns == 0
 }
 
 // inCI reports whether the environment variable CI is true. GitHub, GitLab,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,17 +40,63 @@ func TestMissingToolFailsOnlyInCI(t *testing.T) {
 }
 
 func TestLongTestsRunWhereTheyAreAskedFor(t *testing.T) {
+	t.Setenv("ORDAIN_TURN", "")
 	for _, c := range []struct {
 		ci, long string
 		runs     bool
 	}{{"", "", false}, {"false", "0", false}, {"true", "", true}, {"", "1", true}, {"1", "0", true}} {
 		t.Setenv("CI", c.ci)
 		t.Setenv("ORDAIN_LONG", c.long)
-		r := &recorder{TB: t}
+		r := &named{name: t.Name()}
 		Long(r, "it counts to a million")
 		if runs := r.outcome == ""; runs != c.runs || !runs && !strings.Contains(r.outcome, "counts to a million") {
 			t.Errorf("CI=%q, ORDAIN_LONG=%q: the test was %q", c.ci, c.long, r.outcome)
 		}
+	}
+}
+
+// named is a test with a name.
+type named struct {
+	recorder
+	name string
+}
+
+func (n *named) Name() string { return n.name }
+
+// Every long test runs once in three runs of CI, together with its subtests; all run when all are asked for.
+func TestLongTestsTakeTurns(t *testing.T) {
+	t.Setenv("CI", "true")
+	t.Setenv("ORDAIN_LONG", "")
+	ran := map[string]int{}
+	perTurn := [turns]int{}
+	for turn := range turns {
+		t.Setenv("ORDAIN_TURN", fmt.Sprint(1000+turn))
+		for i := range 300 {
+			name := fmt.Sprintf("TestNumber%d", i)
+			whole, part := &named{name: name}, &named{name: name + "/of_a_part"}
+			Long(whole, "it counts to a million")
+			Long(part, "it counts to a million")
+			if whole.outcome != part.outcome {
+				t.Errorf("%s: a part runs without the rest", name)
+			}
+			if whole.outcome == "" {
+				ran[name]++
+				perTurn[turn]++
+			}
+		}
+	}
+	for name, n := range ran {
+		if n != 1 {
+			t.Errorf("%s ran %d times in %d runs", name, n, turns)
+		}
+	}
+	if len(ran) != 300 || slices.Min(perTurn[:]) < 50 {
+		t.Errorf("%d of 300 tests ran, in turns of %v", len(ran), perTurn)
+	}
+	t.Setenv("ORDAIN_LONG", "1")
+	r := &named{name: "TestNumber1"}
+	if Long(r, "it counts to a million"); r.outcome != "" {
+		t.Errorf("ORDAIN_LONG=1: the test was %q", r.outcome)
 	}
 }
 

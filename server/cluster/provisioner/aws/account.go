@@ -8,13 +8,8 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
+	"ordain.dev/ordain/server/cluster/provisioner/aws/ec2"
 	"ordain.dev/ordain/server/cluster/provisioner/cloud"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 )
@@ -51,37 +46,25 @@ func (p *Plugin) account(c plugin.Call) (*account, error) {
 	if transport == nil {
 		transport = http.DefaultTransport.(*http.Transport)
 	}
-	o := ec2.Options{
-		Region: a.region,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: user, SecretAccessKey: a.secret, Source: "the provider's fields"}, nil
-		}),
-		HTTPClient: &http.Client{Transport: transport, Timeout: time.Minute, CheckRedirect: noRedirect},
-		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
-			o.MaxAttempts, o.MaxBackoff = 3, 5*time.Second
-		}),
-	}
+	o := ec2.Config{Region: a.region, Key: user, Secret: a.secret, Transport: transport}
 	if endpoint != nil {
-		o.BaseEndpoint = aws.String(endpoint.String())
+		o.Endpoint = endpoint.String()
 	}
 	a.ec2 = ec2.New(o)
 	return a, nil
 }
 
-// noRedirect keeps signed requests at the host that they were made for.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
 // list returns the instances with the tag of the call, and the one whose id is known, the oldest first. EC2 lists an
 // instance for about an hour after it was terminated.
-func (a *account) list(ctx context.Context) ([]types.Instance, error) {
-	found, err := a.describe(ctx, "tag:"+tagName, a.call.Tag)
+func (a *account) list(ctx context.Context) ([]ec2.Instance, error) {
+	found, err := a.ec2.Instances(ctx, "tag:"+tagName, a.call.Tag)
 	if err != nil {
 		return nil, err
 	}
 	id := cloud.KnownID(a.call)
-	isKnown := func(i types.Instance) bool { return text(i.InstanceId) == id }
+	isKnown := func(i ec2.Instance) bool { return i.ID == id }
 	if id != "" && !slices.ContainsFunc(found, isKnown) {
-		known, err := a.describe(ctx, "instance-id", id)
+		known, err := a.ec2.Instances(ctx, "instance-id", id)
 		if err != nil {
 			return nil, err
 		}
@@ -95,62 +78,44 @@ func (a *account) list(ctx context.Context) ([]types.Instance, error) {
 		}
 		found = append(found, known...)
 	}
-	slices.SortFunc(found, func(x, y types.Instance) int {
+	slices.SortFunc(found, func(x, y ec2.Instance) int {
 		return cmp.Or(
-			aws.ToTime(x.LaunchTime).Compare(aws.ToTime(y.LaunchTime)),
-			cmp.Compare(text(x.InstanceId), text(y.InstanceId)),
+			x.Launched.Compare(y.Launched),
+			cmp.Compare(x.ID, y.ID),
 		)
 	})
 	return found, nil
 }
 
 // find returns those that are neither gone nor going.
-func (a *account) find(ctx context.Context) ([]types.Instance, error) {
+func (a *account) find(ctx context.Context) ([]ec2.Instance, error) {
 	found, err := a.list(ctx)
 	return slices.DeleteFunc(found, gone), err
 }
 
-// describe returns the instances that match a filter. A filter has no match where an id would be an error.
-func (a *account) describe(ctx context.Context, filter, value string) (out []types.Instance, err error) {
-	pages := ec2.NewDescribeInstancesPaginator(a.ec2, &ec2.DescribeInstancesInput{
-		Filters: []types.Filter{{Name: aws.String(filter), Values: []string{value}}},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page.Reservations {
-			out = append(out, r.Instances...)
-		}
-	}
-	return out, nil
-}
-
 // terminate deletes instances, and returns once EC2 says that they are gone or going.
-func (a *account) terminate(ctx context.Context, instances []types.Instance) error {
+func (a *account) terminate(ctx context.Context, instances []ec2.Instance) error {
 	if len(instances) == 0 {
 		return nil
 	}
 	var ids []string
 	for _, i := range instances {
-		ids = append(ids, text(i.InstanceId))
+		ids = append(ids, i.ID)
 	}
 	for {
-		out, err := a.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+		states, err := a.ec2.Terminate(ctx, ids)
 		if code(err) == "InvalidInstanceID.NotFound" {
 			return nil // it went between the look and this
 		} else if err != nil {
 			return err
 		}
-		ids = ids[:0]
-		for _, change := range out.TerminatingInstances {
-			if change.CurrentState == nil || !going(change.CurrentState.Name) {
-				ids = append(ids, text(change.InstanceId))
-			} else {
-				fmt.Fprintf(a.call.Out, "instance %s is deleted\n", text(change.InstanceId))
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			state, answered := states[id]
+			if answered && going(state) {
+				fmt.Fprintf(a.call.Out, "instance %s is deleted\n", id)
 			}
-		}
+			return !answered || going(state)
+		})
 		if len(ids) == 0 {
 			return nil
 		}
@@ -160,33 +125,22 @@ func (a *account) terminate(ctx context.Context, instances []types.Instance) err
 	}
 }
 
-func text(s *string) string { return aws.ToString(s) }
+func going(s ec2.State) bool { return s == ec2.ShuttingDown || s == ec2.Terminated }
 
-func going(s types.InstanceStateName) bool {
-	return s == types.InstanceStateNameShuttingDown || s == types.InstanceStateNameTerminated
-}
-
-func gone(i types.Instance) bool { return going(stateOf(i)) }
-
-func stateOf(i types.Instance) types.InstanceStateName {
-	if i.State == nil {
-		return types.InstanceStateNamePending
-	}
-	return i.State.Name
-}
+func gone(i ec2.Instance) bool { return going(i.State) }
 
 // reasonOf returns why an instance is in its state, as a clause, or "".
-func reasonOf(i types.Instance) string {
-	if i.StateReason == nil || text(i.StateReason.Message) == "" {
+func reasonOf(i ec2.Instance) string {
+	if i.Reason == "" {
 		return ""
 	}
-	return ": " + text(i.StateReason.Message)
+	return ": " + i.Reason
 }
 
-func tagOf(i types.Instance) string {
+func tagOf(i ec2.Instance) string {
 	for _, t := range i.Tags {
-		if text(t.Key) == tagName {
-			return text(t.Value)
+		if t.Key == tagName {
+			return t.Value
 		}
 	}
 	return ""

@@ -7,9 +7,8 @@
 // the request that makes it, so it can be found from then on; and until EC2
 // lists it, the same client token makes EC2 answer with the same instance.
 //
-// Only the fields of the provider count. The client is made without the loader
-// of the SDK, so neither environment variables nor files nor the metadata
-// service of the machine can lend it other credentials.
+// Only the fields of the provider count: neither environment variables nor files nor the metadata service of the
+// machine can lend other credentials.
 package aws
 
 import (
@@ -19,8 +18,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
+	"ordain.dev/ordain/server/cluster/provisioner/aws/ec2"
 	"ordain.dev/ordain/server/cluster/provisioner/cloud"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 )
@@ -60,15 +58,15 @@ func (p *Plugin) Create(ctx context.Context, c plugin.Call) (plugin.Result, erro
 		if err := a.terminate(ctx, there[1:]); err != nil {
 			return plugin.Result{}, a.explain("delete a second machine with the same tag", err)
 		}
-		fmt.Fprintf(c.Out, "instance %s has the tag of the node\n", *there[0].InstanceId)
-		return cloud.Machine(*there[0].InstanceId), nil
+		fmt.Fprintf(c.Out, "instance %s has the tag of the node\n", there[0].ID)
+		return cloud.Machine(there[0].ID), nil
 	}
 	made, err := a.run(ctx, order)
 	if err != nil {
 		return plugin.Result{}, a.explain("make the machine", err)
 	}
-	fmt.Fprintf(c.Out, "instance %s was made\n", *made.InstanceId)
-	return cloud.Machine(*made.InstanceId), nil
+	fmt.Fprintf(c.Out, "instance %s was made\n", made.ID)
+	return cloud.Machine(made.ID), nil
 }
 
 // Confirm implements plugin.Provider.
@@ -105,11 +103,11 @@ func (p *Plugin) Confirm(ctx context.Context, c plugin.Call) (plugin.Result, err
 }
 
 // pick returns the instance with the known id, else the oldest that is there, else the last that was.
-func pick(found []types.Instance, id string) (picked *types.Instance) {
+func pick(found []ec2.Instance, id string) (picked *ec2.Instance) {
 	for n := range found {
 		i := &found[n]
 		switch {
-		case text(i.InstanceId) == id:
+		case i.ID == id:
 			return i
 		case picked == nil || gone(*picked):
 			picked = i
@@ -126,17 +124,17 @@ type notYet struct{ error }
 func (n notYet) Unwrap() []error { return []error{n.error, errNotYet} }
 
 // confirm looks at a machine once.
-func (a *account) confirm(ctx context.Context, i types.Instance) (plugin.Result, error) {
-	id, state := text(i.InstanceId), stateOf(i)
+func (a *account) confirm(ctx context.Context, i ec2.Instance) (plugin.Result, error) {
+	id, state := i.ID, i.State
 	switch {
-	case state == types.InstanceStateNamePending:
+	case state == ec2.Pending:
 		return plugin.Result{}, notYet{fmt.Errorf("instance %s is pending", id)}
-	case state != types.InstanceStateNameRunning:
+	case state != ec2.Running:
 		return plugin.Result{}, fmt.Errorf("instance %s is %s, and should be running%s", id, state, reasonOf(i))
-	case text(i.PrivateIpAddress) == "":
+	case i.Private == "":
 		return plugin.Result{}, notYet{fmt.Errorf("instance %s has no address", id)}
 	}
-	bind, access := text(i.PrivateIpAddress), text(i.PublicIpAddress)
+	bind, access := i.Private, i.Public
 	if access == "" {
 		access = bind
 	}
