@@ -9,6 +9,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/postgres"
@@ -58,7 +60,7 @@ func clone(t testing.TB, from string) string {
 		t.Fatal("a database for tests: ", err)
 	}
 	name := "t_" + uuid.NewString()
-	if err := template.admin(`CREATE DATABASE "` + name + `" TEMPLATE "` + from + `"`); err != nil {
+	if err := template.copy(from, name); err != nil {
 		t.Fatal("a database for the test: ", err)
 	}
 	t.Cleanup(func() {
@@ -101,7 +103,7 @@ func (x *Template) fill() {
 		return
 	}
 	x.name = "template_" + uuid.NewString()
-	if x.err = from.admin(`CREATE DATABASE "` + x.name + `" TEMPLATE "` + from.name + `"`); x.err != nil {
+	if x.err = from.copy(from.name, x.name); x.err != nil {
 		return
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -179,6 +181,18 @@ func (s *source) address(database string) string {
 	u := *s.server
 	u.Path = "/" + database
 	return u.String()
+}
+
+// copy makes a database like another one. PostgreSQL copies files in half the time that it takes to log the pages, which
+// versions before 15 never do.
+func (s *source) copy(from, name string) error {
+	statement := `CREATE DATABASE "` + name + `" TEMPLATE "` + from + `"`
+	err := s.admin(statement + ` STRATEGY FILE_COPY`)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "42601" { // a syntax error
+		return s.admin(statement)
+	}
+	return err
 }
 
 // admin runs one statement on the server's own database.
