@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // cloned returns the files that the git program checks out.
@@ -302,6 +303,7 @@ func TestOnePatternAsGitDoes(t *testing.T) {
 
 // A .gitattributes that would keep the server busy for hours is refused.
 func TestTooManyPatterns(t *testing.T) {
+	tool.Long(t, "clones a module for each of many patterns")
 	if racedetector.On {
 		t.Skip("it is about the time that one goroutine takes, and takes minutes with the race detector")
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // When the branch and then all branches are deleted, the fault says so, and the checkout
@@ -31,6 +32,7 @@ func TestBranchDeletedAndRepositoryEmptied(t *testing.T) {
 // A commit with a file that is larger than the setting allows, at the top or in a
 // submodule, is refused before the file is read. With another setting it is checked out.
 func TestAHugeFileIsRefused(t *testing.T) {
+	tool.Long(t, "makes huge files")
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
 		src, dir, unchanged := deployed(t, o, s, url)

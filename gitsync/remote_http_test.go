@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // inFrontOf is a proxy of a Git server. It serves what check lets pass.
@@ -66,6 +67,7 @@ func TestEscapedCharactersOfAURL(t *testing.T) {
 // Servers that insist on version 2 of the protocol are fetched from as well, whatever
 // way they have to refuse the older one.
 func TestServersThatInsistOnVersion2(t *testing.T) {
+	tool.Long(t, "a server for each version of the protocol")
 	for name, refuse := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
 		"by a status": func(w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "use version 2", http.StatusBadRequest)

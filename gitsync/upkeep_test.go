@@ -18,6 +18,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // grow adds commits that each change one file. It is quicker than pushing them.
@@ -42,6 +43,7 @@ func (o *origin) grow(repository string, from, to int) {
 // Every push adds a pack to the mirror. When there are many, they are combined, and the first
 // and the newest commit can still be checked out.
 func TestAMirrorOfManyPushesHasFewPacks(t *testing.T) {
+	tool.Long(t, "hundreds of pushes")
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
 		first := o.push("first", map[string]string{"a": "1"})

@@ -22,6 +22,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // private returns a configuration with a cache of its own, and the tools of all tests.
@@ -250,6 +251,7 @@ def attack():
 // environment of another owner, which needs the same packages and one more, is not
 // reached, whether uv or pip installs.
 func TestABuildCannotReachAnotherEnvironment(t *testing.T) {
+	tool.Long(t, "builds packages from source")
 	for name, noUV := range map[string]bool{"uv": false, "pip": true} {
 		t.Run(name, func(t *testing.T) {
 			if noUV && testing.Short() {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
+	"ordain.dev/ordain/internal/testing/tool"
 
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // calm one is deployed all the same, by a new worker if the old one died. When the
 // bad note calms down, it is deployed too.
 func TestHandlersThatMisbehave(t *testing.T) {
+	tool.Long(t, "a deployment for each kind of misbehaviour")
 	t.Parallel()
 	p := lab.NewDeployedPlace(t, lab.SharedWorld(t))
 	for _, c := range []struct {

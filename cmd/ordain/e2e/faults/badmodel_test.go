@@ -7,6 +7,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Somebody pushes broken commits, each broken in its own way, on top of a note
@@ -14,6 +15,7 @@ import (
 // and where, the note stays as it was, and a commit that mends the project brings
 // the environment back.
 func TestBrokenCommits(t *testing.T) {
+	tool.Long(t, "a push and a compile for each kind of mistake")
 	t.Parallel()
 	p := lab.NewDeployedPlace(t, lab.SharedWorld(t))
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/store/storetest"
@@ -110,6 +111,7 @@ func TestPostgresStopsAndStarts(t *testing.T) {
 // The disk of the state directory is full. The compile fails and says so, and the
 // deployed note stays. When there is space again, the push is deployed.
 func TestDiskFull(t *testing.T) {
+	tool.Long(t, "fills disks")
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a small disk needs root")
@@ -178,6 +180,7 @@ func fill(t *testing.T, file string) {
 // The server is killed at different moments of a push, and started again each time. In
 // the end the last commit is deployed, and the killed servers leave no files behind.
 func TestKilledAtAnyMoment(t *testing.T) {
+	tool.Long(t, "a new start of the server for each moment")
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts and kills servers")

@@ -385,6 +385,7 @@ func copyProgram(t *testing.T, from, to string, mode uint32) {
 
 // Handlers that take too much of something fail by themselves, at a limit of the kernel, and say so.
 func TestBombs(t *testing.T) {
+	tool.Long(t, "waits for limits of memory and processes to strike")
 	w := lab.OwnWorld(t, func(o *config.Config) {
 		o.IsolationFirstUser = firstUser
 		o.ExecutorChildren, o.ExecutorMemory, o.ExecutorFileSize = 50, 256<<20, 16<<20
