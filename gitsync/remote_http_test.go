@@ -67,7 +67,7 @@ func TestEscapedCharactersOfAURL(t *testing.T) {
 // Servers that insist on version 2 of the protocol are fetched from as well, whatever
 // way they have to refuse the older one.
 func TestServersThatInsistOnVersion2(t *testing.T) {
-	tool.Long(t, "a server for each version of the protocol")
+	tool.Long(t, "a server for each way to refuse version 1 of the protocol")
 	for name, refuse := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
 		"by a status": func(w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "use version 2", http.StatusBadRequest)

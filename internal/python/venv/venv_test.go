@@ -103,7 +103,7 @@ var stdModule = []string{
 // A published module that requires inmanta-core installs without it: with uv on
 // every Python version of this machine, and with pip, which is slow, on one.
 func TestModulesComeWithoutCore(t *testing.T) {
-	tool.Long(t, "installs many modules")
+	tool.Long(t, "installs modules for every Python, and with pip")
 	for version, i := range pythons(t) {
 		t.Run("uv/"+version, func(t *testing.T) {
 			r := comesWithoutCore(t, shared(t), i.Path)
