@@ -140,8 +140,14 @@ var axe = func() string {
 // accessible runs axe on the page that is open.
 func (b *tab) accessible(what string) {
 	b.t.Helper()
+	b.keepsTo(what, "")
+}
+
+// keepsTo is accessible by some of axe's rules, which options chooses; "" chooses all.
+func (b *tab) keepsTo(what, options string) {
+	b.t.Helper()
 	eval[bool](b, axe+";true")
-	text := eval[string](b, `axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(
+	text := eval[string](b, `axe.run(document, {resultTypes: ['violations'], `+options+`}).then(r => JSON.stringify(
 		r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n =>
 			n.html.slice(0, 200) + ' ' + n.any.concat(n.all).map(c => c.message).join('; '))}))))`)
 	var violations []struct {
@@ -156,13 +162,17 @@ func (b *tab) accessible(what string) {
 	}
 }
 
-// screens are the ways in which people look at a page.
+// screens are the ways in which people look at a page. All rules are checked on the first; the others differ from it in
+// their colours, or in all but these.
 var screens = []struct {
 	name          string
 	width, height int64
 	scheme        string
+	rules         string
 }{
-	{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 390, 844, "light"},
+	{"light", 1280, 900, "light", ""},
+	{"dark", 1280, 900, "dark", "runOnly: ['color-contrast']"},
+	{"phone", 390, 844, "light", "rules: {'color-contrast': {enabled: false}}"},
 }
 
 // axe finds no fault in any page; each fits its screen without scrolling sideways and has one first heading: light and
@@ -176,7 +186,7 @@ func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 			b.look(screen.width, screen.height, screen.scheme)
 			for name, path := range paths(r) {
 				b.open(path)
-				b.accessible(name)
+				b.keepsTo(name, screen.rules)
 				b.fits(name)
 				if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
 					t.Errorf("%s has %d first headings", name, n)
