@@ -199,7 +199,7 @@ func TestClusterAdminPagesAreAccessible(t *testing.T) {
 			if part != "" {
 				b.part(part)
 			}
-			b.accessible(name + " " + screen.name)
+			b.keepsTo(name+" "+screen.name, screen.rules)
 			b.fits(name + " " + screen.name)
 			if n := eval[int](b, `document.querySelectorAll('h1').length`); n != 1 {
 				t.Errorf("%s has %d first headings", name, n)

@@ -25,7 +25,7 @@ func (b *tab) shoot(name string) {
 	b.t.Helper()
 	for _, screen := range screens {
 		b.look(screen.width, screen.height, screen.scheme)
-		b.accessible(name + " " + screen.name)
+		b.keepsTo(name+" "+screen.name, screen.rules)
 		b.fits(name + " " + screen.name)
 		if shots := os.Getenv("ORDAIN_CONSOLE_SHOTS"); shots != "" {
 			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))

@@ -162,7 +162,7 @@ func TestThePeoplePage(t *testing.T) {
 		b.look(screen.width, screen.height, screen.scheme)
 		for _, page := range []string{"/people", "/account"} {
 			b.open(page)
-			b.accessible(page + " " + screen.name)
+			b.keepsTo(page+" "+screen.name, screen.rules)
 			b.fits(page + " " + screen.name)
 		}
 	}
