@@ -153,10 +153,11 @@ var lattice = []struct {
 		"server/agent/record",
 		"internal/bus internal/fault internal/intent internal/secret server/agent/protocol server/store",
 	},
+	{"server/agent/jointoken", ""},
 	{
 		"server/agent/authority",
 		"internal/bus internal/fault internal/intent internal/secret server/access server/access/audit " +
-			"server/agent/ca server/agent/protocol server/store",
+			"server/agent/ca server/agent/jointoken server/agent/protocol server/store",
 	},
 	{
 		"server/agent/gateway",
@@ -253,7 +254,7 @@ var lattice = []struct {
 	{
 		"server/cluster/provisioner/authority",
 		"internal/fault internal/intent server/access server/access/audit server/agent/ca " +
-			"server/agent/protocol server/cluster/desk server/cluster/task server/store",
+			"server/agent/jointoken server/agent/protocol server/cluster/desk server/cluster/task server/store",
 	},
 	{"server/cluster/provisioner/cloud", "internal/secret server/cluster/provisioner/plugin server/cluster/task"},
 	{"server/cluster/provisioner/aws/ec2", ""},

@@ -183,8 +183,8 @@ func (s *source) address(database string) string {
 	return u.String()
 }
 
-// copy makes a database like another one. PostgreSQL copies files in half the time that it takes to log the pages, which
-// versions before 15 never do.
+// copy makes a database like another one. PostgreSQL copies files in half the time that it takes to log the pages,
+// which versions before 15 never do.
 func (s *source) copy(from, name string) error {
 	statement := `CREATE DATABASE "` + name + `" TEMPLATE "` + from + `"`
 	err := s.admin(statement + ` STRATEGY FILE_COPY`)

@@ -18,19 +18,11 @@ package authority
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
@@ -40,6 +32,7 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/agent/ca"
+	"ordain.dev/ordain/server/agent/jointoken"
 	"ordain.dev/ordain/server/agent/protocol"
 	"ordain.dev/ordain/server/store"
 )
@@ -66,23 +59,14 @@ type Config struct {
 	Now      func() time.Time // nil: time.Now
 }
 
-// Lifetimes of join tokens, and limits.
-const (
-	TokenLifetime    = time.Hour
-	MaxTokenLifetime = 7 * 24 * time.Hour
-	keepEnded        = 30 * 24 * time.Hour
-	maxTokens        = 1000 // of a project that can still be used
-	maxName          = 200  // bytes of a provisioner's name
-)
+const maxName = 200 // bytes of a provisioner's name
 
 // Service makes join tokens and provisioners. It is safe for concurrent use.
 type Service struct {
 	c        Config
 	joins    *semaphore.Weighted
 	requests requests
-
-	mu      sync.Mutex
-	noticed map[uuid.UUID]time.Time // when a refused token was last put into the audit trail
+	noticed  jointoken.Notices
 }
 
 // New returns a service.
@@ -96,7 +80,7 @@ func New(c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{c: c, joins: semaphore.NewWeighted(joinsAtOnce), noticed: map[uuid.UUID]time.Time{}}, nil
+	return &Service{c: c, joins: semaphore.NewWeighted(joinsAtOnce)}, nil
 }
 
 // CreateToken makes a join token for a provisioner of a project. The text is not kept: this is the only time that it
@@ -105,14 +89,9 @@ func (s *Service) CreateToken(
 	ctx context.Context, project intent.ProjectID, name string, lifetime time.Duration,
 ) (t intent.ProvisionerToken, text string, err error) {
 	const op = "provisioner.CreateToken"
-	if err := checkName(name); err != nil {
+	lifetime, err = jointoken.Lifetime(lifetime)
+	if err := errors.Join(checkName(name), err); err != nil {
 		return t, "", fault.New(op, fault.Invalid, err.Error())
-	}
-	if lifetime == 0 {
-		lifetime = TokenLifetime
-	}
-	if lifetime < time.Minute || lifetime > MaxTokenLifetime {
-		return t, "", fault.New(op, fault.Invalid, "a join token lasts a minute at least and seven days at most")
 	}
 	url := s.c.Root.URL()
 	if url == "" {
@@ -127,13 +106,13 @@ func (s *Service) CreateToken(
 	if err != nil {
 		return t, "", err
 	}
-	if waiting >= maxTokens {
+	if waiting >= jointoken.MaxWaiting {
 		return t, "", fault.New(op, fault.Conflict,
 			fmt.Sprintf("the project has %d join tokens of provisioners that wait", waiting)).
 			Hint("revoke those that are not needed")
 	}
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
+	secret, hash, err := jointoken.New()
+	if err != nil {
 		return t, "", fault.Wrap(op, fault.Internal, err)
 	}
 	t = intent.ProvisionerToken{
@@ -141,36 +120,21 @@ func (s *Service) CreateToken(
 		MadeBy: access.Of(ctx).Name,
 	}
 	t.Expires = t.Made.Add(lifetime)
-	coded := base64.RawURLEncoding.EncodeToString(secret)
-	if err := s.c.Store.AddProvisionerToken(ctx, t, hashOf(coded)); err != nil {
+	if err := s.c.Store.AddProvisionerToken(ctx, t, hash); err != nil {
 		return t, "", err
 	}
 	audit.Subject(ctx, "the join token of provisioner "+name)
 	audit.Change(ctx, nil, map[string]any{"id": t.ID, "provisioner": name, "expires": t.Expires})
-	token := protocol.JoinToken{URL: url, ID: t.ID.String(), Secret: coded, CA: s.c.Root.TrustHash()}
+	token := protocol.JoinToken{URL: url, ID: t.ID.String(), Secret: secret, CA: s.c.Root.TrustHash()}
 	return t, token.Provisioner(), nil
 }
 
-func hashOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
-
-func sameHash(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
 // checkName refuses what cannot be the name of a provisioner.
 func checkName(name string) error {
-	switch {
-	case name == "" || strings.TrimSpace(name) != name:
-		return errors.New("the name of the provisioner is empty, or has spaces at an end")
-	case len(name) > maxName || !utf8.ValidString(name):
-		return fmt.Errorf("the name of the provisioner is longer than %d bytes, or not UTF-8", maxName)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return errors.New("the name of the provisioner has control characters")
-	case strings.HasPrefix(name, "server/"):
+	if strings.HasPrefix(name, "server/") {
 		return errors.New("names that begin with server/ are those of the server's own provisioners")
 	}
-	return nil
+	return jointoken.CheckName("provisioner", name, maxName)
 }
 
 // Tokens lists the join tokens of a project, the newest first, also those that ended lately.
@@ -206,7 +170,7 @@ func (s *Service) Revoke(ctx context.Context, project intent.ProjectID, name str
 	}
 	switch {
 	case fault.Is(err, fault.NotFound) && p.Revoked != nil:
-		return fault.New(op, fault.Conflict, "the provisioner "+name+" was revoked at "+stamp(*p.Revoked))
+		return fault.New(op, fault.Conflict, "the provisioner "+name+" was revoked at "+jointoken.Stamp(*p.Revoked))
 	case fault.Is(err, fault.NotFound):
 		return fault.New(op, fault.NotFound, "no provisioner "+name+" has joined the project")
 	case err != nil:
@@ -222,7 +186,7 @@ func (s *Service) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		err := s.c.Store.ForgetProvisionerTokens(ctx, s.c.Now().Add(-keepEnded))
+		err := s.c.Store.ForgetProvisionerTokens(ctx, s.c.Now().Add(-jointoken.KeepEnded))
 		if err != nil && ctx.Err() == nil {
 			s.c.Logger.Warn("old join tokens of provisioners could not be removed", "error", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/agent/ca"
+	"ordain.dev/ordain/server/agent/jointoken"
 	"ordain.dev/ordain/server/cluster/desk"
 	"ordain.dev/ordain/server/cluster/task"
 )
@@ -30,7 +31,7 @@ func (s *Service) identify(ctx context.Context, certificates []*x509.Certificate
 	who, serial, after, err := s.c.Root.CA().IdentifyProvisioner(certificates[0], s.c.Now())
 	switch {
 	case errors.Is(err, ca.ErrExpired):
-		return no(task.IsExpired, "the provisioner's certificate expired at "+stamp(certificates[0].NotAfter)+
+		return no(task.IsExpired, "the provisioner's certificate expired at "+jointoken.Stamp(certificates[0].NotAfter)+
 			". It has to join again"+again)
 	case err != nil:
 		return no(task.NoCertificate, err.Error())
@@ -44,7 +45,7 @@ func (s *Service) identify(ctx context.Context, certificates []*x509.Certificate
 		case err != nil:
 			return none, s.unavailable("the certificate of a provisioner cannot be looked up", err)
 		case p.Revoked != nil:
-			return no(task.IsRevoked, "the "+who.String()+" was revoked at "+stamp(*p.Revoked)+again)
+			return no(task.IsRevoked, "the "+who.String()+" was revoked at "+jointoken.Stamp(*p.Revoked)+again)
 		case p.Serial == serial:
 			return p, nil
 		case after == "" || p.Serial != after:

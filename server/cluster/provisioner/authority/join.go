@@ -11,6 +11,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/agent/ca"
+	"ordain.dev/ordain/server/agent/jointoken"
 	"ordain.dev/ordain/server/agent/protocol"
 	"ordain.dev/ordain/server/cluster/task"
 )
@@ -53,7 +54,7 @@ func (s *Service) Join(ctx context.Context, j task.Join, from string) (task.Join
 	switch {
 	case err != nil && !fault.Is(err, fault.NotFound):
 		return none, s.unavailable("a join token cannot be looked up", err)
-	case err != nil || !sameHash(hash, hashOf(text.Secret)):
+	case err != nil || !jointoken.Same(hash, jointoken.Hash(text.Secret)):
 		s.c.Logger.Warn("a provisioner tried to join with a token that this server does not know", "token", id,
 			"address", from)
 		return none, unknown
@@ -92,41 +93,26 @@ func (s *Service) Join(ctx context.Context, j task.Join, from string) (task.Join
 func ended(t intent.ProvisionerToken, now time.Time) *Refused {
 	switch {
 	case t.Used != nil:
-		return refuse(http.StatusForbidden, task.IsUsed, "this join token was used at "+stamp(*t.Used)+
+		return refuse(http.StatusForbidden, task.IsUsed, "this join token was used at "+jointoken.Stamp(*t.Used)+
 			". A token works once: if that was not you, revoke the provisioner "+t.Name+again)
 	case t.Revoked != nil:
-		return refuse(http.StatusForbidden, task.IsRevoked, "this join token was revoked at "+stamp(*t.Revoked)+again)
+		return refuse(http.StatusForbidden, task.IsRevoked,
+			"this join token was revoked at "+jointoken.Stamp(*t.Revoked)+again)
 	case !t.Expires.After(now):
-		return refuse(http.StatusForbidden, task.IsExpired, "this join token expired at "+stamp(t.Expires)+again)
+		return refuse(http.StatusForbidden, task.IsExpired,
+			"this join token expired at "+jointoken.Stamp(t.Expires)+again)
 	}
 	return nil
 }
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // notAgain notes that somebody used a join token that had ended.
 func (s *Service) notAgain(ctx context.Context, t intent.ProvisionerToken, from string, why *Refused) *Refused {
 	s.c.Logger.Warn("a provisioner tried to join with a token that has ended", "project", t.Project,
 		"provisioner", t.Name, "token", t.ID, "address", from, "reason", why.Reason)
-	if s.notice(t.ID) {
+	if s.noticed.Due(t.ID, s.c.Now()) {
 		s.trail(ctx, t, from, why)
 	}
 	return why
-}
-
-// notice reports whether the refusal of a token belongs into the audit trail: once per minute.
-func (s *Service) notice(id uuid.UUID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.c.Now()
-	if now.Sub(s.noticed[id]) < time.Minute {
-		return false
-	}
-	if len(s.noticed) > 10_000 {
-		clear(s.noticed)
-	}
-	s.noticed[id] = now
-	return true
 }
 
 // trail puts an attempt to join into the audit trail.
