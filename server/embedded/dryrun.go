@@ -50,9 +50,11 @@ func (w *World) DryRun(ctx context.Context, o Order, watch Watch) (Look, error) 
 	}
 	if active != nil {
 		dry.Base = active.Number
-		if out.Gone, err = w.store.GoneResources(ctx, w.env.ID, active.Number, o.Version); err != nil {
+		gone, err := w.store.GoneResources(ctx, w.env.ID, active.Number, o.Version)
+		if err != nil {
 			return out, err
 		}
+		out.Gone = append(out.Gone, gone...)
 	}
 	if err := w.store.CreateDryRun(ctx, dry); err != nil {
 		return out, err

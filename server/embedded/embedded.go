@@ -17,8 +17,10 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"ordain.dev/ordain/executor"
@@ -107,12 +109,8 @@ func (w *World) openStore(ctx context.Context) error {
 		Python:    w.cfg.Python,
 		Logger:    w.log,
 	})
-	if fault.Is(err, fault.Unavailable) {
-		return fault.Wrap("embedded.Open", fault.Unavailable, err).Say("the record cannot be kept").
-			Hint("`ordain deploy` has no --database: it keeps its record in the project folder")
-	}
 	if err != nil {
-		return err
+		return noDatabase(err)
 	}
 	w.db = db
 	w.undo = append(w.undo, func() {
@@ -128,4 +126,22 @@ func (w *World) openStore(ctx context.Context) error {
 	}
 	w.undo = append(w.undo, w.store.Close)
 	return nil
+}
+
+// noDatabase gives trouble with the private database an advice that fits this command, which has no --database.
+func noDatabase(err error) error {
+	var known *fault.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	said := *known
+	switch known.Kind {
+	case fault.Unavailable:
+		said.Advice = "install PostgreSQL 13 or newer, or let ORDAIN_POSTGRES_BIN name the directory of its programs"
+	case fault.Exhausted:
+		said.Advice = "free some space, then run `ordain deploy` again, or name a folder elsewhere with --state-dir"
+	default:
+		said.Advice = strings.ReplaceAll(said.Advice, "choose another state directory", "name one with --state-dir")
+	}
+	return &said
 }

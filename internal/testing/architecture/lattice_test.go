@@ -406,6 +406,7 @@ var lattice = []struct {
 	{"cmd/ordain/e2e/clusters", ""},
 	{"cmd/ordain/e2e/deploys", ""},
 	{"cmd/ordain/e2e/faults", ""},
+	{"cmd/ordain/e2e/folders", ""},
 	{"cmd/ordain/e2e/forges", ""},
 }
 
