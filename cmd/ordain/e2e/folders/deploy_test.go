@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 )
 
 // published is a project of published modules.
@@ -31,7 +29,6 @@ fs::File(host=host, path="SITE/a/two", content="two", mode=644)
 func TestFilesOfAFolder(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, published)
-	python := lab.NewPython(t)
 	git := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-C", f.dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
@@ -45,15 +42,15 @@ func TestFilesOfAFolder(t *testing.T) {
 	git("add", ".")
 	git("commit", "-qm", "a shelf")
 
-	f.deploy(0, "--python", python, "--dry-run").contains("create    fs::Directory[desk,path="+f.site+"/a]", "dry run: 3")
+	f.deploy(0, "--dry-run").contains("create    fs::Directory[desk,path="+f.site+"/a]", "dry run: 3")
 	f.has("a/one", "")
-	f.deploy(0, "--python", python).contains("created   fs::File[desk,path="+f.site+"/a/one]",
+	f.deploy(0).contains("created   fs::File[desk,path="+f.site+"/a/one]",
 		"3 of 3 resources as intended; 3 deployed now, 3 of them changed")
 	f.has("a/one", "one")
 	if changes := git("status", "--porcelain"); changes != "" {
 		t.Errorf("Git sees %s", changes)
 	}
-	f.deploy(0, "--python", python).contains("3 of 3 resources as intended; 0 deployed now")
+	f.deploy(0).contains("3 of 3 resources as intended; 0 deployed now")
 
 	if err := os.WriteFile(filepath.Join(f.site, "a/one"), []byte("damage"), 0o644); err != nil {
 		t.Fatal(err)
@@ -69,7 +66,7 @@ func TestFilesOfAFolder(t *testing.T) {
 			Changes []struct{ Resource, Kind string }
 		} `json:"dry_run"`
 	}
-	f.deploy(0, "--python", python, "--dry-run", "-o", "json").json(&dry)
+	f.deploy(0, "--dry-run", "-o", "json").json(&dry)
 	if dry.Outcome != "would change" || len(dry.DryRun.Changes) != 2 || dry.DryRun.Changes[0].Kind != "modified" {
 		t.Errorf("the dry run found %+v", dry)
 	}
@@ -79,10 +76,10 @@ func TestFilesOfAFolder(t *testing.T) {
 	}
 	f.has("a/one", "damage")
 	f.has("a/two", "two")
-	f.deploy(0, "--python", python).contains("1 deployed now, 1 of them changed")
+	f.deploy(0).contains("1 deployed now, 1 of them changed")
 	f.has("a/one", "damage")
 	f.has("a/two", "TWO")
-	f.deploy(0, "--python", python, "--full").contains("3 deployed now, 1 of them changed")
+	f.deploy(0, "--full").contains("3 deployed now, 1 of them changed")
 	f.has("a/one", "one")
 }
 
