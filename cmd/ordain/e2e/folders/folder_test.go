@@ -25,11 +25,13 @@ type folder struct {
 	site string
 	env  []string
 	user *syscall.Credential // nil: the user of the tests
+	// program is the program that is run; this one, unless that is out of reach.
+	program string
 }
 
 func newFolder(t *testing.T, files ...map[string]string) *folder {
 	t.Helper()
-	f := &folder{t: t, dir: filepath.Join(t.TempDir(), "shelf"), site: t.TempDir(), env: os.Environ()}
+	f := &folder{t: t, dir: filepath.Join(t.TempDir(), "shelf"), site: t.TempDir(), env: os.Environ(), program: os.Args[0]}
 	for _, dir := range []string{f.dir, f.site} { // the database runs as another user if this is root
 		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -113,7 +115,7 @@ func (f *folder) start(args ...string) *run {
 		cache = os.TempDir()
 	}
 	r := &run{t: f.t, more: make(chan struct{}, 1), ended: make(chan struct{})}
-	r.cmd = exec.Command(os.Args[0], append([]string{"deploy", "--project", f.dir}, args...)...)
+	r.cmd = exec.Command(f.program, append([]string{"deploy", "--project", f.dir}, args...)...)
 	if f.user == nil {
 		r.cmd.Args = append(r.cmd.Args, "--cache-dir", filepath.Join(cache, "ordain-tests"))
 	}
