@@ -110,7 +110,7 @@ func (w *World) openStore(ctx context.Context) error {
 		Logger:    w.log,
 	})
 	if err != nil {
-		return noDatabase(err)
+		return w.noDatabase(err)
 	}
 	w.db = db
 	w.undo = append(w.undo, func() {
@@ -129,17 +129,19 @@ func (w *World) openStore(ctx context.Context) error {
 }
 
 // noDatabase gives trouble with the private database an advice that fits this command, which has no --database.
-func noDatabase(err error) error {
+func (w *World) noDatabase(err error) error {
 	var known *fault.Error
 	if !errors.As(err, &known) {
 		return err
 	}
 	said := *known
-	switch known.Kind {
-	case fault.Unavailable:
+	switch {
+	case known.Kind == fault.Unavailable:
 		said.Advice = "install PostgreSQL 13 or newer, or let ORDAIN_POSTGRES_BIN name the directory of its programs"
-	case fault.Exhausted:
-		said.Advice = "free some space, then run `ordain deploy` again, or name a folder elsewhere with --state-dir"
+	case known.Kind == fault.Exhausted && strings.Contains(known.Advice, "space"):
+		w.log.Error("the database did not start", "error", err)
+		return fault.New("embedded.Open", fault.Exhausted, "the disk that holds "+w.cfg.StateDir+" is full").
+			Hint("free some space, then run `ordain deploy` again, or name a folder elsewhere with --state-dir")
 	default:
 		said.Advice = strings.ReplaceAll(said.Advice, "choose another state directory", "name one with --state-dir")
 	}

@@ -169,28 +169,51 @@ func listening(t *testing.T, pid int) (open []string) {
 	return open
 }
 
-// The disk that holds the state is full: the run says so, with what to do, and ends.
+// The disk that holds the state is full, in the first run or in a later one: the run says so, with what to do, and
+// ends. With room again, the next run goes on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small file system")
 	}
 	f := notes(t, [3]string{"good", "a", "calm"})
-	small := t.TempDir()
-	if err := os.Chmod(filepath.Dir(small), 0o755); err != nil {
+	tiny, small := smallDisk(t, "8m"), smallDisk(t, "400m")
+	f.deploy(4, "--state-dir", filepath.Join(tiny, "state")).contains("is full", "free some space", "--state-dir")
+	state := []string{"--state-dir", filepath.Join(small, "state")}
+	f.deploy(0, state...)
+	ballast, err := os.Create(filepath.Join(small, "ballast"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("none", small, "tmpfs", 0, "size=8m,mode=755"); err != nil {
+	for err == nil {
+		_, err = ballast.Write(make([]byte, 4096))
+	}
+	_ = ballast.Close()
+	f.notes([3]string{"good", "b", "calm"})
+	f.deploy(4, state...).contains("free some space")
+	if err := os.Remove(ballast.Name()); err != nil {
+		t.Fatal(err)
+	}
+	f.deploy(0, state...)
+	f.has("good", "b")
+}
+
+// smallDisk is a folder on a file system of its own.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "mode=755,size="+size); err != nil {
 		tool.Missing(t, "a small file system cannot be mounted: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(small, syscall.MNT_DETACH); err != nil {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	r := f.deploy(4, "--state-dir", filepath.Join(small, "state"))
-	r.contains("free some space", "--state-dir")
-	f.deploy(0) // with room, it goes
+	return dir
 }
 
 // An ordinary user deploys: PostgreSQL and handlers run as that user.
