@@ -104,7 +104,8 @@ func (w *World) Deploy(ctx context.Context, o Order, watch Watch) (Report, error
 func (w *World) toDo(ctx context.Context, o Order) (n int, err error) {
 	states, err := w.store.States(ctx, w.env.ID)
 	for _, s := range states {
-		if s.Orphaned == 0 && o.chosen(s.ID.Agent) && s.Compliance != intent.Undefined && s.Blocked != intent.IsBlocked &&
+		waits := s.Compliance == intent.Undefined || s.Blocked == intent.IsBlocked
+		if s.Orphaned == 0 && o.chosen(s.ID.Agent) && !waits &&
 			(o.Full || s.Status() != intent.StatusDeployed) {
 			n++
 		}

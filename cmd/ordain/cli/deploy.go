@@ -56,10 +56,10 @@ func newDeployFolder() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "deploy",
 		Short: "Compile and deploy the project in a folder, without a server",
-		Long: "Compiles the project in a folder and deploys it from this machine, as the person who runs the command.\n" +
-			"Whatever that needs is started for the time of the run, and nothing listens on the network. What was\n" +
-			"deployed is kept in data/deploy of the project, so that the next run deploys what differs. Changes need\n" +
-			"not be committed. docs/deploy.md says more.\n\n" +
+		Long: "Compiles the project in a folder and deploys it from this machine, as the person who runs the\n" +
+			"command. Whatever that needs is started for the time of the run, and nothing listens on the network.\n" +
+			"What was deployed is kept in data/deploy of the project, so that the next run deploys what differs.\n" +
+			"Changes need not be committed. docs/deploy.md says more.\n\n" +
 			"Exit status: 0 everything is as intended, 1 something is not, 2 the model does not compile or the\n" +
 			"command line was not understood, 3 a dry run is incomplete, 4 the deployment could not be done (for\n" +
 			"example, another one is running in this folder), 130 it was interrupted.",

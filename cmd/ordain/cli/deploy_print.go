@@ -273,7 +273,8 @@ func (p *deployPrinter) look(l deployLook) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			a := d.Attributes[name]
-			fmt.Fprintf(p.out, "            %s: %s → %s\n", printable(name), shortValue(a.Current), shortValue(a.Desired))
+			fmt.Fprintf(p.out, "            %s: %s → %s\n",
+				printable(name), shortValue(a.Current), shortValue(a.Desired))
 		}
 	}
 	for _, id := range l.Gone {

@@ -388,7 +388,8 @@ var lattice = []struct {
 			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
 			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
 			"internal/provenance internal/python/venv layout server server/agent/conformance " +
-			"server/agent/target server/embedded server/build/install server/build/warm server/cluster/provisioner/client " +
+			"server/agent/target server/embedded server/build/install server/build/warm " +
+			"server/cluster/provisioner/client " +
 			"server/cluster/provisioner/conformance server/cluster/provisioner/link " +
 			"server/cluster/provisioner/plugins server/cluster/provisioner/program " +
 			"server/cluster/provisioner/worker server/cluster/task server/config webhooks " +

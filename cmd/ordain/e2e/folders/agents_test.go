@@ -27,8 +27,8 @@ std::AgentConfig(agentname="far", autostart=false)
 	f.has("far", "f")
 }
 
-// A fact that a handler reports is known to the next compile of the same run, so that one run is enough. The handler may call the server, which has no
-// socket.
+// A fact that a handler reports is known to the next compile of the same run, so that one run is enough.
+// The handler may call the server, which has no socket.
 func TestFactsInOneRun(t *testing.T) {
 	t.Parallel()
 	f := notes(t)

@@ -31,7 +31,8 @@ func TestFilesOfAFolder(t *testing.T) {
 	f := newFolder(t, published)
 	git := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", f.dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		options := []string{"-C", f.dir, "-c", "user.name=a", "-c", "user.email=a@b"}
+		cmd := exec.Command("git", append(options, args...)...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -97,6 +98,17 @@ func TestWhatFails(t *testing.T) {
 		"1 of 1 resource as intended")
 	f.has("good", "a")
 	f.has("bad", "b")
+}
+
+// A model from which everything is gone is likely a mistake: it is not deployed until the person says that it is meant.
+func TestMuchThatGoes(t *testing.T) {
+	t.Parallel()
+	f := notes(t, [3]string{"good", "a", "calm"}, [3]string{"better", "b", "calm"})
+	f.deploy(0)
+	f.notes()
+	f.deploy(4).contains("nothing was deployed", "--confirm")
+	f.deploy(0, "--confirm").contains("/better]", "0 of 0 resources as intended")
+	f.has("good", "a")
 }
 
 // A model with an error is not deployed, and in a first run nothing is made for it. A folder without a project says so.

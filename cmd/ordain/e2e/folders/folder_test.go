@@ -31,7 +31,9 @@ type folder struct {
 
 func newFolder(t *testing.T, files ...map[string]string) *folder {
 	t.Helper()
-	f := &folder{t: t, dir: filepath.Join(t.TempDir(), "shelf"), site: t.TempDir(), env: os.Environ(), program: os.Args[0]}
+	f := &folder{
+		t: t, dir: filepath.Join(t.TempDir(), "shelf"), site: t.TempDir(), env: os.Environ(), program: os.Args[0],
+	}
 	for _, dir := range []string{f.dir, f.site} { // the database runs as another user if this is root
 		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 			t.Fatal(err)

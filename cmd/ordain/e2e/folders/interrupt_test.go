@@ -36,7 +36,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 
 	f.deploy(4).contains("another `ordain deploy` is running in this folder")
 	family := descendants(t, r.cmd.Process.Pid)
-	if names := strings.Join(slices.Collect(maps.Values(family)), " "); !strings.Contains(names, "postgres") || !strings.Contains(names, "python") {
+	names := strings.Join(slices.Collect(maps.Values(family)), " ")
+	if !strings.Contains(names, "postgres") || !strings.Contains(names, "python") {
 		t.Errorf("the processes of the run are %s", names)
 	}
 	for _, pid := range slices.Sorted(maps.Keys(family)) {
