@@ -62,6 +62,8 @@ type Provenance struct {
 	// RolledBack is set if it has the content of an earlier version; the rest of its
 	// provenance is that version's. It is nil if it came from a compile.
 	RolledBack *RollBack `json:"rolled_back,omitempty"`
+	// Folder is set for a version that `ordain deploy` made of a project folder: it is not from a commit.
+	Folder *FolderOrigin `json:"folder,omitempty"`
 }
 
 // MaxAttributes is how large the attributes of one resource may be, in bytes of JSON.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -153,61 +151,14 @@ func (c *compilation) applyProjectSettings(ctx context.Context, settings map[str
 
 // storeFiles stores those files of a document that the store does not have yet.
 func (c *compilation) storeFiles(ctx context.Context, doc *export.Document) error {
-	hashes := slices.Sorted(maps.Keys(doc.Files))
-	missing, err := c.cfg.Store.MissingFiles(ctx, hashes)
-	if err != nil {
-		return err
-	}
-	if len(missing) < len(hashes) { // others may have stored them
-		present := slices.DeleteFunc(hashes, func(hash string) bool { return slices.Contains(missing, hash) })
-		if err := c.cfg.Store.ShareFiles(ctx, present, c.e.ProjectID); err != nil {
-			return err
-		}
-	}
-	for _, hash := range missing {
-		stored, err := c.cfg.Store.PutFile(ctx, doc.Files[hash], c.e.ProjectID)
-		if err != nil {
-			return err
-		}
-		if stored != hash {
-			return fault.New("keeper.storeFiles", fault.Invalid,
-				"the compiler named a file "+hash+" whose content has the hash "+stored)
-		}
-	}
-	return nil
+	return StoreFiles(ctx, c.cfg.Store, c.e.ProjectID, doc)
 }
 
 // newVersion converts an exported document to the version to store.
 func (c *compilation) newVersion(doc *export.Document) (intent.NewVersion, error) {
-	const op = "keeper.newVersion"
-	v := intent.NewVersion{
-		Environment: c.env,
-		Provenance:  c.provenance(doc),
-		Resources:   make([]intent.Resource, 0, len(doc.Resources)),
-		Code:        doc.Code,
-		Pip:         doc.Pip,
-		Unknowns:    doc.Unknowns,
-		Clusters:    c.clusters,
-	}
-	if doc.Partial {
-		v.Partial = &intent.PartialChange{Removed: doc.RemovedSets}
-	}
-	if doc.Provenance != nil {
-		packed, err := doc.Provenance.Pack()
-		if err != nil {
-			return v, fault.Wrap(op, fault.Internal, err)
-		}
-		v.Origins = packed
-	}
-	seen := make(map[intent.ResourceID]bool, len(doc.Resources))
-	for _, resource := range doc.Resources {
-		if resource.ID.IsZero() || seen[resource.ID] {
-			return v, fault.New(op, fault.Invalid, "the resource "+resource.ID.String()+" was exported twice")
-		}
-		seen[resource.ID] = true
-		v.Resources = append(v.Resources, resource.Intent(0))
-	}
-	return v, nil
+	v, err := NewVersion(c.env, c.provenance(doc), doc)
+	v.Clusters = c.clusters
+	return v, err
 }
 
 // provenance returns the origin of the version.

@@ -58,6 +58,10 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, errPrinted):
 		return 1
 	}
+	var code exitCode
+	if errors.As(err, &code) {
+		return int(code)
+	}
 	var usage usageError
 	misunderstood := errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command")
 	if wantsJSON(args) && (misunderstood || command.Annotations[reports] != "") {
@@ -135,7 +139,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newServe(), newReplica(), newDemo())
+	root.AddCommand(newUp(), newServe(), newReplica(), newDemo(), newDeployFolder())
 	root.AddCommand(newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),

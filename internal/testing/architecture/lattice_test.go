@@ -374,17 +374,25 @@ var lattice = []struct {
 			"server/cluster/workers",
 	},
 	{
+		"server/embedded",
+		"api compiler/export compiler/plugin executor gitsync internal/bus internal/fault internal/intent " +
+			"internal/python/venv internal/secret layout scheduler server/access/people server/access/tokens " +
+			"server/build server/callback server/control server/deployer server/forge server/keeper server/logfile " +
+			"server/source server/store server/store/postgres",
+	},
+	{
 		"cmd/ordain/demo",
 		"* internal/bus internal/diag internal/fault internal/intent server server/config server/control " +
 			"server/source",
 	},
 	{
 		"cmd/ordain/cli",
-		"* api/client cmd/ordain/demo compiler compiler/eval compiler/format compiler/job " +
+		"* api/client cmd/ordain/demo compiler compiler/eval compiler/export compiler/format compiler/job " +
 			"compiler/lineage compiler/module compiler/plugin compiler/syntax compiler/types docs/errors " +
 			"gitsync internal/diag internal/fault internal/inifile internal/intent internal/isolation " +
 			"internal/provenance internal/python/venv layout server server/agent/conformance " +
-			"server/agent/target server/build/install server/build/warm server/cluster/provisioner/client " +
+			"server/agent/target server/embedded server/build/install server/build/warm " +
+			"server/cluster/provisioner/client " +
 			"server/cluster/provisioner/conformance server/cluster/provisioner/link " +
 			"server/cluster/provisioner/plugins server/cluster/provisioner/program " +
 			"server/cluster/provisioner/worker server/cluster/task server/config webhooks " +
@@ -402,6 +410,7 @@ var lattice = []struct {
 	{"cmd/ordain/e2e/clusters", ""},
 	{"cmd/ordain/e2e/deploys", ""},
 	{"cmd/ordain/e2e/faults", ""},
+	{"cmd/ordain/e2e/folders", ""},
 	{"cmd/ordain/e2e/forges", ""},
 }
 
@@ -420,7 +429,8 @@ var floors = []struct {
 			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
-	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
+	// The packages server and server/embedded start parts and doors; nothing else in their folder may.
+	{"the wiring", "server server/embedded cmd"},
 }
 
 // floor returns the height of a package, or -1 for one that lies in no known folder.

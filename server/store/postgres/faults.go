@@ -51,6 +51,7 @@ func failure(op, what, words string) *fault.Error {
 		advice string
 	}{
 		{"No space left on device", fault.Exhausted, "free some space on the disk, then start again"},
+		{"Check free disk space", fault.Exhausted, "free some space on the disk, then start again"}, // a short write
 		{"Disk quota exceeded", fault.Exhausted, "free some space, then start again"},
 		{"Permission denied", fault.Forbidden,
 			"the account that runs PostgreSQL may not use a file or directory: correct its owner and mode"},

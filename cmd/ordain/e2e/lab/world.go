@@ -35,7 +35,7 @@ import (
 // the program: the server starts it as the compiler, hooks start it to notify the
 // server, and StartChild starts it as a server of its own.
 func Main(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"compile", "hook", "up", "provisioner"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"compile", "deploy", "hook", "up", "provisioner"}, os.Args[1]) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	flag.Parse()

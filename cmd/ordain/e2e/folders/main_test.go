@@ -1,0 +1,9 @@
+package folders
+
+import (
+	"testing"
+
+	"ordain.dev/ordain/cmd/ordain/e2e/lab"
+)
+
+func TestMain(m *testing.M) { lab.Main(m) }
