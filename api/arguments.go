@@ -232,6 +232,9 @@ func set(field reflect.Value, value any, limit int) (kind string, err error) {
 		return "value_error", content.set(value)
 	}
 	value = decoded(value)
+	if c, ok := field.Addr().Interface().(choice); ok {
+		return "enum", choose(c, value)
+	}
 	switch target := field.Addr().Interface().(type) {
 	case *uuid.UUID:
 		text, ok := value.(string)

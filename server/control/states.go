@@ -32,6 +32,17 @@ func (c *Control) Unpark(
 	return freed, nil
 }
 
+// RemoveVenvs removes the virtual environments in which handlers ran, so that they are made anew. Those in which tasks
+// run now go when the tasks have ended. It returns Conflict for a halted environment, in which nothing would make them.
+func (c *Control) RemoveVenvs(ctx context.Context, e intent.Environment) error {
+	if e.Halted {
+		return fault.New("control.RemoveVenvs", fault.Conflict, "the environment "+e.Name+" is halted").
+			Hint("resume it first")
+	}
+	audit.Subject(ctx, "virtual environments of executors")
+	return c.ask(ctx, e.ID, intent.RequestVenvs, nil)
+}
+
 // Executors reports on the executors of an environment. Here is false if another
 // server runs them, or none does yet. It returns NotFound for an unknown environment.
 func (c *Control) Executors(ctx context.Context, env intent.EnvironmentID) (intent.Executors, error) {
