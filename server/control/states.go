@@ -6,6 +6,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // Unpark unparks the named resources, or all if none is named, and retries those that
