@@ -48,7 +48,7 @@ type warnings struct {
 
 // queuedCompile is what every answer about a compile has.
 type queuedCompile struct {
-	ID                            uuid.UUID         `json:"id"`
+	ID uuid.UUID `json:"id"`
 	// RemoteID is the id that the sender of the request chose. The calls of the API let the server choose it, so it is
 	// the same as ID.
 	RemoteID                      *uuid.UUID        `json:"remote_id"`

@@ -318,9 +318,8 @@ func (s *server) getResourceV1(ctx context.Context, a resourceOfVersion) (resour
 	id, version, err := intent.ParseResourceVersionID(a.ID)
 	if err != nil || version == 0 {
 		return resourceEnvelope{}, &bare{
-			code: http.StatusInternalServerError,
-			message: prefixes[http.StatusInternalServerError] +
-				"the resource id needs a version: module::Type[agent,attribute=value],v=1",
+			code:    http.StatusBadRequest,
+			message: "the resource id needs a version: module::Type[agent,attribute=value],v=1",
 		}
 	}
 	r, err := s.store.VersionResource(ctx, a.Env, version, id)
