@@ -137,7 +137,7 @@ func New(cfg Config) (http.Handler, error) {
 	router := newRouter()
 	s.calls(router)
 	router.GET(docsPath, tokenInQuery(s.guarded(access.SeeDocs, newDocs(cfg.Version).serve)))
-	return options(compress(s.counted(router))), nil
+	return options(edge.Compress(s.counted(router))), nil
 }
 
 // counted counts the requests that are being answered.

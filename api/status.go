@@ -57,11 +57,12 @@ func (s *server) ping(ctx context.Context) error {
 func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error) {
 	counting := make(chan serverSlice, 1)
 	go func() { counting <- s.processSlice(ctx) }() // beside the database, which may take its whole time
-	database, version := s.databaseSlice(ctx)
+	detailed := access.Of(ctx).Decide(access.SeeReplicas, access.Target{}).Allowed
+	database, version := s.databaseSlice(ctx, detailed)
 	out := serverStatus{
 		Product: "Ordain", Edition: "Open Source Edition", Version: s.version, License: "open source",
 		Extensions: []serverExtension{{Name: "core", Version: s.version, Package: "ordain"}},
-		Slices:     []serverSlice{s.transportSlice(), well("core.server"), database},
+		Slices:     []serverSlice{s.transportSlice(detailed), well("core.server"), database},
 		Features:   serverFeatures(), Status: database.ReportedStatus, PostgreSQLVersion: orNull(version),
 		PythonVersion: orNull(s.python),
 	}
@@ -84,20 +85,27 @@ func well(name string) serverSlice {
 	return serverSlice{Name: name, Status: map[string]any{}, ReportedStatus: "OK"}
 }
 
-func (s *server) transportSlice() serverSlice {
+// Numbers and addresses are for those who may see the server's processes.
+func (s *server) transportSlice(detailed bool) serverSlice {
 	out := well("core.transport")
+	if !detailed {
+		return out
+	}
 	out.Status = map[string]any{"inflight": s.inflight.Load(), "running": true, "sockets": notNil(s.sockets)}
 	return out
 }
 
 // databaseSlice describes the database, and returns its version.
-func (s *server) databaseSlice(ctx context.Context) (out serverSlice, version string) {
+func (s *server) databaseSlice(ctx context.Context, detailed bool) (out serverSlice, version string) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	info, err := s.store.ServerInfo(ctx)
 	out = well("core.database")
 	if err != nil {
 		out.ReportedStatus, out.Message = "Error", new("the database does not answer")
+	}
+	if !detailed {
+		return out, info.Version
 	}
 	out.Status = map[string]any{
 		"connected": err == nil, "database": info.Database, "host": info.Host, "max_pool": info.MaxConnections,

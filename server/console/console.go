@@ -133,7 +133,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.Handle("GET /static/", c.assets)
-	return headers(mux), nil
+	return edge.Compress(headers(mux), nil
 }
 
 // routes registers all routes, and returns the verb of each.

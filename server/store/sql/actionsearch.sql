@@ -4,7 +4,7 @@ SELECT a.id, a.environment, a.kind, a.resource, a.version, a.started, a.finished
 FROM action a LEFT JOIN resource r ON r.environment = a.environment AND r.id = a.resource
 WHERE a.environment = $1 AND ($2 = '' OR r.type = $2) AND ($3 = '' OR r.agent = $3)
   AND ($4 = '' OR EXISTS (SELECT FROM resource_content c WHERE c.resource = r.key AND starts_with(c.attributes ->> $4, $5)))
-  AND ($6 = '' OR EXISTS (SELECT FROM json_array_elements(a.messages) m WHERE upper(m ->> 'level') = $6))
+  AND ($6 = '' OR EXISTS (SELECT FROM json_array_elements(a.messages::json) m WHERE upper(m ->> 'level') = $6))
   AND ($7::timestamptz IS NULL OR a.started <= $7 AND (a.started < $7 OR a.id < $8::uuid))
   AND a.change <> ALL ($9::text[])
 ORDER BY a.started DESC, a.id DESC
@@ -16,7 +16,7 @@ SELECT a.id, a.environment, a.kind, a.resource, a.version, a.started, a.finished
 FROM action a LEFT JOIN resource r ON r.environment = a.environment AND r.id = a.resource
 WHERE a.environment = $1 AND ($2 = '' OR r.type = $2) AND ($3 = '' OR r.agent = $3)
   AND ($4 = '' OR EXISTS (SELECT FROM resource_content c WHERE c.resource = r.key AND starts_with(c.attributes ->> $4, $5)))
-  AND ($6 = '' OR EXISTS (SELECT FROM json_array_elements(a.messages) m WHERE upper(m ->> 'level') = $6))
+  AND ($6 = '' OR EXISTS (SELECT FROM json_array_elements(a.messages::json) m WHERE upper(m ->> 'level') = $6))
   AND ($7::timestamptz IS NULL OR a.started >= $7 AND (a.started > $7 OR a.id > $8::uuid))
   AND a.change <> ALL ($9::text[])
 ORDER BY a.started, a.id
