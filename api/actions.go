@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -15,19 +16,22 @@ import (
 
 // resourceAction is an entry of the action log.
 type resourceAction struct {
-	Environment        uuid.UUID                                    `json:"environment"`
-	Version            int                                          `json:"version"`
-	ResourceVersionIDs []string                                     `json:"resource_version_ids"`
-	ActionID           uuid.UUID                                    `json:"action_id"`
-	Action             intent.ActionKind                            `json:"action"`
-	Started            timestamp                                    `json:"started"`
-	Finished           *timestamp                                   `json:"finished"`
-	Messages           []logLine                                    `json:"messages"`
-	Status             *intent.Status                               `json:"status"`
-	Change             *intent.Change                               `json:"change"`
-	Changes            map[string]map[string]intent.AttributeChange `json:"changes"`
-	SendEvent          *bool                                        `json:"send_event"`
+	Environment        uuid.UUID         `json:"environment"`
+	Version            int               `json:"version"`
+	ResourceVersionIDs []string          `json:"resource_version_ids"`
+	ActionID           uuid.UUID         `json:"action_id"`
+	Action             intent.ActionKind `json:"action"`
+	Started            timestamp         `json:"started"`
+	Finished           *timestamp        `json:"finished"`
+	Messages           []logLine         `json:"messages"`
+	Status             *intent.Status    `json:"status"`
+	Change             *intent.Change    `json:"change"`
+	Changes            *actionChanges    `json:"changes"`
+	SendEvent          *bool             `json:"send_event"`
 }
+
+// actionChanges are the changed attributes by resource version id.
+type actionChanges map[string]map[string]intent.AttributeChange
 
 type logLine struct {
 	Level     string          `json:"level"`
@@ -46,15 +50,21 @@ type actionLogLine struct {
 
 type foundActions struct {
 	Data  []resourceAction `json:"data"`
-	Links struct{}         `json:"links"`
+	Links actionLinks      `json:"links"`
+}
+
+// actionLinks lead to older and newer actions; a search without a limit has none.
+type actionLinks struct {
+	Next string `json:"next,omitempty"`
+	Prev string `json:"prev,omitempty"`
 }
 
 type actionSearch struct {
 	inEnvironment
-	Type           *string    `arg:"resource_type"`
-	Agent          *string    `arg:"agent"`
-	Attribute      *string    `arg:"attribute"`
-	Value          *string    `arg:"attribute_value"`
+	Type           string     `arg:"resource_type"`
+	Agent          string     `arg:"agent"`
+	Attribute      string     `arg:"attribute"`
+	Value          string     `arg:"attribute_value"`
 	Severity       string     `arg:"log_severity"`
 	Limit          int        `arg:"limit"`
 	ActionID       *uuid.UUID `arg:"action_id"`
@@ -63,21 +73,22 @@ type actionSearch struct {
 	ExcludeChanges []string   `arg:"exclude_changes"`
 }
 
-// searchWindow is how far back a search in the action log looks.
+// searchWindow is how far back the actions of one version are looked for.
 const searchWindow = 10_000
 
 // searchActions searches the action log, newest first.
 func (s *server) searchActions(ctx context.Context, a actionSearch) (foundActions, error) {
 	out := foundActions{Data: []resourceAction{}}
 	switch {
-	case a.Attribute == nil != (a.Value == nil):
+	case a.Attribute == "" != (a.Value == ""):
 		return out, invalid("attribute and attribute_value are used together")
 	case a.First != nil && a.Last != nil:
 		return out, invalid("only one of first_timestamp and last_timestamp can be used at a time")
+	case a.ActionID != nil && a.First == nil && a.Last == nil:
+		return out, invalid("action_id needs first_timestamp or last_timestamp, the time at which that action began")
 	case a.Limit > store.MaxPage:
 		return out, invalid("the parameter limit can not exceed %d", store.MaxPage)
 	}
-	a.Severity = strings.ToUpper(a.Severity)
 	if a.Severity != "" && severity(a.Severity) < 0 {
 		return out, invalid("log_severity: want %s", strings.Join(severities, ", "))
 	}
@@ -85,28 +96,41 @@ func (s *server) searchActions(ctx context.Context, a actionSearch) (foundAction
 	if err != nil {
 		return out, err
 	}
-	limit := a.Limit
-	if limit <= 0 {
-		limit = store.MaxPage
+	q := store.ActionSearch{
+		Type: a.Type, Agent: a.Agent, Attribute: a.Attribute, Value: a.Value, Level: a.Severity,
+		Without: a.ExcludeChanges, After: after, Before: before, Limit: a.Limit,
 	}
-	found, err := s.store.Actions(ctx, a.Env, intent.ResourceID{}, "", searchWindow)
-	for _, x := range found {
-		if len(out.Data) < limit && a.matches(x) && (after == nil || x.Started.After(*after)) &&
-			(before == nil || x.Started.Before(*before)) {
-			out.Data = append(out.Data, actionOf(x))
-		}
+	if a.ActionID != nil {
+		q.AtID = *a.ActionID
+	}
+	found, err := s.store.SearchActions(ctx, a.Env, q)
+	out.Data = listed(found, actionOf)
+	if a.Limit > 0 && len(found) > 0 {
+		out.Links.Next = a.link("last_timestamp", found[len(found)-1])
+		out.Links.Prev = a.link("first_timestamp", found[0])
 	}
 	return out, err
 }
 
-func (a actionSearch) matches(x intent.Action) bool {
-	grave := func(l intent.LogLine) bool { return severity(l.Level) >= severity(a.Severity) }
-	return (a.Type == nil || x.Resource.Type == *a.Type) &&
-		(a.Agent == nil || x.Resource.Agent == *a.Agent) &&
-		(a.Attribute == nil || x.Resource.Attribute == *a.Attribute && x.Resource.Value == *a.Value) &&
-		(a.ActionID == nil || x.ID == *a.ActionID) &&
-		!slices.Contains(a.ExcludeChanges, string(x.Change)) &&
-		(a.Severity == "" || slices.ContainsFunc(x.Messages, grave))
+// link is the address of the actions beside one, with the same filters.
+func (a actionSearch) link(side string, at intent.Action) string {
+	out := "/api/v2/resource_actions?limit=" + strconv.Itoa(a.Limit)
+	add := func(name, value string) {
+		if value != "" {
+			out += "&" + name + "=" + escape(value)
+		}
+	}
+	add("resource_type", a.Type)
+	add("agent", a.Agent)
+	add("attribute", a.Attribute)
+	add("attribute_value", a.Value)
+	add("log_severity", a.Severity)
+	for _, change := range a.ExcludeChanges {
+		add("exclude_changes", change)
+	}
+	add(side, formatTime(at.Started))
+	add("action_id", at.ID.String())
+	return out
 }
 
 // severities are the levels of log lines.
@@ -163,9 +187,9 @@ func (s *server) actionsOfVersion(
 
 func actionOf(a intent.Action) resourceAction {
 	rvid := a.Resource.AtVersion(a.Version)
-	changes := map[string]map[string]intent.AttributeChange{}
+	var changes *actionChanges // null when nothing changed, as clients know it
 	if len(a.Changes) > 0 {
-		changes[rvid] = a.Changes
+		changes = &actionChanges{rvid: a.Changes}
 	}
 	return resourceAction{
 		Environment: a.Environment, Version: a.Version, ResourceVersionIDs: []string{rvid}, ActionID: a.ID,

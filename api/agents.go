@@ -17,10 +17,11 @@ func (s *server) agentCalls(c *calls) {
 	whole(c, http.MethodGet, "/api/v2/agents", "List the agents.",
 		access.SeeAgents, s.listAgents, pagesOf(store.AgentList))
 	whole(c, http.MethodGet, "/api/v1/agent", "List the agents.", access.SeeAgents, s.listAgentsV1)
-	const actions = ": pause, unpause, keep_paused_on_resume or unpause_on_resume."
-	done[noBody](c, http.MethodPost, "/api/v2/agent/{name}/{action}", "Do something to an agent"+actions,
+	const actions = ": pause, unpause, keep_paused_on_resume or unpause_on_resume"
+	done[noBody](c, http.MethodPost, "/api/v2/agent/{name}/{action}", "Do something to an agent"+actions+".",
 		access.PauseAgents, s.actOnAgent)
-	done[noBody](c, http.MethodPost, "/api/v2/agents/{action}", "Do something to all agents"+actions,
+	done[noBody](c, http.MethodPost, "/api/v2/agents/{action}", "Do something to all agents"+actions+
+		", or remove_all_agent_venvs, which removes the virtual environments that no handler runs in.",
 		access.PauseAgents, s.actOnAgents)
 	v2(c, http.MethodGet, "/api/v2/executors",
 		"Show what runs the handlers, and what that takes on disk. Inmanta has no such call.",
@@ -91,12 +92,16 @@ type executorFolder struct {
 
 type agentsAction struct {
 	byActor
-	Action string `arg:"action,required"`
+	Action agentsActionName `arg:"action,required"`
 }
 
 type agentAction struct {
-	agentsAction
-	Name string `arg:"name,required"`
+	byActor
+	Action agentActionName `arg:"action,required"`
+	Name   string          `arg:"name,required"`
+	// Strict makes it an error that there is no such agent, so that nobody who mistypes a name believes that it is
+	// paused. Inmanta's clients do not know it, and expect that such an agent is ignored.
+	Strict bool `arg:"strict"`
 }
 
 func (s *server) listAgents(ctx context.Context, a pageIn) (page[agent], error) {
@@ -140,37 +145,56 @@ func (s *server) listAgentsV1(ctx context.Context, a oldWindow) (agentList, erro
 	}), stamp(s.now())}, err
 }
 
-func (s *server) actOnAgents(ctx context.Context, a agentsAction) error { return s.act(ctx, a, "") }
-
-func (s *server) actOnAgent(ctx context.Context, a agentAction) error {
-	return s.act(ctx, a.agentsAction, a.Name)
-}
-
-// act pauses or unpauses an agent, or all of them. An agent that does not exist is an error here, unlike in the
-// reference: nobody who mistypes a name should believe that the agent is paused.
-func (s *server) act(ctx context.Context, a agentsAction, name string) error {
+func (s *server) actOnAgents(ctx context.Context, a agentsAction) error {
 	ctx = a.as(ctx)
 	e, err := s.environment(ctx, a.Env)
 	if err != nil {
 		return err
 	}
-	switch a.Action {
+	if a.Action == removeVenvs {
+		return s.control.RemoveVenvs(ctx, e)
+	}
+	return s.act(ctx, e, string(a.Action), "")
+}
+
+// schedulerAgent is the name under which the reference lists its scheduler among the agents.
+const schedulerAgent = "$__scheduler"
+
+// actOnAgent acts on one agent.
+func (s *server) actOnAgent(ctx context.Context, a agentAction) error {
+	if a.Name == schedulerAgent {
+		return invalid("%s is no agent that could be told to %s; halt the environment", schedulerAgent, a.Action)
+	}
+	ctx = a.as(ctx)
+	e, err := s.environment(ctx, a.Env)
+	if err != nil {
+		return err
+	}
+	err = s.act(ctx, e, string(a.Action), a.Name)
+	if fault.Is(err, fault.NotFound) && !a.Strict {
+		return nil
+	}
+	return err
+}
+
+// act pauses or unpauses an agent, or all of them.
+func (s *server) act(ctx context.Context, e intent.Environment, action, name string) error {
+	switch action {
 	case "pause", "unpause":
 		if e.Halted {
 			return fault.New("api", fault.Forbidden,
 				"Can not pause or unpause agents when the environment has been halted.")
 		}
-		return s.control.PauseAgent(ctx, a.Env, name, a.Action == "pause")
+		return s.control.PauseAgent(ctx, e.ID, name, action == "pause")
 	case "keep_paused_on_resume", "unpause_on_resume":
 		if !e.Halted {
 			return fault.New("api", fault.Forbidden,
 				"Cannot set on_resume state of agents when the environment is not halted.")
 		}
 		// A pause outlives a halt here: unpause_on_resume lifts it, keep_paused_on_resume leaves it.
-		return s.control.PauseAgent(ctx, a.Env, name, a.Action == "keep_paused_on_resume")
+		return s.control.PauseAgent(ctx, e.ID, name, action == "keep_paused_on_resume")
 	}
-	return invalid("%q is not an action on agents: want pause, unpause, keep_paused_on_resume or unpause_on_resume",
-		a.Action)
+	return invalid("%q is not an action on agents", action)
 }
 
 func (s *server) getExecutors(ctx context.Context, a inEnvironment) (executors, error) {

@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -62,6 +63,10 @@ type Config struct {
 	// Isolation says how environments are separated; Separated is whether they are, completely.
 	Isolation string
 	Separated bool
+	// Python is the version of Python that compilers and handlers run in; empty: none is known.
+	Python string
+	// Sockets are the addresses on which the server listens.
+	Sockets []string
 	// MaxBody limits request bodies in bytes, also after decompression; 0 means 10 MiB.
 	MaxBody int64
 	// MaxUpload limits the bodies that hold a file; 0 means 100 MiB.
@@ -79,6 +84,9 @@ type server struct {
 	control    *control.Control
 	store      *store.Store
 	version    string
+	python     string
+	sockets    []string
+	inflight   atomic.Int64 // requests that are being answered
 	log        *slog.Logger
 	auth       access.Authenticator
 	people     *people.Service
@@ -122,13 +130,23 @@ func New(cfg Config) (http.Handler, error) {
 		control: cfg.Control, store: cfg.Store, version: cfg.Version, log: cfg.Logger, auth: cfg.Auth, audit: cfg.Audit,
 		isolation: isolationSlice(cfg), people: cfg.People, tokens: cfg.Tokens, agents: cfg.Agents,
 		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resources: cfg.Resources, joining: cfg.Provisioners,
+		python: cfg.Python, sockets: cfg.Sockets,
 		maxBody:   cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
 	router := newRouter()
 	s.calls(router)
 	router.GET(docsPath, tokenInQuery(s.guarded(access.SeeDocs, newDocs(cfg.Version).serve)))
-	return options(compress(router)), nil
+	return options(edge.Compress(s.counted(router))), nil
+}
+
+// counted counts the requests that are being answered.
+func (s *server) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.inflight.Add(1)
+		defer s.inflight.Add(-1)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // calls declares all calls, and returns what the OpenAPI document says of them.
@@ -142,7 +160,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
-		{"Agents", s.agentCalls}, {"Remote-agents", s.remoteAgentCalls},
+		{"Events", s.eventCalls},
+		{"Agents", s.agentCalls}, {"Schedulers", s.schedulerCalls}, {"Remote-agents", s.remoteAgentCalls},
 		{"Clusters", s.clusterCalls}, {"Cluster-catalogue", s.catalogueCalls},
 		{"Plug-in-resources", s.pluginResourceCalls}, {"Tenants", s.tenantCalls},
 		{"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
@@ -188,7 +207,8 @@ func options(next http.Handler) http.Handler {
 		}
 		h := w.Header()
 		h.Set("Access-Control-Allow-Methods", "HEAD, GET, POST, PUT, DELETE, OPTIONS, PATCH")
-		h.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, "+tidHeader)
+		h.Set("Access-Control-Allow-Headers",
+			"Origin, Accept, Content-Type, Authorization, X-Requested-With, X-CSRF-Token, "+tidHeader)
 		w.WriteHeader(http.StatusOK)
 	})
 }

@@ -232,6 +232,9 @@ func set(field reflect.Value, value any, limit int) (kind string, err error) {
 		return "value_error", content.set(value)
 	}
 	value = decoded(value)
+	if c, ok := field.Addr().Interface().(choice); ok {
+		return "enum", choose(c, value)
+	}
 	switch target := field.Addr().Interface().(type) {
 	case *uuid.UUID:
 		text, ok := value.(string)
@@ -356,6 +359,12 @@ func set(field reflect.Value, value any, limit int) (kind string, err error) {
 		}
 	case *filters:
 		return "value_error", target.set(value)
+	case *intent.Change:
+		text, _ := value.(string)
+		known := []intent.Change{intent.NoChange, intent.Created, intent.Purged, intent.Updated}
+		if *target = intent.Change(text); text != "" && !slices.Contains(known, *target) {
+			return "enum", errors.New("Input should be 'nochange', 'created', 'purged' or 'updated'")
+		}
 	case *intent.ResourceID:
 		text, _ := value.(string)
 		if err := checkText(text, limit); err != nil {

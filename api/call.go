@@ -178,6 +178,16 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		if h, ok := answer.(interface{ setHeaders(http.Header) }); ok {
 			h.setHeaders(g.Writer.Header())
 		}
+		if d.tagged() && status == http.StatusOK && answer != nil {
+			text := encode(answer)
+			g.Header("Content-Type", "application/json")
+			if tag(g, text) {
+				g.Status(http.StatusNotModified)
+				return
+			}
+			_, _ = g.Writer.Write(text) // it fails when the client has gone away
+			return
+		}
 		send(g, status, answer)
 	})
 }
@@ -287,10 +297,15 @@ func send(g *gin.Context, status int, answer any) {
 		g.Status(status)
 		return
 	}
+	text := encode(answer)
+	g.Status(status)
+	_, _ = g.Writer.Write(text) // it fails when the client has gone away
+}
+
+func encode(answer any) []byte {
 	text, err := json.Marshal(answer)
 	if err != nil {
 		panic("api: an answer is plain data: " + err.Error())
 	}
-	g.Status(status)
-	_, _ = g.Writer.Write(text) // it fails when the client has gone away
+	return text
 }

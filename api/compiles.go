@@ -48,7 +48,9 @@ type warnings struct {
 
 // queuedCompile is what every answer about a compile has.
 type queuedCompile struct {
-	ID                            uuid.UUID         `json:"id"`
+	ID uuid.UUID `json:"id"`
+	// RemoteID is the id that the sender of the request chose. The calls of the API let the server choose it, so it is
+	// the same as ID.
 	RemoteID                      *uuid.UUID        `json:"remote_id"`
 	Environment                   uuid.UUID         `json:"environment"`
 	Requested                     timestamp         `json:"requested"`
@@ -85,6 +87,7 @@ type compileReport struct {
 // compileV1 is a compile as version 1 shows it.
 type compileV1 struct {
 	compile
+	CompileData              *compileData      `json:"compile_data"`
 	UsedEnvironmentVariables map[string]string `json:"used_environment_variables"`
 	Handled                  bool              `json:"handled"`
 	SubstituteCompileID      *uuid.UUID        `json:"substitute_compile_id"`
@@ -94,7 +97,13 @@ type compileV1 struct {
 
 type compileReportV1 struct {
 	compileV1
-	Reports []compileStage `json:"reports"`
+	Reports []compileStageV1 `json:"reports"`
+}
+
+// compileStageV1 also names the compile that it belongs to.
+type compileStageV1 struct {
+	compileStage
+	Compile uuid.UUID `json:"compile"`
 }
 
 type compileReportEnvelope struct {
@@ -239,7 +248,7 @@ func (s *server) getCompile(ctx context.Context, a oneCompileIn) (compileReport,
 	if fault.Is(err, fault.NotFound) || err == nil && c.Environment != a.Env {
 		err = fault.New("api", fault.NotFound, "The compile with the given id does not exist.")
 	}
-	return compileReport{compileOf(c), compileDataOf(c.Diagnostics), listed(stages, stageOf)}, err
+	return compileReport{compileOf(c), compileDataOf(c), listed(stages, stageOf)}, err
 }
 
 // visibleCompile returns a compile of any environment, if the sender may see it; otherwise the error is that of an id
@@ -262,7 +271,7 @@ func (s *server) visibleCompile(ctx context.Context, id uuid.UUID) (intent.Compi
 
 func (s *server) getCompileData(ctx context.Context, a compileOfAny) (*compileData, error) {
 	c, _, err := s.visibleCompile(ctx, a.ID)
-	return compileDataOf(c.Diagnostics), err
+	return compileDataOf(c), err
 }
 
 func (s *server) getCompileV1(ctx context.Context, a compileOfAny) (compileReportEnvelope, error) {
@@ -273,7 +282,9 @@ func (s *server) getCompileV1(ctx context.Context, a compileOfAny) (compileRepor
 	if c.Substitute != nil {
 		c, stages, err = s.store.Compile(ctx, *c.Substitute)
 	}
-	return compileReportEnvelope{compileReportV1{compileV1Of(c), listed(stages, stageOf)}}, err
+	return compileReportEnvelope{compileReportV1{compileV1Of(c), listed(stages, func(t intent.Stage) compileStageV1 {
+		return compileStageV1{stageOf(t), c.ID}
+	})}}, err
 }
 
 // oldWindow are the arguments of paging in lists of version 1.
@@ -333,7 +344,7 @@ func queuedCompileOf(c intent.Compile) queuedCompile {
 		variables = map[string]string{}
 	}
 	return queuedCompile{
-		ID: c.ID, Environment: c.Environment, Requested: stamp(c.Requested), Started: maybe(c.Started),
+		ID: c.ID, RemoteID: &c.ID, Environment: c.Environment, Requested: stamp(c.Requested), Started: maybe(c.Started),
 		DoExport: c.Export, ForceUpdate: c.Update, Metadata: metadata,
 		MergeableEnvironmentVariables: map[string]string{}, RequestedEnvironmentVariables: variables,
 		EnvironmentVariables: variables, Partial: c.Partial, RemovedResourceSets: notNil(c.RemovedSets),
@@ -346,7 +357,7 @@ func compileOf(c intent.Compile) compile {
 
 func compileV1Of(c intent.Compile) compileV1 {
 	out := compileV1{
-		compile: compileOf(c), Handled: c.Completed != nil, SubstituteCompileID: c.Substitute,
+		compile: compileOf(c), CompileData: compileDataOf(c), Handled: c.Completed != nil, SubstituteCompileID: c.Substitute,
 		ReinstallProjectAndVenv: c.Reinstall,
 	}
 	out.UsedEnvironmentVariables = out.EnvironmentVariables
@@ -360,11 +371,13 @@ func stageOf(s intent.Stage) compileStage {
 	}
 }
 
-// compileDataOf shows the errors among diagnostics; nil when there are no diagnostics.
-func compileDataOf(raw json.RawMessage) *compileData {
+// compileDataOf shows the errors of a compile: nil when it has not ended, and none when it succeeded.
+func compileDataOf(c intent.Compile) *compileData {
 	var diagnostics []diag.Diagnostic
-	if len(raw) == 0 || json.Unmarshal(raw, &diagnostics) != nil {
-		return nil
+	if len(c.Diagnostics) == 0 || json.Unmarshal(c.Diagnostics, &diagnostics) != nil {
+		if c.Success == nil || !*c.Success {
+			return nil
+		}
 	}
 	out := &compileData{Errors: []compileError{}}
 	for _, d := range diagnostics {

@@ -231,6 +231,13 @@ func argumentSchema(t reflect.Type) *openapi3.Schema {
 	case reflect.TypeFor[intent.ResourceID]():
 		return openapi3.NewStringSchema()
 	}
+	if c, ok := reflect.New(t).Interface().(choice); ok {
+		schema := openapi3.NewStringSchema()
+		for _, text := range c.choices() {
+			schema.Enum = append(schema.Enum, text)
+		}
+		return schema
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return argumentSchema(t.Elem())

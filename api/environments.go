@@ -55,22 +55,25 @@ type environment struct {
 	HaltedBy            *string        `json:"halted_by"`
 	HaltedAt            *timestamp     `json:"halted_at"`
 	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
-	// Description and Icon are there when details are asked for.
-	Description *string  `json:"description,omitempty"`
-	Icon        *string  `json:"icon,omitempty"`
+	// Description and Icon are empty unless details are asked for.
+	Description string   `json:"description"`
+	Icon        string   `json:"icon"`
 	Tags        []string `json:"tags,omitempty"`
 }
 
 // environmentV1 is an environment as version 1 shows it.
 type environmentV1 struct {
-	ID         uuid.UUID      `json:"id"`
-	Name       string         `json:"name"`
-	Project    uuid.UUID      `json:"project"`
-	ProjectID  uuid.UUID      `json:"project_id"`
-	RepoURL    string         `json:"repo_url"`
-	RepoBranch string         `json:"repo_branch"`
-	Settings   map[string]any `json:"settings"`
-	Halted     bool           `json:"halted"`
+	ID                  uuid.UUID      `json:"id"`
+	Name                string         `json:"name"`
+	Project             uuid.UUID      `json:"project"`
+	ProjectID           uuid.UUID      `json:"project_id"`
+	RepoURL             string         `json:"repo_url"`
+	RepoBranch          string         `json:"repo_branch"`
+	Settings            map[string]any `json:"settings"`
+	Halted              bool           `json:"halted"`
+	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
+	Description         string         `json:"description"`
+	Icon                string         `json:"icon"`
 }
 
 type environmentEnvelope struct {
@@ -254,7 +257,7 @@ func (s *server) newEnvironment(ctx context.Context, a newEnvironment) (intent.E
 		e.ID = *a.ID
 	}
 	e, err = s.control.CreateEnvironment(ctx, control.NewEnvironment{Environment: e, Secrets: secrets})
-	return e, as500(err, fault.Conflict)
+	return e, as400(err, fault.Conflict)
 }
 
 func (s *server) changeEnvironment(ctx context.Context, a changedEnvironment) (intent.Environment, error) {
@@ -288,7 +291,7 @@ func (s *server) changeEnvironment(ctx context.Context, a changedEnvironment) (i
 		e.Icon = *a.Icon
 	}
 	e, err = s.control.UpdateEnvironment(ctx, e)
-	return e, as500(err, fault.Conflict)
+	return e, as400(err, fault.Conflict)
 }
 
 // checkIcon requires a picture of up to 64 kB, as mime;base64,content.
@@ -315,7 +318,7 @@ func environmentOf(e intent.Environment, details bool) environment {
 		Settings: settingsOf(e), Halted: e.Halted, HaltedBy: orNull(e.HaltedBy), HaltedAt: maybe(e.HaltedAt),
 	}
 	if details {
-		out.Description, out.Icon = &e.Description, &e.Icon
+		out.Description, out.Icon = e.Description, e.Icon
 		out.Tags = e.Tags
 	}
 	return out
@@ -325,12 +328,15 @@ func environmentV1Of(e intent.Environment) environmentV1 {
 	return environmentV1{
 		ID: e.ID, Name: e.Name, Project: e.ProjectID, ProjectID: e.ProjectID, RepoURL: e.Source.URL,
 		RepoBranch: e.Source.Branch, Settings: settingsOf(e), Halted: e.Halted,
+		Description: e.Description, Icon: e.Icon,
 	}
 }
 
+// settingsOf returns the values of all settings that hold in an environment, also of those that nobody set.
 func settingsOf(e intent.Environment) map[string]any {
-	if e.Settings == nil {
-		return map[string]any{}
+	values := map[string]any{}
+	for _, def := range intent.Settings() {
+		values[def.Name] = def.Value(e.Settings)
 	}
-	return e.Settings
+	return values
 }

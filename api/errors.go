@@ -22,6 +22,8 @@ type errorAnswer struct {
 	// Reasons are conditions that cannot hold together, so that a cluster has no layout; Hint is what to change.
 	Reasons []string `json:"reasons,omitempty"`
 	Hint    string   `json:"hint,omitempty"`
+	// Metadata has warnings.
+	Metadata *warnings `json:"metadata,omitempty"`
 	// Problems are what is wrong with an entity of the catalogue, each with its field.
 	Problems []problem `json:"problems,omitempty"`
 }
@@ -50,6 +52,8 @@ type errorDetails struct {
 type bare struct {
 	code    int
 	message string // empty: no body
+	// metadata has warnings beside the message.
+	metadata *warnings
 }
 
 func (b *bare) Error() string { return b.message }
@@ -117,7 +121,7 @@ func (s *server) fail(g *gin.Context, err error) {
 	case errors.As(err, &plain) && plain.message == "":
 		send(g, plain.code, nil)
 	case errors.As(err, &plain):
-		send(g, plain.code, errorAnswer{Message: plain.message})
+		send(g, plain.code, errorAnswer{Message: plain.message, Metadata: plain.metadata})
 	case errors.As(err, &args):
 		send(g, http.StatusBadRequest, errorAnswer{
 			Message: prefixes[http.StatusBadRequest] + args.Error(), Details: &errorDetails{args.fields},

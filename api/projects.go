@@ -44,15 +44,6 @@ type projectEnvelope struct {
 	Project projectV1 `json:"project"`
 }
 
-type newProjectEnvelope struct {
-	Project newProjectV1 `json:"project"`
-}
-
-type newProjectV1 struct {
-	ID   uuid.UUID `json:"id"`
-	Name string    `json:"name"`
-}
-
 type projectsEnvelope struct {
 	Projects []projectV1 `json:"projects"`
 }
@@ -89,9 +80,9 @@ func (s *server) createProject(ctx context.Context, a newProject) (project, erro
 	return projectOf(p, nil, false), as500(err, fault.Conflict)
 }
 
-func (s *server) createProjectV1(ctx context.Context, a newProject) (newProjectEnvelope, error) {
+func (s *server) createProjectV1(ctx context.Context, a newProject) (projectEnvelope, error) {
 	p, err := s.createProject(ctx, a)
-	return newProjectEnvelope{newProjectV1{ID: p.ID, Name: p.Name}}, err
+	return projectEnvelope{projectV1{ID: p.ID, Name: p.Name, Environments: []uuid.UUID{}}}, err
 }
 
 func (s *server) listProjects(ctx context.Context, a projectDetails) ([]project, error) {

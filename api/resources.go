@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/store"
@@ -123,7 +124,8 @@ type loggedResourceV1 struct {
 }
 
 type agentsEnvelope struct {
-	Agents []string `json:"agents"`
+	Agents   []string  `json:"agents"`
+	Metadata *warnings `json:"metadata,omitempty"`
 }
 
 type oneResource struct {
@@ -152,8 +154,8 @@ type resourceOfVersion struct {
 
 type deployment struct {
 	inEnvironment
-	Trigger string   `arg:"agent_trigger_method"`
-	Agents  []string `arg:"agents"`
+	Trigger triggerMethod `arg:"agent_trigger_method"`
+	Agents  []string      `arg:"agents"`
 }
 
 type resourceDeployment struct {
@@ -232,19 +234,34 @@ func (s *server) listResourceLogs(ctx context.Context, a resourcePage) (page[act
 }
 
 func (s *server) deploy(ctx context.Context, a deployment) (agentsEnvelope, error) {
-	full := true
-	switch a.Trigger {
-	case "", "push_full_deploy":
-	case "push_incremental_deploy":
-		full = false
-	default:
-		return agentsEnvelope{}, invalid("agent_trigger_method must be push_full_deploy or push_incremental_deploy")
-	}
-	agents, err := s.control.Deploy(ctx, a.Env, full, a.Agents)
+	e, err := s.environment(ctx, a.Env)
 	if err != nil {
-		return agentsEnvelope{}, as404(err, err.Error())
+		return agentsEnvelope{}, err
 	}
-	return agentsEnvelope{notNil(agents)}, nil
+	if e.Halted {
+		return agentsEnvelope{}, fault.New("api", fault.Conflict, "the environment "+e.Name+" is halted").
+			Hint("resume it first")
+	}
+	agents, err := s.control.Deploy(ctx, a.Env, a.Trigger != incrementalDeploy, a.Agents)
+	out := agentsEnvelope{Agents: notNil(agents), Metadata: unknownAgents(a.Agents, agents)}
+	if fault.Is(err, fault.NotFound) {
+		return out, &bare{code: http.StatusNotFound, message: err.Error(), metadata: out.Metadata}
+	}
+	return out, err
+}
+
+// unknownAgents warns of agents that were asked for and do not exist; nil: there are none.
+func unknownAgents(asked, found []string) *warnings {
+	var unknown []string
+	for _, name := range asked {
+		if !slices.Contains(found, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return &warnings{[]string{"the active version has no agents named " + strings.Join(unknown, ", ")}}
 }
 
 func resourcePath(id intent.ResourceID) string { return "/api/v2/resource/" + escape(id.String()) }
@@ -301,9 +318,8 @@ func (s *server) getResourceV1(ctx context.Context, a resourceOfVersion) (resour
 	id, version, err := intent.ParseResourceVersionID(a.ID)
 	if err != nil || version == 0 {
 		return resourceEnvelope{}, &bare{
-			code: http.StatusInternalServerError,
-			message: prefixes[http.StatusInternalServerError] +
-				"the resource id needs a version: module::Type[agent,attribute=value],v=1",
+			code:    http.StatusBadRequest,
+			message: "the resource id needs a version: module::Type[agent,attribute=value],v=1",
 		}
 	}
 	r, err := s.store.VersionResource(ctx, a.Env, version, id)

@@ -16,7 +16,8 @@ func TestAgentsAndHalt(t *testing.T) {
 	c, r := rich(t)
 	r.Start(t)
 	c.call("POST", "/api/v2/agent/web01/pause", "", 200)
-	c.call("POST", "/api/v2/agent/web0l/pause", "", 404).says("web0l")
+	c.call("POST", "/api/v2/agent/web0l/pause", "", 200) // as the reference
+	c.call("POST", "/api/v2/agent/web0l/pause", `{"strict": true}`, 404).says("web0l")
 	c.call("POST", "/api/v2/agent/web01/dance", "", 400)
 	c.call("POST", "/api/v2/agents/keep_paused_on_resume", "", 403)
 	if n := c.total("/api/v2/agents?filter.status=paused"); n != 2 {

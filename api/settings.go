@@ -77,11 +77,7 @@ type protectedSettings struct {
 
 func (s *server) listSettings(ctx context.Context, a inEnvironment) (settings, error) {
 	e, err := s.environment(ctx, a.Env)
-	values := map[string]any{}
-	for _, def := range intent.Settings() {
-		values[def.Name] = def.Value(e.Settings)
-	}
-	return settings{values, settingDefinitions(e)}, err
+	return settings{settingsOf(e), settingDefinitions(e)}, err
 }
 
 func (s *server) listSettingsV1(ctx context.Context, a inEnvironment) (settingsV1, error) {

@@ -25,7 +25,7 @@ type serverStatus struct {
 	License           string            `json:"license"`
 	Extensions        []serverExtension `json:"extensions"`
 	Slices            []serverSlice     `json:"slices"`
-	Features          []struct{}        `json:"features"`
+	Features          []serverFeature   `json:"features"`
 	Status            string            `json:"status"`
 	PythonVersion     *string           `json:"python_version"`
 	PostgreSQLVersion *string           `json:"postgresql_version"`
@@ -38,10 +38,10 @@ type serverExtension struct {
 }
 
 type serverSlice struct {
-	Name           string   `json:"name"`
-	Status         struct{} `json:"status"`
-	ReportedStatus string   `json:"reported_status"`
-	Message        *string  `json:"message"`
+	Name           string         `json:"name"`
+	Status         map[string]any `json:"status"`
+	ReportedStatus string         `json:"reported_status"`
+	Message        *string        `json:"message"`
 }
 
 // pingTimeout is how long a status waits for the database.
@@ -56,27 +56,69 @@ func (s *server) ping(ctx context.Context) error {
 
 func (s *server) getStatus(ctx context.Context, _ struct{}) (serverStatus, error) {
 	counting := make(chan serverSlice, 1)
-	go func() { counting <- s.processSlice(ctx) }() // beside the ping, which may take its whole time
-	database := serverSlice{Name: "core.database", ReportedStatus: "OK"}
-	if err := s.ping(ctx); err != nil {
-		database.ReportedStatus, database.Message = "Error", new("the database does not answer")
-	}
-	return serverStatus{
+	go func() { counting <- s.processSlice(ctx) }() // beside the database, which may take its whole time
+	detailed := access.Of(ctx).Decide(access.SeeReplicas, access.Target{}).Allowed
+	database, version := s.databaseSlice(ctx, detailed)
+	out := serverStatus{
 		Product: "Ordain", Edition: "Open Source Edition", Version: s.version, License: "open source",
 		Extensions: []serverExtension{{Name: "core", Version: s.version, Package: "ordain"}},
-		Slices: []serverSlice{
-			{Name: "core.server", ReportedStatus: "OK"},
-			database,
-			s.isolation,
-			<-counting,
-		},
-		Features: []struct{}{}, Status: database.ReportedStatus,
-	}, nil
+		Slices:     []serverSlice{s.transportSlice(detailed), well("core.server"), database},
+		Features:   serverFeatures(), Status: database.ReportedStatus, PostgreSQLVersion: orNull(version),
+		PythonVersion: orNull(s.python),
+	}
+	for _, part := range parts {
+		out.Slices = append(out.Slices, well(part))
+	}
+	out.Slices = append(out.Slices, s.isolation, <-counting)
+	return out, nil
+}
+
+// parts are the parts of the server that clients of the reference look for. Each is a part of this process, too, so it
+// is well when the process answers.
+var parts = []string{
+	"core.scheduler_manager", "core.autostarted_agent_manager", "core.compiler", "core.project", "core.environment",
+	"core.file", "core.code", "core.metrics", "core.parameters", "core.resource", "core.orchestration", "core.dryrun",
+	"core.notification", "core.user", "core.environment-metrics", "core.graphql", "core.feature",
+}
+
+func well(name string) serverSlice {
+	return serverSlice{Name: name, Status: map[string]any{}, ReportedStatus: "OK"}
+}
+
+// Numbers and addresses are for those who may see the server's processes.
+func (s *server) transportSlice(detailed bool) serverSlice {
+	out := well("core.transport")
+	if !detailed {
+		return out
+	}
+	out.Status = map[string]any{"inflight": s.inflight.Load(), "running": true, "sockets": notNil(s.sockets)}
+	return out
+}
+
+// databaseSlice describes the database, and returns its version.
+func (s *server) databaseSlice(ctx context.Context, detailed bool) (out serverSlice, version string) {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	info, err := s.store.ServerInfo(ctx)
+	out = well("core.database")
+	if err != nil {
+		out.ReportedStatus, out.Message = "Error", new("the database does not answer")
+	}
+	if !detailed {
+		return out, info.Version
+	}
+	out.Status = map[string]any{
+		"connected": err == nil, "database": info.Database, "host": info.Host, "max_pool": info.MaxConnections,
+		"free_pool":        info.MaxConnections - info.OpenConnections + info.IdleConnections,
+		"open_connections": info.OpenConnections, "free_connections": info.IdleConnections,
+		"pool_exhaustion_time": info.Waited.Seconds(),
+	}
+	return out, info.Version
 }
 
 // processSlice says how many processes died. Somebody has to look at them; the server is well nevertheless.
 func (s *server) processSlice(ctx context.Context) serverSlice {
-	out := serverSlice{Name: "ordain.processes", ReportedStatus: "OK"}
+	out := well("ordain.processes")
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	n, err := s.store.CountProcesses(ctx, uuid.Nil)
@@ -93,7 +135,7 @@ func (s *server) processSlice(ctx context.Context) serverSlice {
 // isolationSlice says how well environments are separated. What is missing is no reason to call the
 // server unwell.
 func isolationSlice(c Config) serverSlice {
-	out := serverSlice{Name: "ordain.isolation", ReportedStatus: "OK"}
+	out := well("ordain.isolation")
 	if !c.Separated {
 		out.ReportedStatus = "Warning"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
 	"ordain.dev/ordain/server/access"
@@ -120,13 +121,13 @@ type oneVersionV1 struct {
 
 type releaseV1 struct {
 	oneVersionV1
-	Push    bool    `arg:"push"`
-	Trigger *string `arg:"agent_trigger_method"`
+	Push    bool          `arg:"push"`
+	Trigger triggerMethod `arg:"agent_trigger_method"`
 }
 
 type promotedVersion struct {
 	oneVersion
-	Trigger *string `arg:"trigger_method"`
+	Trigger promoteTrigger `arg:"trigger_method"`
 }
 
 type versionPage struct {
@@ -159,8 +160,8 @@ type versionWithLogs struct {
 }
 
 func (s *server) releaseVersionV1(ctx context.Context, a releaseV1) (versionEnvelope, error) {
-	if err := s.control.Release(ctx, a.Env, a.ID); err != nil {
-		return versionEnvelope{}, err
+	if err := s.release(ctx, a.Env, a.ID, a.Push, a.Trigger); err != nil {
+		return versionEnvelope{}, as404(err, "The request version does not exist.")
 	}
 	v, err := s.store.Version(ctx, a.Env, a.ID)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *server) releaseVersionV1(ctx context.Context, a releaseV1) (versionEnve
 }
 
 func (s *server) deleteVersion(ctx context.Context, a oneVersionV1) error {
-	return s.control.DeleteVersion(ctx, a.Env, a.ID)
+	return as400(s.control.DeleteVersion(ctx, a.Env, a.ID), fault.Conflict) // it is the active one
 }
 
 func (s *server) listVersions(ctx context.Context, a pageIn) (page[version], error) {
@@ -185,7 +186,8 @@ func (s *server) listVersions(ctx context.Context, a pageIn) (page[version], err
 }
 
 func (s *server) promoteVersion(ctx context.Context, a promotedVersion) error {
-	return as404(s.control.Release(ctx, a.Env, a.Version), "The request version does not exist.")
+	push, how := a.Trigger.split()
+	return as404(s.release(ctx, a.Env, a.Version, push, how), "The request version does not exist.")
 }
 
 func (s *server) listVersionResources(ctx context.Context, a versionPage) (page[resourceLine], error) {

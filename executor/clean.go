@@ -42,6 +42,7 @@ func (m *Manager) endAllIdle() error {
 	if m.closed {
 		return errClosed
 	}
+	m.endDoomed()
 	for _, e := range m.executors {
 		m.endIdle(e, now)
 		if !e.inUse() && (e.failed == nil || now.Sub(e.failedAt) >= m.c.StartRetry) {
@@ -75,6 +76,9 @@ func (m *Manager) foldersInUse() map[string]bool {
 			used[paths.Code(e.hash)] = true
 		}
 	}
+	for w := range m.workers { // also those that are retired and finish their tasks
+		used[m.venvOf(w.executor)] = true
+	}
 	return used
 }
 
@@ -90,8 +94,16 @@ func (m *Manager) removeOld(ctx context.Context, used map[string]bool) error {
 			venv.Touch(dir)
 			continue
 		}
-		if _, err := m.c.Maker.RemoveUnused(ctx, dir, before); err != nil {
+		limit := before
+		if m.isDoomed(dir) {
+			limit = time.Now().Add(time.Second)
+		}
+		gone, err := m.c.Maker.RemoveUnused(ctx, dir, limit)
+		if err != nil {
 			failed = append(failed, err)
+		}
+		if gone {
+			m.removed(dir)
 		}
 	}
 	for _, dir := range folders(paths.Codes()) {

@@ -40,6 +40,7 @@ type Manager struct {
 	baseline   int                          // tasks of the machine when we last counted those of executors
 	grown      bool                         // folders were made since Clean last measured them
 	lastUsed   map[string]bool              // folders that were in use then
+	doomed     map[string]bool              // virtual environments that RemoveVenvs is to remove
 	closed     bool
 	work       sync.WaitGroup // goroutines that Close waits for
 

@@ -211,6 +211,15 @@ func (d *deployment) Changed(e intent.Environment) {
 	d.Deployer.Changed(e)
 }
 
+// RemoveVenvs removes the virtual environments of executors. It returns at once.
+func (d *deployment) RemoveVenvs() {
+	go func() {
+		if err := d.executors.RemoveVenvs(context.Background()); err != nil {
+			d.log.Warn("not all virtual environments of executors could be removed", "error", err)
+		}
+	}()
+}
+
 // Executors describes the processes that run the environment's handlers.
 func (d *deployment) Executors() intent.Executors {
 	report := d.executors.Report()

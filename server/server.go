@@ -87,6 +87,7 @@ type Server struct {
 	rest       http.Handler     // the REST API, also for handlers
 	guard      *edge.Guard      // before all doors
 	url        string
+	python     string                          // the version that handlers run in; empty: this process runs none
 	names      []string                        // of hosts, in the server's certificate
 	known      atomic.Pointer[secret.Redactor] // masks the server's own secrets in logs; nil at first
 	hidden     []string                        // these secrets, apart from the key
@@ -316,6 +317,7 @@ func (s *Server) doors(
 	if s.rest, err = api.New(api.Config{
 		Control: s.control, Store: records, Logger: s.log, Version: s.cfg.Version, FactExpire: o.FactExpire,
 		Isolation: s.separation, Separated: s.separation == separated,
+		Python: s.python, Sockets: []string{s.url},
 		MaxUpload: int64(o.UploadSize), Auth: s.tokens.API(s.people.API()), People: s.people, Tokens: s.tokens,
 		Audit: trail, Agents: s.agents,
 		Clusters: s.clusters.Clusters, Catalogue: s.clusters.Catalogue, Resources: s.clusters.Resources,

@@ -52,7 +52,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		if err != nil {
 			return nil, err // without Python, nothing can be compiled or deployed
 		}
-		python = found.Path
+		python, s.python = found.Path, found.Version
 	}
 	syncer, err := gitsync.New(s.gitConfig(".env", ".env-py*", ".env.new"))
 	if err != nil {

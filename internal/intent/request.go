@@ -20,6 +20,7 @@ const (
 	RequestCancelDryRun RequestKind = "cancel dryrun" // detail: its id
 	RequestRelease      RequestKind = "release"       // a version was released
 	RequestLook         RequestKind = "look"          // the environment, its settings or secrets changed
+	RequestVenvs        RequestKind = "venvs"         // remove the virtual environments of executors
 	RequestClear        RequestKind = "clear"         // its record was deleted: begin anew, with empty folders
 )
 

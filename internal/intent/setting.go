@@ -33,6 +33,9 @@ const (
 	ByPullRequest  = "pull_request"
 )
 
+// RedeployFailed is the setting that makes every release deploy what failed before, too.
+const RedeployFailed = "redeploy_failed_on_export"
+
 // Setting defines one environment setting (API.md section 3).
 type Setting struct {
 	Name    string
@@ -91,6 +94,11 @@ func init() {
 		{
 			Name: "reset_deploy_progress_on_start", Type: SettingBool, Default: false,
 			Doc: "Forget unfinished deployments when the server starts.",
+		},
+		{
+			Name: RedeployFailed, Type: SettingBool, Default: false,
+			Doc: "When a version is released, also deploy again what failed or was skipped before, and not only what " +
+				"is new, changed or no longer blocked.",
 		},
 		{
 			Name: "resource_action_logs_retention", Type: SettingInt, Default: 7,

@@ -30,6 +30,7 @@ import (
 	provisioners "ordain.dev/ordain/server/cluster/provisioner/authority"
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/edge"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -133,7 +134,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.Handle("GET /static/", c.assets)
-	return headers(mux), nil
+	return edge.Compress(headers(mux)), nil
 }
 
 // routes registers all routes, and returns the verb of each.

@@ -369,6 +369,7 @@ func (d deployer) Unpark([]intent.ResourceID)                  {}
 func (d deployer) Changed(intent.Environment)                  {}
 func (d deployer) DryRun(id intent.ActionID)                   { d.p.note("dryrun " + id.String()) }
 func (d deployer) CancelDryRun(id intent.ActionID)             { d.p.note("cancel " + id.String()) }
+func (d deployer) RemoveVenvs()                                { d.p.note("remove venvs") }
 func (d deployer) RefreshFacts(ids []intent.ResourceID)        { d.p.note(fmt.Sprint("facts ", ids)) }
 func (d deployer) Executors() intent.Executors                 { return intent.Executors{Here: true} }
 

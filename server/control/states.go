@@ -6,6 +6,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/access/audit"
 )
 
 // Unpark unparks the named resources, or all if none is named, and retries those that
@@ -30,6 +31,17 @@ func (c *Control) Unpark(
 	c.cfg.Keepers.Attend(ctx, env)
 	c.publish(env, bus.Resource, "")
 	return freed, nil
+}
+
+// RemoveVenvs removes the virtual environments in which handlers ran, so that they are made anew. Those in which tasks
+// run now go when the tasks have ended. It returns Conflict for a halted environment, in which nothing would make them.
+func (c *Control) RemoveVenvs(ctx context.Context, e intent.Environment) error {
+	if e.Halted {
+		return fault.New("control.RemoveVenvs", fault.Conflict, "the environment "+e.Name+" is halted").
+			Hint("resume it first")
+	}
+	audit.Subject(ctx, "virtual environments of executors")
+	return c.ask(ctx, e.ID, intent.RequestVenvs, nil)
 }
 
 // Executors reports on the executors of an environment. Here is false if another

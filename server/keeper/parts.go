@@ -81,6 +81,8 @@ type Deployer interface {
 	CancelDryRun(id intent.ActionID)
 	// RefreshFacts asks resources for their facts.
 	RefreshFacts(ids []intent.ResourceID)
+	// RemoveVenvs removes the virtual environments of executors: now, or when the tasks in them have ended.
+	RemoveVenvs()
 	// Executors reports on processes and files of executors; it takes tens of milliseconds.
 	Executors() intent.Executors
 }

@@ -27,7 +27,22 @@ func (r *Registry) Released(env intent.EnvironmentID, number int) {
 	r.publish(env, bus.Version, strconv.Itoa(number))
 	if d := r.Deployer(env); d != nil {
 		d.VersionReleased(number)
+		if k := r.keeper(env); k != nil {
+			if err := k.redeployFailed(context.Background(), d); err != nil {
+				k.log.Warn("cannot tell whether to deploy what failed before; the next deploy interval does", "error", err)
+			}
+		}
 	}
+}
+
+// redeployFailed also deploys what failed or was skipped before, after the release of a version, where the environment
+// asks for it.
+func (k *keeper) redeployFailed(ctx context.Context, d Deployer) error {
+	e, err := k.cfg.Store.Environment(ctx, k.env)
+	if err == nil && e.Bool(intent.RedeployFailed) && !e.Halted {
+		d.Deploy(intent.Request{}, intent.DeployRequest{})
+	}
+	return err
 }
 
 // Held notifies pages of a refused release, if err says that the version is held.

@@ -199,6 +199,9 @@ func (k *keeper) carryOut(ctx context.Context, d Deployer, r intent.Request) (st
 			return false, err
 		}
 		d.VersionReleased(v.Number)
+		return false, k.redeployFailed(ctx, d)
+	case intent.RequestVenvs:
+		d.RemoveVenvs()
 	case intent.RequestLook:
 		k.changed(ctx)
 		k.wakeAll()

@@ -267,4 +267,5 @@ func (d deployer) Deploy(_ intent.Request, what intent.DeployRequest) {
 
 func (d deployer) Unpark(resources []intent.ResourceID) { d.server.note("unpark %v", resources) }
 
+func (d deployer) RemoveVenvs()                         { d.server.note("remove venvs") }
 func (d deployer) RefreshFacts(ids []intent.ResourceID) { d.server.note("refresh facts %v", ids) }

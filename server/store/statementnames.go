@@ -6,6 +6,8 @@ type statementTexts struct {
 	ActionStart, ActionFinish, StateDeploying, AheadSet, AheadForget, StateFinish string
 	ActionCancelOpen, StateNotDeploying, StateCutOff, ActionDelete, ActionList    string
 	ResourceLogRows, StateUnpark, StateAnyParked, ActionRecorded                  string
+	// actionsearch.sql
+	ActionsBefore, ActionsAfter, ActionsOfRequirements, EnvironmentOwners, ServerVersionText string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
