@@ -137,6 +137,8 @@ type statementTexts struct {
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
 	ResourceHistoryRows                                                   string
+	// standing.sql
+	StandingFacts string
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string

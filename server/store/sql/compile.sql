@@ -20,13 +20,13 @@ WITH run AS (
 )
 UPDATE compile SET started = $2 FROM run WHERE compile.id = run.id
 RETURNING compile.id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at;
 
 -- name: CompileStartNext :one
 UPDATE compile SET started = $2
 WHERE id = (SELECT id FROM compile WHERE environment = $1 AND started IS NULL ORDER BY requested, id LIMIT 1)
 RETURNING id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at;
 
 -- name: CompileMerge :exec
 -- Waiting requests that ask for nothing more than the run does are answered by it.
@@ -52,23 +52,23 @@ WHERE id = $1 OR substitute = $1;
 
 -- name: CompileGet :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE id = $1;
 
 -- name: CompileRows :list
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE environment = $1;
 
 -- name: CompileOpen :many
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE environment = $1 AND completed IS NULL AND NOT preview
 ORDER BY requested, id;
 
 -- name: CompileLast :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL AND NOT preview AND superseded_by IS NULL
 ORDER BY completed DESC, requested DESC, id DESC
 LIMIT 1;
