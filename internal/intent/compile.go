@@ -106,6 +106,8 @@ type CompileEnd struct {
 	At          time.Time
 	// SupersededBy is the request for which it was cancelled; nil if it was not.
 	SupersededBy *CompileID
+	// Cancelled means that it was ended because a person cancelled it, as CancelCompile recorded.
+	Cancelled bool
 	// Notice is the notification that it causes; nil: none.
 	Notice *Notice
 }

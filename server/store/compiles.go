@@ -193,7 +193,7 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
 		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version,
-			rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
+			rawJSON(end.Diagnostics), end.At, end.SupersededBy, end.Cancelled)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {

@@ -49,6 +49,7 @@ type statementTexts struct {
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
+	CompileCancelWaiting, CompileCancel                                                string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
 	// delivery.sql

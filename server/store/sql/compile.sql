@@ -47,6 +47,10 @@ UPDATE compile SET
     version = CASE WHEN completed IS NULL THEN $3 ELSE version END,
     diagnostics = CASE WHEN completed IS NULL THEN $4 ELSE diagnostics END,
     superseded_by = CASE WHEN completed IS NULL THEN $6::uuid ELSE superseded_by END,
+    -- One that ended by itself before it could be cancelled was not cancelled.
+    cancelled_by = CASE WHEN completed IS NULL AND NOT $7 THEN '' ELSE cancelled_by END,
+    cancelled_why = CASE WHEN completed IS NULL AND NOT $7 THEN '' ELSE cancelled_why END,
+    cancelled_at = CASE WHEN completed IS NULL AND NOT $7 THEN NULL ELSE cancelled_at END,
     completed = COALESCE(completed, $5)
 WHERE id = $1 OR substitute = $1;
 
@@ -72,6 +76,16 @@ SELECT id, environment, requested, started, completed, trigger_type, trigger_mes
 FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL AND NOT preview AND superseded_by IS NULL
 ORDER BY completed DESC, requested DESC, id DESC
 LIMIT 1;
+
+-- name: CompileCancelWaiting :exec
+-- A request that waits ends without having run.
+UPDATE compile SET started = $3, completed = $3, success = false, cancelled_by = $4, cancelled_why = $5, cancelled_at = $3
+WHERE id = $1 AND environment = $2 AND started IS NULL;
+
+-- name: CompileCancel :exec
+-- A run that is under way, and the requests that it answers, are to end.
+UPDATE compile SET cancelled_by = $4, cancelled_why = $5, cancelled_at = $3
+WHERE (id = $1 OR substitute = $1) AND environment = $2 AND started IS NOT NULL AND completed IS NULL AND cancelled_by = '';
 
 -- name: CompileDelete :exec
 DELETE FROM compile WHERE completed < $1;
