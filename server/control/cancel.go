@@ -24,7 +24,8 @@ func (c *Control) CancelCompile(ctx context.Context, env intent.EnvironmentID, i
 		return err
 	}
 	what := intent.CancelRequest{Compile: id, By: by.By, Reason: by.Reason}
-	if err := c.cfg.Store.Asking(env, intent.RequestCancel, what).CancelCompile(ctx, env, id, by); err != nil {
+	err = c.cfg.Store.Asking(env, intent.RequestCancel, what).CancelCompile(ctx, env, id, by)
+	if err != nil && (preview == nil || !fault.Is(err, fault.NotFound)) { // a preview that waits has no run yet
 		return err
 	}
 	c.publish(env, bus.Compile, id.String())
