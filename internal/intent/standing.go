@@ -84,6 +84,7 @@ type Difference struct {
 	Stage   string     // of the run, while it runs
 	Version int        // that it is about; 0: none
 	By      *Actor     // the person who caused it; nil: nobody did
+	Waits   string     // what the run waits for
 	Until   time.Time  // when it ends by itself; zero: not by itself
 }
 
@@ -291,7 +292,7 @@ func (f StandingFacts) waiting() *Difference {
 	}
 	d := &Difference{Kind: StandsWaiting, Run: &r.ID, Text: "A compile waits to start"}
 	if f.Waits != nil && f.Waits.Kind != WaitsStart {
-		d.Text = "A compile waits for " + f.Waits.Text
+		d.Text, d.Waits = "A compile waits for "+f.Waits.Text, f.Waits.Text
 	}
 	if f.Waits != nil && f.Waits.Kind == WaitsQuota {
 		d.Kind = StandsQuota
