@@ -336,9 +336,11 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
+	{"api/graphql/schema", ""},
+	{"api/graphql", "api/graphql/schema internal/fault internal/intent server/access server/store"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/access/tokens " +
+		"api/graphql server/access server/access/audit server/access/people server/access/tokens " +
 			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
