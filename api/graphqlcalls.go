@@ -39,15 +39,27 @@ type graphqlQuery struct {
 	Operation string         `arg:"operationName"`
 }
 
-// graphqlAnswer is the envelope of a result.
+// graphqlAnswer is the envelope of a result. It is the answer to a query that fails, too.
 type graphqlAnswer struct {
-	Data graphql.Result `json:"data"`
+	Data   graphqlResult `json:"data"`
+	status int
 }
 
-func (a graphqlAnswer) ownStatus() int { return a.Data.Status() }
+type graphqlResult struct {
+	Data       json.RawMessage `json:"data"`
+	Errors     *[]string       `json:"errors"`
+	Extensions map[string]any  `json:"extensions"`
+}
+
+func (a graphqlAnswer) ownStatus() int { return a.status }
 
 func (g graphqlDoor) answerQuery(ctx context.Context, a graphqlQuery) (graphqlAnswer, error) {
-	return graphqlAnswer{g.door.Do(ctx, a.Query, a.Variables, a.Operation)}, nil
+	r := g.door.Do(ctx, a.Query, a.Variables, a.Operation)
+	out := graphqlAnswer{graphqlResult{Data: r.Data, Extensions: r.Extensions}, r.Status()}
+	if len(r.Errors) > 0 {
+		out.Data.Errors = &r.Errors
+	}
+	return out, nil
 }
 
 func (g graphqlDoor) showSchema(context.Context, struct{}) (json.RawMessage, error) {

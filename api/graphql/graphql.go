@@ -49,9 +49,9 @@ type Door struct {
 
 // Result is what a query led to.
 type Result struct {
-	Data       json.RawMessage `json:"data"`
-	Errors     []string        `json:"errors"` // null if there are none
-	Extensions map[string]any  `json:"extensions"`
+	Data       json.RawMessage
+	Errors     []string
+	Extensions map[string]any
 }
 
 // Status is the status code of a result: a query without any data has failed.
@@ -66,16 +66,28 @@ func (r Result) Status() int {
 func New(cfg Config) *Door {
 	d := &Door{cfg: cfg}
 	executable := schema.NewExecutableSchema(schema.Config{Resolvers: resolvers{d}})
-	delete(executable.Schema().Directives, "defer") // an answer comes in one piece
+	trim(executable)
 	d.executor = executor.New(executable)
 	d.executor.SetParserTokenLimit(maxTokens)
 	d.executor.SetErrorPresenter(d.present)
 	d.executor.SetRecoverFunc(func(_ context.Context, p any) error {
-		return fmt.Errorf("a resolver panicked: %v", p)
+		return fault.New("graphql", fault.Internal, fmt.Sprintf("a resolver panicked: %v", p))
 	})
 	d.executor.Use(openSchema{})
 	d.schema = sync.OnceValues(d.introspect)
 	return d
+}
+
+var trimOnce sync.Once
+
+// trim takes away what gqlgen adds to every schema and the reference's does not have. The schema is one for all doors.
+func trim(executable graphql.ExecutableSchema) {
+	trimOnce.Do(func() {
+		s := executable.Schema()
+		delete(s.Directives, "defer") // an answer comes in one piece
+		delete(s.Types, "Float")
+		delete(s.Types, "ID")
+	})
 }
 
 // openSchema lets everybody who may send queries ask for the schema.
@@ -123,19 +135,16 @@ func failed(errs ...*gqlerror.Error) Result {
 	return out
 }
 
-// present turns an error of a resolver into what the sender reads. The text of an unknown error may contain anything:
-// it goes to the log.
+// present turns an error into what the sender reads. The text of an internal one may contain anything: it goes to the
+// log. Errors that are no faults are about arguments (see read).
 func (d *Door) present(ctx context.Context, err error) *gqlerror.Error {
-	var known *gqlerror.Error
-	if errors.As(err, &known) && known.Err == nil {
-		return known // of the query itself
-	}
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	var told *fault.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = fmt.Sprintf("the query took longer than %s: ask for less at a time", patience)
-	case !errors.As(err, &told) || fault.KindOf(err) == fault.Internal:
+	case !errors.As(err, &told):
+	case fault.KindOf(err) == fault.Internal:
 		d.cfg.Logger.Error("a GraphQL query failed", "path", out.Path.String(), "error", err)
 		out.Message = "see the server's log"
 	default:
@@ -144,13 +153,18 @@ func (d *Door) present(ctx context.Context, err error) *gqlerror.Error {
 	return out
 }
 
-// read runs a root when fewer than atOnce others of its query are running.
+// read runs a root when fewer than atOnce others of its query are running. Its errors are faults.
 func read[T any](ctx context.Context, do func() (T, error)) (out T, err error) {
 	running := ctx.Value(readingKey{}).(chan struct{})
 	select {
 	case running <- struct{}{}:
 		defer func() { <-running }()
-		return do()
+		out, err = do()
+		var known *fault.Error
+		if err != nil && !errors.As(err, &known) && ctx.Err() == nil {
+			err = fault.Wrap("graphql", fault.Internal, err)
+		}
+		return out, err
 	case <-ctx.Done():
 		return out, ctx.Err()
 	}
