@@ -358,6 +358,8 @@ var lattice = []struct {
 			"server/cluster/plan server/cluster/solve server/cluster/task",
 	},
 
+	{"server/webconsole", "internal/fault"},
+
 	// The wiring, and the program.
 	{
 		"server",
@@ -370,7 +372,7 @@ var lattice = []struct {
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
 			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
 			"server/cluster/repository server/cluster/resources server/cluster/resources/blob " +
-			"server/cluster/workers",
+			"server/cluster/workers server/webconsole",
 	},
 	{
 		"cmd/ordain/demo",
@@ -418,7 +420,7 @@ var floors = []struct {
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
 			"server/process server/replica server/eventbus server/cluster",
 	},
-	{"the doors", "webhooks api server/console"},
+	{"the doors", "webhooks api server/console server/webconsole"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
 }
 
