@@ -49,8 +49,9 @@ func TestTheConsolesQueries(t *testing.T) {
 		map[string]any{
 			"environment": env, "first": 20, "orderBy": []any{map[string]any{"key": "resource_type", "order": "asc"}},
 			"filter": map[string]any{
-				"environment": env, "isOrphan": false, "resourceIdValue": map[string]any{"contains": []any{"%SITE-0%"}},
-				"lastHandlerRun": map[string]any{"eq": []any{"FAILED"}},
+				"environment": env, "isOrphan": false,
+				"resourceIdValue": map[string]any{"contains": []any{"%SITE-0%"}},
+				"lastHandlerRun":  map[string]any{"eq": []any{"FAILED"}},
 			},
 		}, 200)
 	got.is(r.FailedFile.String(), "data", "resources", "edges", 0, "node", "resourceId")
@@ -62,24 +63,31 @@ func TestTheConsolesQueries(t *testing.T) {
 // A query that fails says why in errors, below data, with the status 400.
 func TestGraphQLErrors(t *testing.T) {
 	c, r := rich(t)
-	for query, want := range map[string]string{
-		``:                             "no operation",
-		`{`:                            "Expected Name",
-		`{ nothing }`:                  `Cannot query field "nothing"`,
-		`mutation { environments }`:    "mutation",
-		`{ resources { totalCount } }`: "filter",
-		`{ resourceSummary(environment: "x") { totalCount } }`:                                                             "not the id of an environment",
-		`{ resourceSummary(environment: "` + uuid.NewString() + `") { totalCount } }`:                                      "does not exist",
-		`{ environments(first: 5000) { totalCount } }`:                                                                     "between 0 and 1000",
-		`{ environments(last: 5) { totalCount } }`:                                                                         "before",
-		`{ environments(after: "x") { totalCount } }`:                                                                      "not a cursor",
-		`{ environments(orderBy: {key: "icon"}) { totalCount } }`:                                                          "only by id, name",
-		`{ environments @defer { totalCount } }`:                                                                           "defer",
-		`{ resources(filter: {environment: "` + r.Production.ID.String() + `", agent: {contains: "\\"}}) { totalCount } }`: "backslash",
-		`{ resources(filter: {environment: "` + r.Production.ID.String() +
-			`", modelVersion: 7, isOrphan: true}) { totalCount } }`: "isOrphan",
-		`{ ` + strings.Repeat("e: environments { totalCount } ", 21) + `}`: "more than 20 lists",
+	env, nowhere := r.Production.ID.String(), uuid.NewString()
+	for _, one := range [][2]string{
+		{``, "no operation"},
+		{`{`, "Expected Name"},
+		{`{ nothing }`, `Cannot query field "nothing"`},
+		{`mutation { environments }`, "mutation"},
+		{`{ resources { totalCount } }`, "filter"},
+		{`{ resourceSummary(environment: "x") { totalCount } }`, "not the id of an environment"},
+		{`{ resourceSummary(environment: "` + nowhere + `") { totalCount } }`, "does not exist"},
+		{`{ environments(first: 5000) { totalCount } }`, "between 0 and 1000"},
+		{`{ environments(last: 5) { totalCount } }`, "before"},
+		{`{ environments(after: "x") { totalCount } }`, "not a cursor"},
+		{`{ environments(orderBy: {key: "icon"}) { totalCount } }`, "only by id, name"},
+		{`{ environments @defer { totalCount } }`, "defer"},
+		{
+			`{ resources(filter: {environment: "` + env + `", agent: {contains: "\\"}}) { totalCount } }`,
+			"backslash",
+		},
+		{
+			`{ resources(filter: {environment: "` + env + `", modelVersion: 7, isOrphan: true}) { totalCount } }`,
+			"isOrphan",
+		},
+		{`{ ` + strings.Repeat("e: environments { totalCount } ", 21) + `}`, "20 lists"},
 	} {
+		query, want := one[0], one[1]
 		got := c.graph(query, nil, 400)
 		got.is(nil, "data")
 		if text := got.text("errors", 0); !strings.Contains(text, want) {

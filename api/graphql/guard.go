@@ -62,8 +62,8 @@ func check(query string, variables map[string]any) *gqlerror.Error {
 		case c.fields > maxFields:
 			return gqlerror.Errorf("the query asks for more than %d fields", maxFields)
 		case c.values > maxValues:
-			return gqlerror.Errorf("the query asks for more than %d values: ask for smaller pages, or in several queries",
-				maxValues)
+			return gqlerror.Errorf(
+				"the query asks for more than %d values: ask for smaller pages, or in several queries", maxValues)
 		case c.top > maxRoots:
 			return gqlerror.Errorf("the query asks for more than %d lists: send several queries", maxRoots)
 		}

@@ -87,7 +87,8 @@ func (l windowList) order(given []OrderKey) ([]sorted, error) {
 	for _, o := range given {
 		key, ok := l.keys[o.Key]
 		if !ok {
-			return nil, invalidList("cannot sort by %q, only by %s", o.Key, strings.Join(sortedKeys(l.keys), ", "))
+			return nil, invalidList("cannot sort by %q, only by %s", o.Key,
+				strings.Join(sortedKeys(l.keys), ", "))
 		}
 		if slices.ContainsFunc(out, func(s sorted) bool { return s.windowKey == key }) {
 			return nil, invalidList("the order names %q twice", o.Key)
@@ -111,7 +112,8 @@ func newWindowSQL(fixed ...any) *windowSQL { return &windowSQL{sqlBuilder: sqlBu
 
 func (w *windowSQL) where(condition string) { w.conditions = append(w.conditions, condition) }
 
-// page returns the statement that reads one item more than the window shows, nearest first; place is among its columns.
+// page returns the statement that reads one item more than the window shows, nearest first; place is among its
+// columns.
 func (w *windowSQL) page(l windowList, rows string, in Window) (string, error) {
 	by, err := l.order(in.Order)
 	if err != nil {
