@@ -39,7 +39,8 @@ func TestTheConsolesQueries(t *testing.T) {
 		orderBy: [{key: "created", order: "desc"}]) { edges { node { title severity read } } } }`, nil, 200)
 	newest := r.Notices[len(r.Notices)-1]
 	got.is(newest.Title, "data", "notifications", "edges", 0, "node", "title")
-	got = c.graph(`query GetResources($filter: ResourceFilter!, $first: Int, $after: String, $last: Int, $before: String,
+	got = c.graph(`query GetResources($filter: ResourceFilter!, $first: Int, $after: String, $last: Int,
+		$before: String,
 		$orderBy: [StrawberryOrder!], $environment: String!) {
 		resources(filter: $filter, first: $first, after: $after, last: $last, before: $before, orderBy: $orderBy) {
 			totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor }

@@ -62,7 +62,8 @@ const resourcesQuery = `query($filter: ResourceFilter!, $first: Int, $after: Str
 	$orderBy: [StrawberryOrder!]) {
 	resources(filter: $filter, first: $first, after: $after, last: $last, before: $before, orderBy: $orderBy) {
 		totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-		edges { cursor node { resourceId resourceType agent resourceIdValue attributeHash requiresLength modelVersion purged
+		edges { cursor node { resourceId resourceType agent resourceIdValue attributeHash requiresLength modelVersion
+			purged
 			isUndefined attributes
 			state { lastHandlerRun blocked lastNonDeployingStatus compliance isDeploying isOrphan orphanedAfter
 				lastHandlerRunAt } } } } }`

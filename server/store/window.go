@@ -66,7 +66,8 @@ var (
 		keys: map[string]windowKey{"created": {"created", Time}}, unique: windowKey{"id", UUID}, show: "l.*",
 	}
 	environmentWindow = windowList{
-		keys: map[string]windowKey{"id": {"id", UUID}, "name": {"name", Text}}, unique: windowKey{"id", UUID}, show: "l.*",
+		keys:   map[string]windowKey{"id": {"id", UUID}, "name": {"name", Text}},
+		unique: windowKey{"id", UUID}, show: "l.*",
 	}
 )
 
