@@ -87,6 +87,15 @@ func (d *documenter) operation(call *declaration) (*openapi3.Operation, error) {
 	if call.answer == reflect.TypeFor[compiling]() {
 		o.Responses.Set("204", &openapi3.ResponseRef{Value: openapi3.NewResponse().WithDescription("It does not.")})
 	}
+	if call.answer == reflect.TypeFor[graphqlAnswer]() {
+		either := openapi3.NewSchema()
+		either.AnyOf = openapi3.SchemaRefs{
+			openapi3.NewSchemaRef("#/components/schemas/GraphqlAnswer", nil),
+			openapi3.NewSchemaRef("#/components/schemas/ErrorAnswer", nil),
+		}
+		o.Responses.Set("400", &openapi3.ResponseRef{Value: openapi3.NewResponse().
+			WithDescription("The query failed, or it is none.").WithJSONSchema(either)})
+	}
 	if call.method != http.MethodHead {
 		o.Responses.Set("default", &openapi3.ResponseRef{Ref: "#/components/responses/error"})
 	}

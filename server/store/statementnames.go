@@ -82,6 +82,9 @@ type statementTexts struct {
 	// git.sql
 	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits, GitBlockAdd, GitBlockEnd string
 	GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy            string
+	// graphql.sql
+	WindowResources, WindowResourcesCounted, WindowVersionResources, WindowResourceDetails string
+	WindowNotifications, WindowEnvironments, StateSummary                                  string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql

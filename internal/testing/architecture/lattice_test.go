@@ -339,9 +339,11 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
+	{"api/graphql/schema", ""},
+	{"api/graphql", "api/graphql/schema internal/fault internal/intent server/access server/store"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/access/tokens " +
+		"api/graphql server/access server/access/audit server/access/people server/access/tokens " +
 			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
@@ -359,6 +361,8 @@ var lattice = []struct {
 			"server/cluster/plan server/cluster/solve server/cluster/task",
 	},
 
+	{"server/webconsole", "internal/fault"},
+
 	// The wiring, and the program.
 	{
 		"server",
@@ -371,7 +375,7 @@ var lattice = []struct {
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
 			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
 			"server/cluster/repository server/cluster/resources server/cluster/resources/blob " +
-			"server/cluster/workers",
+			"server/cluster/workers server/webconsole",
 	},
 	{
 		"server/embedded",
@@ -428,7 +432,7 @@ var floors = []struct {
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
 			"server/process server/replica server/eventbus server/cluster",
 	},
-	{"the doors", "webhooks api server/console"},
+	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.
 	{"the wiring", "server server/embedded cmd"},
 }
