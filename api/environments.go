@@ -54,6 +54,7 @@ type environment struct {
 	Halted              bool           `json:"halted"`
 	HaltedBy            *string        `json:"halted_by"`
 	HaltedAt            *timestamp     `json:"halted_at"`
+	HaltedReason        *string        `json:"halted_reason"`
 	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
 	// Description and Icon are there when details are asked for.
 	Description *string  `json:"description,omitempty"`
@@ -313,6 +314,7 @@ func environmentOf(e intent.Environment, details bool) environment {
 	out := environment{
 		ID: e.ID, Name: e.Name, ProjectID: e.ProjectID, RepoURL: e.Source.URL, RepoBranch: e.Source.Branch,
 		Settings: settingsOf(e), Halted: e.Halted, HaltedBy: orNull(e.HaltedBy), HaltedAt: maybe(e.HaltedAt),
+		HaltedReason: orNull(e.HaltedReason),
 	}
 	if details {
 		out.Description, out.Icon = &e.Description, &e.Icon
