@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -100,6 +101,9 @@ func (c *console) post(do action) http.HandlerFunc {
 		if err == nil {
 			next, err = do(r, e)
 		}
+		if errors.Is(err, errAnswered) {
+			return
+		}
 		if err != nil {
 			audit.Failed(r.Context(), err)
 			c.fail(w, r, err)
@@ -108,6 +112,9 @@ func (c *console) post(do action) http.HandlerFunc {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	}
 }
+
+// errAnswered is what an action returns that has answered the request itself.
+var errAnswered = errors.New("answered")
 
 // back returns the address of the page that a form came from, which says there what was done. It is always a path of
 // this console; fallback is used when the form names none.
@@ -159,8 +166,13 @@ func (c *console) doDeploy(r *http.Request, e intent.Environment) (string, error
 	return back(r, envURL(e.ID), done), err
 }
 
+// doHalt halts an environment. The form asks for a reason, which everybody reads who meets the halted environment.
 func (c *console) doHalt(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "halted"), c.control.Halt(asConsole(r), e.ID)
+	if reason := field(r, "reason"); reason == "" || len(reason) > 1000 {
+		return "", fault.New("console.halt", fault.Invalid, "halting takes a reason of at most 1000 bytes").
+			Hint("say why nothing may be compiled or deployed, for example: the database is being moved")
+	}
+	return back(r, envURL(e.ID), "halted"), c.control.Halt(asPerson(r), e.ID)
 }
 
 func (c *console) doResume(r *http.Request, e intent.Environment) (string, error) {

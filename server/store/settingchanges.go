@@ -2,8 +2,12 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -27,4 +31,16 @@ func (s *Store) SettingChanges(
 		return err
 	})
 	return changes, err
+}
+
+// SetSettings stores converted values in one step; a value of nil restores the default.
+func (s *Store) SetSettings(ctx context.Context, id intent.EnvironmentID, values map[string]any) error {
+	const op = "store.SetSettings"
+	text, err := json.Marshal(values)
+	if err != nil {
+		return fault.Wrap(op, fault.Invalid, err)
+	}
+	return s.write(ctx, op, func(tx pgx.Tx) error {
+		return affected(tx.Exec(ctx, statements.SettingsSet, id, string(text)))
+	})
 }

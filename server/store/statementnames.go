@@ -8,7 +8,7 @@ type statementTexts struct {
 	ResourceLogRows, StateUnpark, StateAnyParked, ActionRecorded                  string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
-	SettingChanges                                               string
+	SettingChanges, SettingsSet                                  string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql

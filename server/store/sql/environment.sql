@@ -92,6 +92,12 @@ DELETE FROM parameter WHERE environment = $1;
 -- name: SettingSet :exec
 UPDATE environment SET settings = jsonb_set(settings, ARRAY[$2::text], $3::jsonb) WHERE id = $1;
 
+-- name: SettingsSet :exec
+-- A null sets a setting back to its default.
+UPDATE environment SET settings = (settings || $2::jsonb) - coalesce(
+    (SELECT array_agg(key) FROM jsonb_each($2::jsonb) WHERE value = 'null'::jsonb), '{}')
+WHERE id = $1;
+
 -- name: SettingDelete :exec
 UPDATE environment SET settings = settings - $2::text WHERE id = $1;
 
