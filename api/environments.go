@@ -30,6 +30,7 @@ func (s *server) environmentCalls(c *calls) {
 	v2(c, http.MethodPost, one, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironment)
 	whole(c, http.MethodPost, oneV1, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironmentV1)
 	done[noBody](c, http.MethodDelete, one, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
+	s.cloneCalls(c, one)
 	done[object](c, http.MethodDelete, oneV1, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
 	done[nullData](c, http.MethodPut, one+"/tags", "Set the tags of an environment, which roles can be bound to.",
 		access.TagEnvironment, s.setTags)

@@ -19,6 +19,9 @@ const maxForm = 1 << 20
 // doneTexts say on a page what the form before it did. An address names one of them; it cannot bring words of its own.
 var doneTexts = map[string]string{
 	"created":           "The environment was created.",
+	"cloned":            "The environment was cloned. What was not copied, such as secrets, can be set below.",
+	"copied":            "The settings were copied.",
+	"nothingcopied":     "Nothing was copied: no setting was chosen, or none differs any more.",
 	"compile":           "A compile was asked for.",
 	"deploy":            "What is not as intended is being deployed.",
 	"repair":            "Every resource is being verified and repaired.",

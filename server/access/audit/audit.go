@@ -137,7 +137,9 @@ func Change(ctx context.Context, before, after any) {
 }
 
 // Aside returns a context for a part of a request whose details do not belong into its entry.
-func Aside(ctx context.Context) context.Context { return context.WithValue(ctx, trailKey{}, (*Trail)(nil)) }
+func Aside(ctx context.Context) context.Context {
+	return context.WithValue(ctx, trailKey{}, (*Trail)(nil))
+}
 
 // Failed says that a request failed, for a door that answers it before it ends the trail.
 func Failed(ctx context.Context, err error) {
