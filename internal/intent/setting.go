@@ -93,12 +93,14 @@ func init() {
 				"are cancelled, so that something is deployed no matter how often commits arrive.",
 		},
 		{
-			Name: "autostart_agent_deploy_interval", Group: GroupDeploy, Title: "Retry what is not as intended every", Unit: Seconds,
+			Name: "autostart_agent_deploy_interval", Group: GroupDeploy,
+			Title: "Retry what is not as intended every", Unit: Seconds,
 			Type: SettingText, Default: "600", Interval: true,
 			Doc: "How often to retry resources that are not as intended: seconds, or a cron expression. 0 for never.",
 		},
 		{
-			Name: "autostart_agent_repair_interval", Group: GroupDeploy, Title: "Repair everything every", Unit: Seconds,
+			Name: "autostart_agent_repair_interval", Group: GroupDeploy,
+			Title: "Repair everything every", Unit: Seconds,
 			Type: SettingText, Default: "86400", Interval: true,
 			Doc: "How often to check and repair every resource: seconds, or a cron expression. 0 for never.",
 		},
@@ -108,12 +110,14 @@ func init() {
 			Doc: "Start the scheduler of this environment when the server starts.",
 		},
 		{
-			Name: "reset_deploy_progress_on_start", Group: GroupDeploy, Title: "Forget unfinished deployments at a start",
-			Type: SettingBool, Default: false,
+			Name: "reset_deploy_progress_on_start", Group: GroupDeploy,
+			Title: "Forget unfinished deployments at a start",
+			Type:  SettingBool, Default: false,
 			Doc: "Forget unfinished deployments when the server starts.",
 		},
 		{
-			Name: "resource_action_logs_retention", Group: GroupRetention, Title: "Keep the log of resource actions", Unit: Days,
+			Name: "resource_action_logs_retention", Group: GroupRetention,
+			Title: "Keep the log of resource actions", Unit: Days,
 			Type: SettingInt, Default: 7,
 			Doc: "How many days to keep the resource action log.",
 		},
@@ -203,7 +207,8 @@ func init() {
 				"the target is still away, up to an hour.",
 		},
 		{
-			Name: "prune_share", Group: GroupDeploy, Title: "Largest share of resources to remove unasked", Unit: Percent,
+			Name: "prune_share", Group: GroupDeploy,
+			Title: "Largest share of resources to remove unasked", Unit: Percent,
 			Type: SettingInt, Default: 20, Most: 100,
 			Doc: "Hold a version that removes more than this percentage of the deployed resources until a person " +
 				"confirms it. With 100, only empty versions are held.",

@@ -21,7 +21,8 @@ const (
 	Percent Unit = "percent"
 )
 
-// unitSize is a unit that people may write, in terms of the smallest one of its kind. The tables hold the largest first.
+// unitSize is a unit that people may write, in terms of the smallest one of its kind.
+// The tables hold the largest first.
 type unitSize struct {
 	word  string
 	also  []string

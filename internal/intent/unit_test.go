@@ -26,7 +26,8 @@ func TestUnitsAreReadAsTheyAreWritten(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]float64{
-		"7200": 7200, " 2h ": 7200, "1 h 30 min": 5400, "1h30m": 5400, "1 week": 604800, "1.5 h": 5400, "2 Days": 172800,
+		"7200": 7200, " 2h ": 7200, "1 h 30 min": 5400, "1h30m": 5400, "1 week": 604800, "1.5 h": 5400,
+		"2 Days": 172800,
 	} {
 		if got, err := Seconds.Parse(text); err != nil || got != want {
 			t.Errorf("%q: %v %v, want %v", text, got, err, want)
@@ -49,7 +50,8 @@ func TestSettingsTakeUnits(t *testing.T) {
 		{"git_poll_interval", "2 h", 7200}, {"heal_window", "7 days", 604800},
 		{"environment_metrics_retention", "14 days", 336}, {"drift_retention", "2 weeks", 14},
 		{"git_max_file", "1 GiB", 1024}, {"prune_share", "20 %", 20},
-		{"autostart_agent_deploy_interval", "10 min", "600"}, {"autostart_agent_deploy_interval", "0 4 * * *", "0 4 * * *"},
+		{"autostart_agent_deploy_interval", "10 min", "600"},
+		{"autostart_agent_deploy_interval", "0 4 * * *", "0 4 * * *"},
 		{"autostart_agent_repair_interval", "0", "0"}, {"recompile_backoff", "500", 500.0},
 	} {
 		def, _ := SettingNamed(c.name)
@@ -83,7 +85,8 @@ func TestEverySettingHasItsPlace(t *testing.T) {
 			continue
 		}
 		if got, err := s.Convert(s.Text(s.Default)); err != nil || got != s.Default {
-			t.Errorf("%s: its default %v is shown as %q and read as %v, %v", s.Name, s.Default, s.Text(s.Default), got, err)
+			t.Errorf("%s: its default %v is shown as %q and read as %v, %v",
+				s.Name, s.Default, s.Text(s.Default), got, err)
 		}
 		if s.Hint() == "" {
 			t.Errorf("%s: no hint", s.Name)

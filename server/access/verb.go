@@ -255,7 +255,7 @@ var Verbs = []Definition{
 	{ModifyEnvironment, WriteIntent, OnEnvironment, "change the name, the source or the description"},
 	{SetSecret, WriteIntent, OnEnvironment, "set credentials and other secrets"},
 	{SetSetting, WriteIntent, OnEnvironment, "change settings"},
-	{CloneEnvironment, WriteIntent, OnEnvironment, "clone an environment, in projects where one may create environments"},
+	{CloneEnvironment, WriteIntent, OnEnvironment, "clone an environment into projects where one may create them"},
 	{PutVersion, WriteIntent, OnEnvironment, "export a version"},
 	{PutFiles, WriteIntent, OnEnvironment, "upload files of resources"},
 	{Release, WriteIntent, OnEnvironment, "release a version"},

@@ -105,7 +105,8 @@ func settingFormOf(def intent.Setting, e intent.Environment) settingForm {
 	value := def.Value(e.Settings)
 	_, changed := e.Settings[def.Name]
 	s := settingForm{
-		Name: def.Name, Title: def.Title, Doc: def.Doc, Action: envURL(e.ID) + "/settings/set", Lines: def.Lines || def.Type == intent.SettingDict,
+		Name: def.Name, Title: def.Title, Doc: def.Doc,
+		Action: envURL(e.ID) + "/settings/set", Lines: def.Lines || def.Type == intent.SettingDict,
 		Number: def.Type == intent.SettingInt && def.Unit == "", Unit: string(def.Unit),
 		Value: settingValue(def, value), Default: settingValue(def, def.Default),
 		By: e.Protected[def.Name],

@@ -16,7 +16,7 @@ func follow(t *testing.T, h http.Handler, w *httptest.ResponseRecorder) *httptes
 	if w.Code != http.StatusSeeOther {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	r := httptest.NewRequest(http.MethodGet, w.Header().Get("Location"), nil)
+	r := httptest.NewRequest(http.MethodGet, strings.Split(w.Header().Get("Location"), "#")[0], nil)
 	for _, cookie := range w.Result().Cookies() {
 		r.AddCookie(cookie)
 	}
@@ -38,7 +38,8 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 	r, h := rich(t)
 	page := "/e/" + r.Production.ID.String() + "/settings"
 	found := get(t, h, page+"?find=poll+repository").Body.String()
-	if !strings.Contains(found, `id="setting-git_poll_interval"`) || strings.Contains(found, `id="setting-heal_limit"`) ||
+	if !strings.Contains(found, `id="setting-git_poll_interval"`) ||
+		strings.Contains(found, `id="setting-heal_limit"`) ||
 		!strings.Contains(around(found, "setting-git_poll_interval"), `value="1 min"`) {
 		t.Error("the search does not find the setting alone, with its unit")
 	}
@@ -62,7 +63,8 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 	saved := follow(t, h, w)
 	body := saved.Body.String()
 	form = around(body, "setting-git_poll_interval")
-	if !strings.Contains(form, "Saved.") || !strings.Contains(form, `value="2 h"`) || strings.Count(body, "Saved.") != 1 {
+	if !strings.Contains(form, "Saved.") || !strings.Contains(form, `value="2 h"`) ||
+		strings.Count(body, "Saved.") != 1 {
 		t.Errorf("it is not said beside the field that it was saved: %s", form)
 	}
 	if cookies := saved.Result().Cookies(); len(cookies) != 1 || cookies[0].MaxAge >= 0 {
@@ -112,8 +114,8 @@ func TestAnEnvironmentIsCloned(t *testing.T) {
 		t.Error("the form does not show what is copied")
 	}
 	w := post(h, env+"/clone", url.Values{
-		"name": {"twin"}, "project": {r.Project.ID.String()}, "repository": {r.Production.Source.URL}, "anyway": {"yes"},
-		"branch": {"main"}, "halted": {"yes"},
+		"name": {"twin"}, "project": {r.Project.ID.String()}, "repository": {r.Production.Source.URL},
+		"anyway": {"yes"}, "branch": {"main"}, "halted": {"yes"},
 	})
 	page := follow(t, h, w)
 	if !strings.Contains(page.Body.String(), "The environment was cloned.") {
@@ -131,7 +133,8 @@ func TestAnEnvironmentIsCloned(t *testing.T) {
 	again := post(h, env+"/clone", url.Values{
 		"name": {"twin"}, "project": {r.Project.ID.String()}, "repository": {"x"}, "anyway": {"yes"},
 	})
-	if body := again.Body.String(); again.Code != http.StatusUnprocessableEntity || !strings.Contains(body, `value="x"`) {
+	if body := again.Body.String(); again.Code != http.StatusUnprocessableEntity ||
+		!strings.Contains(body, `value="x"`) {
 		t.Errorf("a second twin: %d", again.Code)
 	}
 

@@ -21,8 +21,8 @@ type Remotes interface {
 	Read(ctx context.Context, src gitsync.Source, commit, path string) (gitsync.File, error)
 }
 
-// A repository must answer within this time, and be fetched within that. What takes longer is left to the first compile,
-// which shows how far it is.
+// A repository must answer within this time, and be fetched within that. What takes longer is left to the first
+// compile, which shows how far it is.
 const (
 	answerTime = 20 * time.Second
 	fetchTime  = 20 * time.Second
