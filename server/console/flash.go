@@ -77,8 +77,8 @@ func (w *flashWriter) move() {
 		f.Part = ""
 	}
 	value := strings.Join([]string{f.Done, f.Part, to.Path}, "|")
-	http.SetCookie(w.ResponseWriter, flashOf(w.request, to.EscapedPath(), base64.RawURLEncoding.EncodeToString([]byte(value)),
-		flashTime))
+	encoded := base64.RawURLEncoding.EncodeToString([]byte(value))
+	http.SetCookie(w.ResponseWriter, flashOf(w.request, to.EscapedPath(), encoded, flashTime))
 }
 
 func flashOf(r *http.Request, path, value string, age int) *http.Cookie {

@@ -90,8 +90,8 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 		}
 		f.Envs = append(f.Envs, l)
 		if l.Current {
-			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL, Halted: e.Halted,
-				Halt: haltFrame{By: e.HaltedBy, Reason: e.HaltedReason, At: e.HaltedAt}}
+			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL,
+				Halted: e.Halted, Halt: haltFrame{By: e.HaltedBy, Reason: e.HaltedReason, At: e.HaltedAt}}
 		}
 	}
 	if f.Env != nil {

@@ -40,7 +40,7 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 	found := get(t, h, page+"?find=poll+repository").Body.String()
 	if !strings.Contains(found, `id="setting-git_poll_interval"`) ||
 		strings.Contains(found, `id="setting-heal_limit"`) ||
-		!strings.Contains(around(found, "setting-git_poll_interval"), `value="1 min"`) {
+		!strings.Contains(around(found, "setting-git_poll_interval"), `value="30 s"`) {
 		t.Error("the search does not find the setting alone, with its unit")
 	}
 	if !strings.Contains(get(t, h, page+"?find=xyzzy").Body.String(), "No option matches.") {
@@ -80,7 +80,7 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 	}
 	changed := get(t, h, page+"?changed=yes").Body.String()
 	if !strings.Contains(changed, `id="setting-git_poll_interval"`) ||
-		strings.Contains(changed, `id="setting-delivery_retention"`) {
+		strings.Contains(changed, `id="setting-breaker_pause"`) {
 		t.Error("the list of what was changed is wrong")
 	}
 	if !strings.Contains(around(body, "setting-drift_policy"), `<option value="heal" selected>`) {
