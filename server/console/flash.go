@@ -13,8 +13,8 @@ import (
 
 // What a form did is said once, on the page that it leads to:
 //
-//	form ─▶ redirect to /e/…?done=saved#setting-x ─▶ flashing moves done into a cookie ─▶ the page says it, and the
-//	                                                                                       cookie is gone
+//	form ─▶ redirect to /e/…?done=saved#setting-x
+//	     ─▶ flashing moves done into a cookie ─▶ the page says it, and the cookie is gone
 //
 // So a reload says nothing again, and neither does an address that somebody passes on. The cookie names one of
 // doneTexts and the part of the page that it belongs to; it cannot bring words of its own. It is sent to that page

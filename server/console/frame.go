@@ -86,7 +86,8 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	current, _ := uuid.Parse(r.PathValue("env"))
 	for _, e := range access.Visible(r.Context(), all) {
 		l := envLink{
-			ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
+			ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current,
+			Halted: e.Halted,
 		}
 		f.Envs = append(f.Envs, l)
 		if l.Current {
