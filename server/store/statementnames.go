@@ -10,6 +10,7 @@ type statementTexts struct {
 	ActionsBefore, ActionsAfter, ActionsOfRequirements, EnvironmentOwners, ServerVersionText string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
+	SettingChanges, SettingsSet                                  string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql
