@@ -61,6 +61,11 @@ var settings = map[string]Setting{}
 func init() {
 	for _, s := range append([]Setting{
 		{Name: "auto_deploy", Type: SettingBool, Default: true, Doc: "Release every version that the server compiled."},
+		{
+			Name: AllowPushed, People: true, Type: SettingBool, Default: false,
+			Doc: "Accept versions that people compile on their own machines and send with ordain export or inmanta " +
+				"export. Such versions are not from a commit, which Ordain says wherever it shows them.",
+		},
 		{Name: "server_compile", Type: SettingBool, Default: true, Doc: "Let the server compile this environment."},
 		{
 			Name: "auto_full_compile", Type: SettingText, Default: "", Interval: true,

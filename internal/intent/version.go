@@ -62,6 +62,8 @@ type Provenance struct {
 	// RolledBack is set if it has the content of an earlier version; the rest of its
 	// provenance is that version's. It is nil if it came from a compile.
 	RolledBack *RollBack `json:"rolled_back,omitempty"`
+	// Pushed is set if it was compiled on another machine; then it has no commit.
+	Pushed *Pushed `json:"pushed,omitempty"`
 }
 
 // MaxAttributes is how large the attributes of one resource may be, in bytes of JSON.
@@ -109,6 +111,16 @@ type NewVersion struct {
 	// Clusters are the manifests of the commit's cluster files by name, as JSON; nil: there are none, and there never
 	// were.
 	Clusters json.RawMessage
+	// Number is the number that was reserved for it; 0: it gets the next one.
+	Number int
+	// Elsewhere is the report of the compile on another machine, stored with the version; nil: the server compiled it.
+	Elsewhere *Elsewhere
+}
+
+// Elsewhere is the report of a compile on another machine. It has ended.
+type Elsewhere struct {
+	Compile Compile
+	Stages  []Stage
 }
 
 // PartialChange says how a partial export changes the version before it.
