@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +65,9 @@ func (p Pushed) From() string {
 }
 
 // Words says in one sentence that the version is not from a commit, and where it is from.
-func (p Pushed) Words() string { return "not from a commit: " + p.From() + ", compiled from " + p.Tree() }
+func (p Pushed) Words() string {
+	return "not from a commit: " + p.From() + ", compiled from " + p.Tree()
+}
 
 // BranchCommit returns the newest commit of the branch that a version follows: its own or, for a pushed version, the one
 // that was deployed before.
@@ -73,4 +76,16 @@ func (p Provenance) BranchCommit() string {
 		return p.Pushed.After
 	}
 	return p.Commit
+}
+
+// ConstraintLines returns the constraints for packages of agents, sorted.
+func (p Pushed) ConstraintLines() []string {
+	var out []string
+	for line := range strings.Lines(p.Constraints) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -47,10 +47,10 @@ type statementTexts struct {
 	ProvisionerTokensWaiting, ProvisionerTokenForget, ProvisionerJoin, ProvisionerRenew string
 	ProvisionerSeen, ProvisionerRevoke, Provisioners, ProvisionerNamed                  string
 	// compile.sql
-	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
-	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
-	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
-	StageList, StageOutputList                                                         string
+	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision                  string
+	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview, CompileElsewhere string
+	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish                 string
+	StageList, StageOutputList                                                                         string
 	// delivery.sql
 	DeliveryRecord, DeliveryWaiting, DeliveryWaitingFor, DeliveryFinish, DeliveryGet       string
 	DeliveryRows, OutcomeDelete, DeliveryCollect, ClearDeliveries, HookSecrets, ModulesSet string
@@ -138,10 +138,10 @@ type statementTexts struct {
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
 	ResourceHistoryRows                                                   string
 	// version.sql
-	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
-	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string
-	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
-	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
-	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
-	FileReader, FileReaderMove, FileReadable                                               string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
+	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
+	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
+	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
+	FileReader, FileReaderMove, FileReadable                                                               string
 }

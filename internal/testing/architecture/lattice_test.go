@@ -134,6 +134,10 @@ var lattice = []struct {
 	{"server/replica", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
+	{
+		"server/push",
+		"internal/fault internal/intent internal/python/pep440 compiler/export server/store/partial",
+	},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
 	{"server/store/locks", "internal/fault"},
@@ -208,7 +212,7 @@ var lattice = []struct {
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
+			"server/access server/access/audit server/promote server/push server/store server/source server/forge server/keeper",
 	},
 
 	// Clusters: from a template and a size to running machines.
