@@ -69,8 +69,8 @@ func (p Pushed) Words() string {
 	return "not from a commit: " + p.From() + ", compiled from " + p.Tree()
 }
 
-// BranchCommit returns the newest commit of the branch that a version follows: its own or, for a pushed version, the one
-// that was deployed before.
+// BranchCommit returns the newest commit of the branch that a version follows: its own or, for a pushed version, the
+// one that was deployed before.
 func (p Provenance) BranchCommit() string {
 	if p.Pushed != nil {
 		return p.Pushed.After

@@ -83,8 +83,8 @@ func (c *Control) mayPush(ctx context.Context, env intent.EnvironmentID) (intent
 		return e, err
 	}
 	if !e.Bool(intent.AllowPushed) {
-		return e, fault.New(op, fault.Forbidden, fmt.Sprintf("the environment %s accepts only versions that the server "+
-			"compiled from commits", e.Name)).
+		return e, fault.New(op, fault.Forbidden, fmt.Sprintf("the environment %s accepts only versions that the "+
+			"server compiled from commits (setting %s)", e.Name, intent.AllowPushed)).
 			Hint("push the commit, or let a maintainer turn on the setting " + intent.AllowPushed)
 	}
 	refuse := func(setting, what string) (intent.Environment, error) {
