@@ -2,6 +2,7 @@ package api
 
 import (
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -37,7 +38,19 @@ func newExporter(t *testing.T, r *servertest.Rich, c *client) *exporter {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	server := httptest.NewServer(c.handler)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		q.Header.Del("Accept-Encoding") // so that a refusal can be read
+		out := httptest.NewRecorder()
+		c.handler.ServeHTTP(out, q)
+		if out.Code != http.StatusOK {
+			t.Logf("%s %s: %d %s", q.Method, q.URL, out.Code, out.Body)
+		}
+		for name, values := range out.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(out.Code)
+		_, _ = w.Write(out.Body.Bytes())
+	}))
 	t.Cleanup(server.Close)
 	host, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
