@@ -91,7 +91,7 @@ func (e Export) Read(env intent.EnvironmentID, pushed intent.Pushed) (Version, m
 	if err := e.resources(&v); err != nil {
 		return v, nil, err
 	}
-	if err := decode("pip_config", e.Pip, &v.Pip); err != nil {
+	if v.Pip, err = readPip(e.Pip); err != nil {
 		return v, nil, err
 	}
 	modules, err := e.code(&v, pushed.ConstraintLines())
@@ -106,6 +106,24 @@ func (e Export) Read(env intent.EnvironmentID, pushed intent.Pushed) (Version, m
 		return v, nil, err
 	}
 	return v, info.Metadata, checkClosed(v.NewVersion)
+}
+
+// readPip reads pip_config, whose names the exporter writes as project.yml does, with hyphens.
+func readPip(raw json.RawMessage) (p intent.PipConfig, err error) {
+	var given map[string]json.RawMessage
+	if err := decode("pip_config", raw, &given); err != nil {
+		return p, err
+	}
+	plain := make(map[string]json.RawMessage, len(given))
+	for name, value := range given {
+		plain[strings.ReplaceAll(name, "-", "_")] = value
+	}
+	text, err := json.Marshal(plain)
+	if err != nil {
+		return p, err
+	}
+	err = decode("pip_config", text, &p)
+	return p, err
 }
 
 func (e Export) resources(v *Version) error {
