@@ -146,7 +146,7 @@ std::ResourceSet(name="left", resources=[b])
 	}
 	c.get("/api/v2/compilereport/"+v.Provenance.Compile.String()).part("data").is(float64(first), "version")
 	pip := c.get("/api/v2/pip/config/" + strconv.Itoa(first)).part("data")
-	pip.is(true, "use_system_config")
+	pip.is(true, "use-system-config")
 	if e, _ := r.Store.Environment(t.Context(), env); e.Int("deploy_concurrency") != 7 {
 		t.Error("the settings of project.yml were not taken over")
 	}

@@ -106,10 +106,10 @@ type pushedVersion struct {
 
 // pipConfig is pip_config as clients know it.
 type pipConfig struct {
-	IndexURL        *string  `json:"index_url"`
-	ExtraIndexURL   []string `json:"extra_index_url"`
+	IndexURL        *string  `json:"index-url"`
+	ExtraIndexURL   []string `json:"extra-index-url"`
 	Pre             *bool    `json:"pre"`
-	UseSystemConfig bool     `json:"use_system_config"`
+	UseSystemConfig bool     `json:"use-system-config"`
 }
 
 // pushed says that a version is not from a commit.

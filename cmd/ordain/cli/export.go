@@ -33,8 +33,8 @@ func newExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Compile a project here and send the version to a server",
-		Long: "Compiles the project in a folder and sends the result to a server as a version, which is marked there as\n" +
-			"not from a commit. The environment has to allow it with the setting allow_pushed_versions.\n" +
+		Long: "Compiles the project in a folder and sends the result to a server as a version, which is marked\n" +
+			"there as not from a commit. The environment has to allow it with the setting allow_pushed_versions.\n" +
 			"Exit status: 0 the version is stored, 1 the model does not compile or the server refused it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
@@ -119,7 +119,8 @@ func (f *exportFlags) run(c *cobra.Command) error {
 			return errors.New("the version is stored and not deployed")
 		}
 	default:
-		fmt.Fprintf(c.OutOrStdout(), "Deploy it with: ordain version release %s %d\n", printable(e.Name), stored.Version)
+		fmt.Fprintf(c.OutOrStdout(), "Deploy it with: ordain version release %s %d\n", printable(e.Name),
+			stored.Version)
 	}
 	return nil
 }
