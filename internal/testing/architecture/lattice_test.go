@@ -345,7 +345,8 @@ var lattice = []struct {
 		"api",
 		"server/access server/access/audit server/access/people server/access/tokens " +
 			"server/agent/authority server/control server/edge server/promote server/push " +
-			"server/store internal/intent internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
+			"server/store internal/intent internal/fault " +
+			"internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
 			"server/cluster/provisioner/authority",
@@ -418,7 +419,8 @@ var floors = []struct {
 	{
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
-			"server/store server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
+			"server/store server/source server/deployer server/forge " +
+			"server/build server/keeper server/control server/agent " +
 			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console"},
