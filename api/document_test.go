@@ -237,6 +237,8 @@ func argumentSchema(t reflect.Type) *openapi3.Schema {
 		return openapi3.NewUUIDSchema()
 	case reflect.TypeFor[base64Content]():
 		return openapi3.NewStringSchema()
+	case reflect.TypeFor[rawJSON]():
+		return openapi3.NewSchema()
 	case reflect.TypeFor[intent.ResourceID]():
 		return openapi3.NewStringSchema()
 	}

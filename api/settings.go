@@ -108,6 +108,9 @@ func (s *server) getSettingV1(ctx context.Context, a oneSetting) (settingV1, err
 }
 
 func (s *server) protectSettings(ctx context.Context, a protectedSettings) error {
+	if a.By == "project_yml" { // inmanta's exporter sends the name of the choice
+		a.By = intent.ProtectedByProject
+	}
 	if a.By != intent.ProtectedByProject {
 		return invalid("protected_by must be " + intent.ProtectedByProject)
 	}

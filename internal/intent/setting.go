@@ -69,6 +69,12 @@ var settings = map[string]Setting{}
 func init() {
 	for _, s := range append([]Setting{
 		{
+			Name: AllowPushed, Group: GroupAccess, Title: "Accept versions that are not from a commit",
+			People: true, Type: SettingBool, Default: false,
+			Doc: "Accept versions that people compile on their own machines and send with ordain export or inmanta " +
+				"export. Such versions are not from a commit, which Ordain says wherever it shows them.",
+		},
+		{
 			Name: "auto_deploy", Group: GroupDeploy, Title: "Release versions by itself",
 			Type: SettingBool, Default: true,
 			Doc: "Release every version that the server compiled.",

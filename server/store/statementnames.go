@@ -52,7 +52,7 @@ type statementTexts struct {
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
-	CompileCancelWaiting, CompileCancel                                                string
+	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
 	// delivery.sql
@@ -147,10 +147,10 @@ type statementTexts struct {
 	// standing.sql
 	StandingFacts string
 	// version.sql
-	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
-	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string
-	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
-	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
-	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
-	FileReader, FileReaderMove, FileReadable                                               string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
+	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
+	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
+	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
+	FileReader, FileReaderMove, FileReadable                                                               string
 }

@@ -136,6 +136,10 @@ var lattice = []struct {
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
+	{
+		"server/push",
+		"internal/fault internal/intent internal/python/pep440 compiler/export server/store/partial",
+	},
 	{"server/store/locks", "internal/fault"},
 	{"server/store/queue", "internal/fault"},
 	{
@@ -209,7 +213,8 @@ var lattice = []struct {
 	{
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
+			"server/access server/access/audit server/promote server/push " +
+			"server/store server/source server/forge server/keeper",
 	},
 
 	// Clusters: from a template and a size to running machines.
@@ -344,7 +349,7 @@ var lattice = []struct {
 	{
 		"api",
 		"api/graphql server/access server/access/audit server/access/people server/access/tokens " +
-			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
+			"server/agent/authority server/control server/edge server/promote server/push server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
@@ -428,8 +433,9 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
-			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
+		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
+			"server/store server/source server/deployer server/forge " +
+			"server/build server/keeper server/control server/agent " +
 			"server/process server/replica server/eventbus server/cluster",
 	},
 	{"the doors", "webhooks api server/console server/webconsole"},
