@@ -23,6 +23,7 @@ var lattice = []struct {
 	{"internal/intent", ""},
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
+	{"internal/linediff", ""},
 	{"internal/filestamp", ""},
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
@@ -185,6 +186,7 @@ var lattice = []struct {
 		"server/process",
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
+	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
