@@ -186,13 +186,14 @@ var lattice = []struct {
 		"server/process",
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
+	{"server/comparison", "internal/intent"},
 	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
-			"server/source server/forge/client server/process",
+			"server/source server/forge/client server/process server/contents internal/linediff",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
@@ -209,7 +210,8 @@ var lattice = []struct {
 	},
 	{
 		"server/control",
-		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
+		"gitsync internal/intent internal/fault internal/bus internal/diag internal/linediff internal/provenance " +
+			"server/comparison server/contents " +
 			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
 	},
 
@@ -345,7 +347,7 @@ var lattice = []struct {
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
-			"server/cluster/provisioner/authority",
+			"server/cluster/provisioner/authority internal/linediff",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -355,7 +357,7 @@ var lattice = []struct {
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/cluster/task",
+			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff",
 	},
 
 	// The wiring, and the program.
