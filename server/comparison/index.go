@@ -201,6 +201,9 @@ func (x *Index) Counts() (out []Count) {
 	return out
 }
 
+// GroupCount returns how many changes several resources have in common.
+func (x *Index) GroupCount() int { return len(x.groups) }
+
 // Groups returns the changes that several resources have in common, of the type, agent and kind of a filter.
 func (x *Index) Groups(f Filter) (out []Group) {
 	f.Group, f.Folded = 0, false

@@ -186,7 +186,7 @@ func text(v any) (out string, long, ok bool) {
 	case nil:
 		return "", false, true
 	case string:
-		return v, strings.Contains(strings.TrimSuffix(v, "\n"), "\n") || len(v) > 120, true
+		return v, strings.Contains(strings.TrimSuffix(v, "\n"), "\n"), true
 	case map[string]any, []any:
 		var b bytes.Buffer
 		encoder := json.NewEncoder(&b)
