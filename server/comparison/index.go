@@ -60,7 +60,7 @@ type Filter struct {
 const smallest = 5
 
 // maxGroups bounds how many groups an index has.
-const maxGroups = 100
+const maxGroups = 50
 
 var order = map[intent.DiffKind]int{
 	intent.DiffDeleted: 0, intent.DiffModified: 1, intent.DiffAdded: 2, intent.DiffUndefined: 3, intent.DiffSkipped: 4,
@@ -200,9 +200,6 @@ func (x *Index) Counts() (out []Count) {
 	})
 	return out
 }
-
-// GroupCount returns how many changes several resources have in common.
-func (x *Index) GroupCount() int { return len(x.groups) }
 
 // Groups returns the changes that several resources have in common, of the type, agent and kind of a filter.
 func (x *Index) Groups(f Filter) (out []Group) {

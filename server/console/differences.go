@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -85,8 +84,8 @@ type diffRow struct {
 const (
 	// shownDiffs is how many resources a list of names has at most.
 	shownDiffs = 500
-	// shownCounts and shownGroups bound what stands above the list of differences.
-	shownCounts, shownGroups = 40, 20
+	// shownCounts is how many types and agents the table above the differences has.
+	shownCounts = 40
 	// shownText is how many bytes of changed lines one page of differences shows, and shownEdit how many of a change in
 	// a group.
 	shownText, shownEdit = 30_000, 120
@@ -143,14 +142,11 @@ func (c *console) differences(
 	if total >= tabled {
 		out.Table = diffTableOf(at, counts, kinds)
 		for _, g := range index.Groups(f) {
-			if len(out.Groups) < shownGroups && (f.Group == 0 || f.Group == g.Number) {
+			if f.Group == 0 || f.Group == g.Number {
 				out.Groups = append(out.Groups, diffGroupOf(g, address("group", strconv.Itoa(g.Number)), f.Group > 0))
 			}
 		}
 		f.Folded = f.Group == 0 && q.Get("all") != "yes"
-	}
-	if index.GroupCount() > shownGroups { // a group that is not shown cannot stand for its members
-		f.Folded = f.Folded && len(index.Groups(f)) <= shownGroups
 	}
 	number, _ := strconv.Atoi(q.Get("page"))
 	number = min(max(number, 1), 1_000_000)
@@ -320,7 +316,7 @@ func (c *console) diffRows(
 					change.Whole = diffAddress(at, comparison.Filter{Text: row.ID}, "all", "yes")
 				}
 			}
-			cutValue(at, out[i].ID, change, cmp.Or(len(out) == 1, i < 20))
+			cutValue(at, out[i].ID, change, i < 20)
 		}
 	}
 	return out, nil

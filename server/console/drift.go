@@ -43,7 +43,7 @@ type driftRow struct {
 	Attribute      string
 	Desired, Found string
 	Long           bool
-	Lines          *linediff.Diff // from the intent to what was found
+	Lines          *linediff.Diff // from what was found to the intent
 	Since          time.Time
 	Ended          *time.Time
 	Version        int

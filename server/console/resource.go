@@ -210,7 +210,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))
 	}
-	if p.History, err = c.history(r, e, past.Items); err != nil {
+	if p.History, err = c.intentHistory(r, e, past.Items); err != nil {
 		return view{}, err
 	}
 	if err := c.addAttemptLines(r, e, p.Attempts.Rows, actions); err != nil {

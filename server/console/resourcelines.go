@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// history shows how the intent of a resource changed, newest first, each with what changed since the one before.
-func (c *console) history(r *http.Request, e intent.Environment, past []intent.ResourceHistory) (history, error) {
+// intentHistory shows how the intent of a resource changed, newest first, each with what changed since the one before.
+func (c *console) intentHistory(r *http.Request, e intent.Environment, past []intent.ResourceHistory) (history, error) {
 	var out history
 	var lists []changes
 	var attributes []map[string]intent.AttributeChange
@@ -69,12 +69,12 @@ func (c *console) addAttemptLines(
 	return c.addLines(r, e, lists, attributes)
 }
 
-// addDriftLines adds to records of drift the lines that differ, from the intent to what was found.
+// addDriftLines adds to records of drift the lines that differ, from what was found to the intent.
 func (c *console) addDriftLines(r *http.Request, e intent.Environment, rows []driftRow, found []intent.Drift) error {
 	var attributes []map[string]intent.AttributeChange
 	for _, d := range found {
 		attributes = append(attributes, map[string]intent.AttributeChange{
-			d.Attribute: {Current: anyValue(d.Desired), Desired: anyValue(d.Found)},
+			d.Attribute: {Current: anyValue(d.Found), Desired: anyValue(d.Desired)},
 		})
 	}
 	lines, err := c.control.LineDiffs(r.Context(), e, attributes)
