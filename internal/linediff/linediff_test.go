@@ -99,7 +99,8 @@ func TestLinesAreThoseOfTheTexts(t *testing.T) {
 		old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
 		added, removed := 0, 0
 		for _, line := range linediff.Compare(before, after).Lines {
-			if line.Before > 0 && old[line.Before-1] != line.Text() || line.After > 0 && now[line.After-1] != line.Text() {
+			if line.Before > 0 && old[line.Before-1] != line.Text() ||
+				line.After > 0 && now[line.After-1] != line.Text() {
 				t.Fatalf("%+v", line)
 			}
 			switch line.Kind {

@@ -202,7 +202,8 @@ func text(v any) (out string, long, ok bool) {
 
 // secretNames are parts of the names of attributes whose values are not told.
 var secretNames = []string{
-	"password", "passwd", "passphrase", "secret", "token", "private_key", "privatekey", "credential", "api_key", "apikey",
+	"password", "passwd", "passphrase", "secret", "token", "private_key", "privatekey", "credential", "api_key",
+	"apikey",
 }
 
 // SecretName reports whether an attribute of this name may hold a secret.

@@ -21,7 +21,9 @@ func addresses(n int, before string) []intent.Resource {
 		attributes := fmt.Sprintf(`{"address":"10.%d.%d.1/24","description":"%saddress %d","enabled":true,"mtu":1500,`+
 			`"name":%q,"purge_on_delete":false,"purged":false,"receive_events":true,"send_event":true,"vlan":%d,`+
 			`"vrf":"customer-%d","zone":"inside"}`, i/250, i%250, before, i, id.Value, i%4000, i%77)
-		out[i] = intent.Resource{ID: id, Attributes: json.RawMessage(attributes), AttributeHash: fmt.Sprintf("%064d", i)}
+		out[i] = intent.Resource{
+			ID: id, Attributes: json.RawMessage(attributes), AttributeHash: fmt.Sprintf("%064d", i),
+		}
 	}
 	return out
 }
