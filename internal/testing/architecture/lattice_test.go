@@ -193,7 +193,7 @@ var lattice = []struct {
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
-			"server/source server/forge/client server/process server/contents internal/linediff",
+			"server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
@@ -347,7 +347,7 @@ var lattice = []struct {
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
-			"server/cluster/provisioner/authority internal/linediff",
+			"server/cluster/provisioner/authority",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -418,7 +418,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster",
+			"server/process server/replica server/eventbus server/cluster server/comparison server/contents",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
