@@ -62,8 +62,8 @@ func TestEqualChangesAreOne(t *testing.T) {
 		t.Error(d)
 	}
 	if counts := x.Counts(); len(counts) != 4 || counts[0].Type != "bench::Address" ||
-		counts[0].Kinds[intent.DiffModified]+counts[1].Kinds[intent.DiffModified]+counts[2].Kinds[intent.DiffModified] !=
-			61 || counts[3].Kinds[intent.DiffAdded] != 8 {
+		counts[0].Kinds[intent.DiffModified]+counts[1].Kinds[intent.DiffModified]+
+			counts[2].Kinds[intent.DiffModified] != 61 || counts[3].Kinds[intent.DiffAdded] != 8 {
 		t.Error(x.Counts())
 	}
 	for name, one := range map[string]struct {
