@@ -251,6 +251,12 @@ func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, erro
 	for _, d := range diffs {
 		counts[d.Kind]++
 	}
+	shown := listed(diffs, dryRunDiffOf)
+	if err := s.addLines(ctx, a.Env, diffs, func(i int) map[string]attributeDiff {
+		return shown[i].Attributes
+	}); err != nil {
+		return dryRunReport{}, err
+	}
 	return dryRunReport{
 		Summary: dryRunSummary{dryRunOf(run), dryRunCounts{
 			Created: counts[intent.DiffAdded], Changed: counts[intent.DiffModified],
@@ -259,7 +265,7 @@ func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, erro
 			Undefined:       counts[intent.DiffUndefined] + counts[intent.DiffSkipped],
 			NoLongerManaged: len(gone),
 		}},
-		Diff: listed(diffs, dryRunDiffOf), NoLongerManaged: ids(gone),
+		Diff: shown, NoLongerManaged: ids(gone),
 		Diagnostics: listed(diagnostics, modelDiagnosticOf), CompileReport: report,
 	}, err
 }

@@ -55,6 +55,9 @@ type statementTexts struct {
 	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
+	// comparison.sql
+	ComparisonVersions, ComparisonContents, ComparisonDryRun, ComparisonDryRunDiffs string
+	ComparisonDryRunChange, VersionActiveBefore, FileSizes, FileContents            string
 	// delivery.sql
 	DeliveryRecord, DeliveryWaiting, DeliveryWaitingFor, DeliveryFinish, DeliveryGet       string
 	DeliveryRows, OutcomeDelete, DeliveryCollect, ClearDeliveries, HookSecrets, ModulesSet string
