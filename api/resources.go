@@ -232,13 +232,9 @@ func (s *server) listResourceLogs(ctx context.Context, a resourcePage) (page[act
 }
 
 func (s *server) deploy(ctx context.Context, a deployment) (agentsEnvelope, error) {
-	full := true
-	switch a.Trigger {
-	case "", "push_full_deploy":
-	case "push_incremental_deploy":
-		full = false
-	default:
-		return agentsEnvelope{}, invalid("agent_trigger_method must be push_full_deploy or push_incremental_deploy")
+	full, err := fullDeploy(a.Trigger)
+	if err != nil {
+		return agentsEnvelope{}, err
 	}
 	agents, err := s.control.Deploy(ctx, a.Env, full, a.Agents)
 	if err != nil {
