@@ -57,8 +57,8 @@ type dryRun struct {
 
 // dryRunOrigin is what a client of dryrun_filtered sent; null for other dry runs.
 type dryRunOrigin struct {
-	ResourceFilter map[string]any `json:"resource_filter"`
-	Context        map[string]any `json:"context"`
+	ResourceFilter *map[string]any `json:"resource_filter"`
+	Context        *map[string]any `json:"context"`
 }
 
 func dryRunOriginOf(r intent.DryRun) dryRunOrigin {
@@ -66,13 +66,17 @@ func dryRunOriginOf(r intent.DryRun) dryRunOrigin {
 }
 
 // objectOf reads an object that the record has; nil: none.
-func objectOf(text json.RawMessage) (out map[string]any) {
+func objectOf(text json.RawMessage) *map[string]any {
+	if text == nil {
+		return nil
+	}
+	var out map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	if text != nil && decoder.Decode(&out) != nil {
+	if decoder.Decode(&out) != nil {
 		return nil // it was an object when it was stored
 	}
-	return out
+	return &out
 }
 
 type dryRunFilter struct {

@@ -53,11 +53,11 @@ type complianceOf struct {
 }
 
 type compliance struct {
-	ReportOnly       bool                              `json:"report_only"`
-	Compliance       intent.Compliance                 `json:"compliance"`
-	LastHandlerRun   intent.HandlerResult              `json:"last_handler_run"`
-	LastHandlerRunAt *timestamp                        `json:"last_handler_run_at"`
-	AttributeDiff    map[string]intent.AttributeChange `json:"attribute_diff"`
+	ReportOnly       bool                               `json:"report_only"`
+	Compliance       intent.Compliance                  `json:"compliance"`
+	LastHandlerRun   intent.HandlerResult               `json:"last_handler_run"`
+	LastHandlerRunAt *timestamp                         `json:"last_handler_run_at"`
+	AttributeDiff    *map[string]intent.AttributeChange `json:"attribute_diff"`
 }
 
 // fullDeploy reads an agent_trigger_method.
@@ -111,7 +111,7 @@ func (s *server) complianceReport(ctx context.Context, a complianceOf) (map[stri
 			LastHandlerRunAt: maybe(r.State.LastRunAt),
 		}
 		if r.State.Compliance == intent.NonCompliant && len(r.Differs) > 0 {
-			one.AttributeDiff = r.Differs
+			one.AttributeDiff = &r.Differs
 		}
 		out[r.ID.String()] = one
 	}

@@ -46,15 +46,19 @@ func (r dryRunRow) value() (intent.DryRun, error) {
 // CreateDryRun records a dry run; NotFound when there is no such version or environment.
 func (s *Store) CreateDryRun(ctx context.Context, d intent.DryRun) error {
 	return s.write(ctx, "store.CreateDryRun", func(tx pgx.Tx) error {
-		var chosen []string // nil: all
-		for _, id := range d.Chosen {
-			chosen = append(chosen, id.String())
-		}
-		_, err := tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo,
-			cleanText(d.Commit), d.Compile, toJSON(d.Filter), d.Base, orNullJSON(d.ResourceFilter), orNullJSON(d.Context),
-			chosen)
-		return err
+		return insertDryRun(ctx, tx, d)
 	})
+}
+
+func insertDryRun(ctx context.Context, tx pgx.Tx, d intent.DryRun) error {
+	var chosen []string // nil: all
+	for _, id := range d.Chosen {
+		chosen = append(chosen, id.String())
+	}
+	_, err := tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo,
+		cleanText(d.Commit), d.Compile, toJSON(d.Filter), d.Base, orNullJSON(d.ResourceFilter), orNullJSON(d.Context),
+		chosen)
+	return err
 }
 
 // orNullJSON returns JSON as a parameter; NULL when there is none.
