@@ -37,7 +37,7 @@ func TestDeployFiltered(t *testing.T) {
 		t.Errorf("%d of %d resources without a filter", len(every), n)
 	}
 	told := strings.Join(r.Told(), "\n")
-	for _, want := range []string{"deploy full=true [] [fs::File[web01,", "deploy full=false [] [", "deploy full=true [] []"} {
+	for _, want := range []string{"deploy full=true [] [fs::Directory[web01,", "deploy full=false [] [", "deploy full=true [] []"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the deployer was not told %q:\n%s", want, told)
 		}
