@@ -168,11 +168,15 @@ func (blockedWord) words() []string {
 }
 
 func (complianceWord) words() []string {
-	return []string{string(intent.Compliant), string(intent.HasUpdate), string(intent.NonCompliant), string(intent.Undefined)}
+	return []string{
+		string(intent.Compliant), string(intent.HasUpdate), string(intent.NonCompliant), string(intent.Undefined),
+	}
 }
 
 func (lastHandlerWord) words() []string {
-	return []string{string(intent.RunNew), string(intent.RunSuccessful), string(intent.RunFailed), string(intent.RunSkipped)}
+	return []string{
+		string(intent.RunNew), string(intent.RunSuccessful), string(intent.RunFailed), string(intent.RunSkipped),
+	}
 }
 
 // maxFilterValues is how many values one list of a filter may have.
@@ -255,7 +259,7 @@ func (w resourceFilter) value() (f intent.ResourceFilter, err error) {
 		return f, err
 	}
 	if w.Status != nil {
-		f.Status = intent.ChoiceFilter[intent.Status]{In: as[intent.Status](w.Status.Eq), NotIn: as[intent.Status](w.Status.Neq)}
+		f.Status.In, f.Status.NotIn = as[intent.Status](w.Status.Eq), as[intent.Status](w.Status.Neq)
 	}
 	return f, nil
 }

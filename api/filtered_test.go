@@ -17,8 +17,8 @@ func TestDeployFiltered(t *testing.T) {
 	c, r := rich(t)
 	r.Start(t)
 	const path = "/api/v2/deploy_filtered"
-	matched := c.call("POST", path, `{"filter": {"agent": {"eq": "web01"}, "resourceType": {"contains": ["FS::%"]}}}`, 200).
-		list("data")
+	some := `{"filter": {"agent": {"eq": "web01"}, "resourceType": {"contains": ["FS::%"]}}}`
+	matched := c.call("POST", path, some, 200).list("data")
 	if len(matched) == 0 {
 		t.Fatal("nothing matches")
 	}
@@ -37,7 +37,8 @@ func TestDeployFiltered(t *testing.T) {
 		t.Errorf("%d of %d resources without a filter", len(every), n)
 	}
 	told := strings.Join(r.Told(), "\n")
-	for _, want := range []string{"deploy full=true [] [fs::Directory[web01,", "deploy full=false [] [", "deploy full=true [] []"} {
+	for _, want := range []string{"deploy full=true [] [fs::Directory[web01,", "deploy full=false [] [",
+		"deploy full=true [] []"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the deployer was not told %q:\n%s", want, told)
 		}
@@ -84,7 +85,8 @@ func TestDryRunFiltered(t *testing.T) {
 		got.is(1.5, append(at.keys, "context", "mine", "n")...)
 	}
 	chosen, err := r.Store.DryRunChosen(t.Context(), r.Production.ID, uuid.MustParse(id))
-	if err != nil || len(chosen) != n || slices.ContainsFunc(chosen, func(id intent.ResourceID) bool { return id.Agent != "web01" }) {
+	others := slices.ContainsFunc(chosen, func(id intent.ResourceID) bool { return id.Agent != "web01" })
+	if err != nil || len(chosen) != n || others {
 		t.Errorf("chosen: %v, %v", chosen, err)
 	}
 	plain := c.call("POST", "/api/v2/dryrun/"+version, "null", 200).text("data")
@@ -110,6 +112,7 @@ func TestComplianceReport(t *testing.T) {
 	got.is(false, "data", parked, "report_only")
 	got.is(nil, "data", parked, "attribute_diff")
 	c.call("POST", path, `{"resource_ids": []}`, 200)
-	c.call("POST", path, `{"resource_ids": ["`+parked+`", "fs::File[web01,path=/no]"]}`, 404).says("fs::File[web01,path=/no]")
+	const no = "fs::File[web01,path=/no]"
+	c.call("POST", path, `{"resource_ids": ["`+parked+`", "`+no+`"]}`, 404).says(no)
 	c.call("POST", path, `{}`, 400).says("resource_ids")
 }

@@ -19,8 +19,8 @@ type DryRun struct {
 	Compile *CompileID
 	Filter  DryRunFilter
 	// ResourceFilter is the filter that chose its resources when it began, and Context what its client keeps with it:
-	// JSON objects as the client sent them, or nil. Chosen are the resources that the filter matched, nil for all; it is
-	// written once, and read with Store.DryRunChosen.
+	// JSON objects as the client sent them, or nil. Chosen are the resources that the filter matched, nil for all; it
+	// is written once, and read with Store.DryRunChosen.
 	ResourceFilter json.RawMessage
 	Context        json.RawMessage
 	Chosen         []ResourceID

@@ -1,7 +1,7 @@
 package intent
 
 // ResourceFilter chooses resources of an environment by what they are and how they are. All of its parts must hold; the
-// zero filter chooses everything, orphans included. The record turns it into SQL in one place (store/resourcefilter.go),
+// zero filter chooses everything, orphans included. The record turns it into SQL in one place, store/resourcefilter.go,
 // so that a list, its counts, and an action on "all that match" speak of the same resources.
 type ResourceFilter struct {
 	Type  TextFilter
@@ -11,8 +11,8 @@ type ResourceFilter struct {
 	Resources []ResourceID // one of these; nil: any
 	Purged    *bool
 
-	// Version chooses among the resources of this version, as they were in it; 0: among those that are or were deployed.
-	// It excludes the parts below, which are about the present.
+	// Version chooses among the resources of this version, as they were in it; 0: among those that are or were
+	// deployed. It excludes the parts below, which are about the present.
 	Version int
 
 	Status     ChoiceFilter[Status]

@@ -23,7 +23,8 @@ func TestBulkActions(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if body := get(t, h, env+"/resources?"+filter+"&do=repair").Body.String(); !strings.Contains(body, "Nothing to do") {
+	nothing := get(t, h, env+"/resources?"+filter+"&do=repair").Body.String()
+	if !strings.Contains(nothing, "Nothing to do") {
 		t.Error("the page asks although nothing is chosen")
 	}
 	body = get(t, h, env+"/resources?"+filter+"&do=repair&all=yes").Body.String()

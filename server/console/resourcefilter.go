@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -13,8 +14,8 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// resourceFilter is the filter of the list of resources. The address holds all of it, so that a bookmark or a message to
-// a colleague shows the same:
+// resourceFilter is the filter of the list of resources. The address holds all of it, so that a bookmark or a message
+// to a colleague shows the same:
 //
 //	type, agent, value      the text contains this
 //	is-type, is-agent       exactly one of these; chosen among the counts beside the list
@@ -56,7 +57,9 @@ func readResourceFilter(v url.Values) resourceFilter {
 			f.Kept = append(f.Kept, hiddenField{name, x})
 		}
 	}
-	slices.SortFunc(f.Kept, func(a, b hiddenField) int { return strings.Compare(a.Name+"\x00"+a.Value, b.Name+"\x00"+b.Value) })
+	slices.SortFunc(f.Kept, func(a, b hiddenField) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
+	})
 	f.Any = len(f.address()) > 0
 	return f
 }

@@ -69,7 +69,11 @@ type FilteredDryRun struct {
 }
 
 // DryRunMatching begins a dry run of the resources that a filter matches, of the one version that they all belong to.
-func (c *Control) DryRunMatching(ctx context.Context, env intent.EnvironmentID, q FilteredDryRun) (intent.DryRun, error) {
+func (c *Control) DryRunMatching(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	q FilteredDryRun,
+) (intent.DryRun, error) {
 	const op = "control.DryRunMatching"
 	if err := c.notHalted(ctx, op, env); err != nil {
 		return intent.DryRun{}, err
@@ -88,8 +92,9 @@ func (c *Control) DryRunMatching(ctx context.Context, env intent.EnvironmentID, 
 			texts[i] = fmt.Sprint(v)
 		}
 		return intent.DryRun{}, fault.New(op, fault.Invalid, fmt.Sprintf(
-			"The resources matching the filter belong to multiple model versions (%s), while they must all belong to one.",
-			strings.Join(texts, ", "))).Hint("set modelVersion, or isOrphan: false to leave out what the model no longer has")
+			"The resources matching the filter belong to multiple model versions (%s), "+
+				"while they must all belong to one.", strings.Join(texts, ", "))).
+			Hint("set modelVersion, or isOrphan: false to leave out what the model no longer has")
 	}
 	run := intent.DryRun{
 		ID: uuid.New(), Environment: env, Version: matched.Versions[0], Date: c.cfg.Now(),
@@ -154,7 +159,8 @@ func (c *Control) PauseMatching(
 	by := c.actor(ctx)
 	for _, name := range agents {
 		request := intent.PauseRequest{Agent: name, Paused: paused}
-		if err := c.cfg.Store.Asking(env, intent.RequestPause, request).SetAgentPaused(ctx, env, name, paused, by); err != nil {
+		asking := c.cfg.Store.Asking(env, intent.RequestPause, request)
+		if err := asking.SetAgentPaused(ctx, env, name, paused, by); err != nil {
 			return nil, err // those before it stay paused; repeating it is harmless
 		}
 	}

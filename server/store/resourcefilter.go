@@ -119,7 +119,8 @@ func checkFilter(f intent.ResourceFilter) error {
 				case strings.ContainsRune(pattern, 0):
 					return fault.New("store.filter", fault.Invalid, "a pattern contains a zero byte")
 				case strings.HasSuffix(strings.ReplaceAll(pattern, `\\`, ""), `\`):
-					return fault.New("store.filter", fault.Invalid, fmt.Sprintf("the pattern %q ends in a backslash", pattern)).
+					return fault.New("store.filter", fault.Invalid,
+						fmt.Sprintf("the pattern %q ends in a backslash", pattern)).
 						Hint(`write \\ for a backslash`)
 				}
 			}
@@ -246,7 +247,8 @@ func (s *Store) Facets(
 	}
 	// GROUPING has a bit for each column that is not grouped by, the last one lowest.
 	const which = "CASE GROUPING(l.type, l.agent, l.status, (l.parked <> '')) "
-	counts := "SELECT " + which + "WHEN 7 THEN 'type' WHEN 11 THEN 'agent' WHEN 13 THEN 'status' ELSE 'parked' END AS facet, " +
+	counts := "SELECT " + which +
+		"WHEN 7 THEN 'type' WHEN 11 THEN 'agent' WHEN 13 THEN 'status' ELSE 'parked' END AS facet, " +
 		"coalesce(l.type, l.agent, l.status, (l.parked <> '')::text) AS value, " +
 		which + "WHEN 7 THEN " + count(intent.FacetType) + " WHEN 11 THEN " + count(intent.FacetAgent) +
 		" WHEN 13 THEN " + count(intent.FacetStatus) + " ELSE " + count(intent.FacetParked) + " END AS count" +

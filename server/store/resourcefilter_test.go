@@ -64,7 +64,8 @@ func TestResourceFilter(t *testing.T) {
 		{"not a type", intent.ResourceFilter{
 			Type: intent.TextFilter{NotIn: []string{"net::Port"}}, Orphan: new(false)}, 7, []int{second}},
 		{"no type", intent.ResourceFilter{Type: intent.TextFilter{In: []string{}}}, 0, nil},
-		{"patterns", intent.ResourceFilter{Type: text("FS::%", "%file"), Agent: text("host_")}, 8, []int{first, second}},
+		{"patterns", intent.ResourceFilter{
+			Type: text("FS::%", "%file"), Agent: text("host_")}, 8, []int{first, second}},
 		{"a pattern is whole", intent.ResourceFilter{Type: text("File")}, 0, nil},
 		{"not a pattern", intent.ResourceFilter{
 			Agent: intent.TextFilter{NotLike: []string{"host0"}}, Orphan: new(false)}, 8, []int{second}},
@@ -151,15 +152,19 @@ func TestFacets(t *testing.T) {
 	}) {
 		t.Errorf("got %q", got)
 	}
-	if got := counts(intent.ResourceFilter{Type: one, Agent: intent.TextFilter{In: []string{"host3", "nobody"}}}, 1); !slices.Equal(
-		got, []string{"type fs::File 4/2", "type net::Port 1/2", "agent host0 1/4", "agent host3 1/4", "status available 1/1"}) {
+	some := intent.ResourceFilter{Type: one, Agent: intent.TextFilter{In: []string{"host3", "nobody"}}}
+	if got := counts(some, 1); !slices.Equal(got, []string{
+		"type fs::File 4/2", "type net::Port 1/2", "agent host0 1/4", "agent host3 1/4", "status available 1/1",
+	}) {
 		t.Errorf("the most and the chosen: %q", got)
 	}
-	if got := counts(intent.ResourceFilter{Value: intent.TextFilter{Like: []string{store.LikeContains("F0001")}}}, 50); !slices.Contains(
-		got, "type fs::File 8/2") {
+	like := func(text string) intent.ResourceFilter {
+		return intent.ResourceFilter{Value: intent.TextFilter{Like: []string{store.LikeContains(text)}}}
+	}
+	if got := counts(like("F0001"), 50); !slices.Contains(got, "type fs::File 8/2") {
 		t.Errorf("a text limits all: %q", got)
 	}
-	if got := counts(intent.ResourceFilter{Value: intent.TextFilter{Like: []string{store.LikeContains("f_0")}}}, 50); got != nil {
+	if got := counts(like("f_0"), 50); got != nil {
 		t.Errorf("an underscore is a pattern: %q", got)
 	}
 }
@@ -175,7 +180,8 @@ func TestComplianceReports(t *testing.T) {
 	known := states(t, s, env)
 	d := deployed(known[rs[1].ID], number, 5)
 	d.State.Compliance, d.State.Drifted = intent.NonCompliant, true
-	d.Drift = &intent.DriftReport{Open: true, Found: map[string]intent.AttributeChange{"mode": {Current: 600, Desired: 644}}}
+	found := map[string]intent.AttributeChange{"mode": {Current: 600, Desired: 644}}
+	d.Drift = &intent.DriftReport{Open: true, Found: found}
 	must(t, s.StartActions(ctx, env, []intent.Action{d.Action}))
 	must(t, s.FinishActions(ctx, env, []intent.FinishedAction{d}))
 	got := get(s.ComplianceReports(ctx, env, []string{rs[1].ID.String(), rs[0].ID.String(), "nothing"}))(t)
