@@ -134,7 +134,7 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	p.Diff = diff
 	p.Head = dryRunHead{
 		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID),
-		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Live: run.Ended == nil,
+		Commit: run.Commit, Limits: limitsText(run), Ended: run.Ended, Live: run.Ended == nil,
 		Reason: run.Reason, Sentence: blastSentence(index, run),
 	}
 	if run.Compile != nil {
@@ -175,7 +175,11 @@ func (c *console) mayRelease(ctx context.Context, run intent.DryRun) (bool, erro
 }
 
 // limitsText says what a dry run is limited to; it is empty when the run covers everything.
-func limitsText(f intent.DryRunFilter) string {
+func limitsText(run intent.DryRun) string {
+	if run.ResourceFilter != nil {
+		return "what a filter chose"
+	}
+	f := run.Filter
 	var limits []string
 	add := func(what string, list []string) {
 		if len(list) > 0 {

@@ -68,6 +68,7 @@ type statementTexts struct {
 	DriftOpen, DriftSeen, DriftHeal, DriftGone, DriftDelete, DriftRows string
 	// dryrun.sql
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
+	DryRunChosen                                                                         string
 	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
 	// environment.sql
 	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentProject, EnvironmentExists string
@@ -146,6 +147,7 @@ type statementTexts struct {
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
+	ComplianceReports                                                     string
 	ResourceHistoryRows                                                   string
 	// standing.sql
 	StandingFacts string
