@@ -79,6 +79,9 @@ type statementTexts struct {
 	// git.sql
 	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits, GitBlockAdd, GitBlockEnd string
 	GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy            string
+	// graph.sql
+	GraphNodes, GraphCount, GraphNamed, GraphNeeds, GraphDependents, GraphEdges, GraphGroups string
+	GraphGroupEdges                                                                          string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
