@@ -40,9 +40,8 @@ type GraphGroup struct {
 	Stuck  int
 }
 
-// GraphGroupEdge says that resources of To require some of From.
+// GraphGroupEdge says that so many resources of To require some of From.
 type GraphGroupEdge struct {
 	From, To GraphGroupKey
 	Edges    int
-	Blocking int // those whose end is stuck because of their start
 }

@@ -130,20 +130,32 @@ func (s *Store) GraphGroups(
 
 type graphGroupEdgeRow struct {
 	FromAgent, FromType, ToAgent, ToType string
-	Edges, Blocking                      int
+	Edges                                int
 }
 
 func (r graphGroupEdgeRow) value() (intent.GraphGroupEdge, error) {
 	return intent.GraphGroupEdge{
 		From: intent.GraphGroupKey{Agent: r.FromAgent, Type: r.FromType},
-		To:   intent.GraphGroupKey{Agent: r.ToAgent, Type: r.ToType}, Edges: r.Edges, Blocking: r.Blocking,
+		To:   intent.GraphGroupKey{Agent: r.ToAgent, Type: r.ToType}, Edges: r.Edges,
 	}, nil
 }
 
-// GraphGroupEdges returns the edges between the groups of a scope, at most this many: the blocking ones first.
+// GraphGroupEdges returns the edges between the groups of a scope, at most this many. They do not depend on states, so
+// those of a version stay the same.
 func (s *Store) GraphGroupEdges(
 	ctx context.Context, env intent.EnvironmentID, scope intent.GraphScope, by intent.GraphGrouping, limit int,
 ) ([]intent.GraphGroupEdge, error) {
 	return listed(ctx, s, "store.GraphGroupEdges", graphGroupEdgeRow.value, statements.GraphGroupEdges,
 		scopeArgs(env, scope, by.Agent, by.Type, limit)...)
+}
+
+// stuckCounted is how many stuck resources are looked at to find out which groups block which.
+const stuckCounted = 2000
+
+// GraphGroupBlocking returns the edges between groups whose end is stuck because of their start, at most this many.
+func (s *Store) GraphGroupBlocking(
+	ctx context.Context, env intent.EnvironmentID, scope intent.GraphScope, by intent.GraphGrouping, limit int,
+) ([]intent.GraphGroupEdge, error) {
+	return listed(ctx, s, "store.GraphGroupBlocking", graphGroupEdgeRow.value, statements.GraphGroupBlocking,
+		scopeArgs(env, scope, by.Agent, by.Type, limit, stuckCounted)...)
 }

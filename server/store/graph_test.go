@@ -91,6 +91,10 @@ func TestGraphNeighbours(t *testing.T) {
 	if !slices.Equal(between, want) {
 		t.Errorf("edges between agents: %+v, want %+v", between, want)
 	}
+	// What blocks host1 is its own; host0 is only waiting.
+	if got := get(s.GraphGroupBlocking(ctx, env, everything, intent.GraphGrouping{Agent: true}, 10))(t); len(got) != 0 {
+		t.Errorf("blocking edges between agents: %+v", got)
+	}
 }
 
 // BenchmarkGraph reads what a graph shows of 50,000 resources:

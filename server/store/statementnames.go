@@ -81,7 +81,7 @@ type statementTexts struct {
 	GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy            string
 	// graph.sql
 	GraphNodes, GraphCount, GraphNamed, GraphNeeds, GraphDependents, GraphEdges, GraphGroups string
-	GraphGroupEdges                                                                          string
+	GraphGroupEdges, GraphGroupBlocking                                                      string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql

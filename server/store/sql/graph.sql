@@ -3,15 +3,19 @@
 
 -- name: GraphNodes :many
 -- Those that are not as intended come first, since a limit cuts the rest.
-SELECT r.id, s.status, c.resource_set, s.parked <> '' AS parked,
-       s.compliance = 'undefined' OR s.last_run = 'failed' OR s.parked <> '' AS cause,
-       s.compliance <> 'undefined' AND (s.blocked <> 'not_blocked' OR s.last_run = 'skipped') AS stuck,
-       cardinality(c.requires) AS requires
-FROM resource_state s JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content
-WHERE s.environment = $1 AND s.orphaned = 0 AND ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3)
-  AND ($4 = '' OR c.resource_set = $4) AND ($5::text[] = '{}' OR s.status = ANY ($5))
-ORDER BY s.status = 'deployed', r.id
-LIMIT $6;
+SELECT x.id, x.status, c.resource_set, x.parked, x.cause, x.stuck, cardinality(c.requires) AS requires
+FROM (
+    SELECT r.id, s.status, s.content, s.parked <> '' AS parked,
+           s.compliance = 'undefined' OR s.last_run = 'failed' OR s.parked <> '' AS cause,
+           s.compliance <> 'undefined' AND (s.blocked <> 'not_blocked' OR s.last_run = 'skipped') AS stuck
+    FROM resource_state s JOIN resource r ON r.key = s.resource
+    WHERE s.environment = $1 AND s.orphaned = 0 AND ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3)
+      AND ($4 = '' OR EXISTS (SELECT FROM resource_content c WHERE c.key = s.content AND c.resource_set = $4))
+      AND ($5::text[] = '{}' OR s.status = ANY ($5))
+    ORDER BY s.status = 'deployed', r.id
+    LIMIT $6
+) AS x JOIN resource_content c ON c.key = x.content
+ORDER BY x.status = 'deployed', x.id;
 
 -- name: GraphCount :one
 SELECT count(*) AS count
@@ -94,21 +98,44 @@ ORDER BY COALESCE(sum(n) FILTER (WHERE status <> 'deployed'), 0) DESC, agent, ty
 LIMIT $8;
 
 -- name: GraphGroupEdges :many
--- Edges between groups. Both ends are in the scope.
-WITH shown AS MATERIALIZED (
-    SELECT r.id, CASE WHEN $6 THEN r.agent ELSE '' END AS agent, CASE WHEN $7 THEN r.type ELSE '' END AS type, s.content,
-           s.compliance = 'undefined' OR s.last_run IN ('failed', 'skipped') OR s.parked <> ''
-               OR s.blocked <> 'not_blocked' AS bad,
-           s.compliance <> 'undefined' AND (s.blocked <> 'not_blocked' OR s.last_run = 'skipped') AS stuck
+-- Edges between groups, whatever the states of the resources are ($5 is not used): they change with the version only. Each
+-- end of an edge is found by the unique index of resource, so that no plan multiplies all resources with all.
+SELECT CASE WHEN $6 THEN f.agent ELSE '' END AS from_agent, CASE WHEN $7 THEN f.type ELSE '' END AS from_type,
+       CASE WHEN $6 THEN r.agent ELSE '' END AS to_agent, CASE WHEN $7 THEN r.type ELSE '' END AS to_type,
+       count(*) AS edges
+FROM resource_state s JOIN resource r ON r.key = s.resource JOIN resource_content c ON c.key = s.content,
+     unnest(c.requires) AS need(id),
+     LATERAL (SELECT key, agent, type FROM resource WHERE environment = $1 AND id = need.id OFFSET 0) f
+WHERE s.environment = $1 AND s.orphaned = 0 AND c.requires <> '{}'
+  AND ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3) AND ($4 = '' OR c.resource_set = $4)
+  AND ($2 = '' OR f.agent = $2) AND ($3 = '' OR f.type = $3)
+  AND ($6 AND f.agent <> r.agent OR $7 AND f.type <> r.type) AND $5::text[] IS NOT NULL
+GROUP BY 1, 2, 3, 4
+ORDER BY 5 DESC, 1, 2, 3, 4
+LIMIT $8;
+
+-- name: GraphGroupBlocking :many
+-- Edges between groups whose end is stuck because of their start, counted over the first $9 stuck resources.
+SELECT CASE WHEN $6 THEN f.agent ELSE '' END AS from_agent, CASE WHEN $7 THEN f.type ELSE '' END AS from_type,
+       CASE WHEN $6 THEN t.agent ELSE '' END AS to_agent, CASE WHEN $7 THEN t.type ELSE '' END AS to_type,
+       count(*) AS edges
+FROM (
+    SELECT r.agent, r.type, s.content
     FROM resource_state s JOIN resource r ON r.key = s.resource
-    WHERE s.environment = $1 AND s.orphaned = 0 AND ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3)
+    WHERE s.environment = $1 AND s.orphaned = 0 AND s.compliance <> 'undefined'
+      AND (s.blocked <> 'not_blocked' OR s.last_run = 'skipped')
+      AND ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3)
       AND ($4 = '' OR EXISTS (SELECT FROM resource_content c WHERE c.key = s.content AND c.resource_set = $4))
       AND ($5::text[] = '{}' OR s.status = ANY ($5))
-)
-SELECT f.agent AS from_agent, f.type AS from_type, t.agent AS to_agent, t.type AS to_type, count(*) AS edges,
-       count(*) FILTER (WHERE t.stuck AND f.bad) AS blocking
-FROM shown t JOIN resource_content c ON c.key = t.content, unnest(c.requires) AS need(id), shown f
-WHERE f.id = need.id AND (f.agent, f.type) <> (t.agent, t.type)
+    LIMIT $9
+) AS t JOIN resource_content c ON c.key = t.content,
+     unnest(c.requires) AS need(id),
+     LATERAL (SELECT key, agent, type FROM resource WHERE environment = $1 AND id = need.id OFFSET 0) f,
+     LATERAL (SELECT FROM resource_state
+              WHERE resource = f.key AND orphaned = 0
+                AND (compliance = 'undefined' OR last_run IN ('failed', 'skipped') OR parked <> ''
+                     OR blocked <> 'not_blocked') OFFSET 0) fs
+WHERE ($6 AND f.agent <> t.agent OR $7 AND f.type <> t.type)
 GROUP BY 1, 2, 3, 4
-ORDER BY 6 DESC, 5 DESC, 1, 2, 3, 4
+ORDER BY 5 DESC, 1, 2, 3, 4
 LIMIT $8;
