@@ -23,6 +23,8 @@ const (
 	MaxNodes = 300
 	MaxEdges = 3000
 	MaxDepth = 10
+	// DefaultDepth is how far a neighbourhood reaches when the query does not say.
+	DefaultDepth = 2
 	// readable is how many groups people can take in; when there are more, the grouping gets coarser.
 	readable = 60
 )
@@ -46,7 +48,7 @@ func (c Collapse) grouping() intent.GraphGrouping {
 // Query asks for a graph.
 type Query struct {
 	Root  *intent.ResourceID // nil: of all resources of the scope
-	Depth int                // how far from the root; 0 is 2
+	Depth int                // how far from the root; 0 is DefaultDepth
 	Scope intent.GraphScope
 	By    Collapse
 }
@@ -63,6 +65,22 @@ func (q Query) Validate() error {
 	}
 	return fault.New("graph", fault.Invalid, "a graph can be collapsed by agent, type, or agent,type, or by none").
 		Hint("choose one of these")
+}
+
+// Statuses returns the statuses that a filter on the state means: one, or with ! before it all others.
+func Statuses(filter string) []intent.Status {
+	if filter == "" {
+		return nil
+	}
+	not, others := strings.CutPrefix(filter, "!")
+	if !others {
+		return []intent.Status{intent.Status(filter)}
+	}
+	return slices.DeleteFunc([]intent.Status{
+		intent.StatusUnavailable, intent.StatusSkipped, intent.StatusDeployed, intent.StatusFailed,
+		intent.StatusDeploying, intent.StatusAvailable, intent.StatusCancelled, intent.StatusUndefined,
+		intent.StatusSkippedForUndefined, intent.StatusSkippedForDependency, intent.StatusNonCompliant,
+	}, func(s intent.Status) bool { return string(s) == not })
 }
 
 // Node is a resource or a group of them.
@@ -179,7 +197,7 @@ func (g *Graphs) around(
 	}
 	depth := q.Depth
 	if depth == 0 {
-		depth = 2
+		depth = DefaultDepth
 	}
 	needs, dependents := known[:1], known[:1]
 	seenNeeds := map[intent.ResourceID]bool{}

@@ -337,6 +337,8 @@ var lattice = []struct {
 	},
 
 	// The doors.
+	{"server/graph", "internal/intent internal/fault"},
+	{"server/console/graphview", ""},
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{
 		"api",
@@ -345,7 +347,7 @@ var lattice = []struct {
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
-			"server/cluster/provisioner/authority",
+			"server/cluster/provisioner/authority server/graph",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -355,7 +357,7 @@ var lattice = []struct {
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/cluster/task",
+			"server/cluster/plan server/cluster/solve server/cluster/task server/graph server/console/graphview",
 	},
 
 	// The wiring, and the program.
@@ -416,7 +418,7 @@ var floors = []struct {
 		"the server",
 		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
 			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster",
+			"server/process server/replica server/eventbus server/cluster server/graph",
 	},
 	{"the doors", "webhooks api server/console"},
 	{"the wiring", "server cmd"}, // the package server itself starts parts and doors; nothing else in its folder may
