@@ -31,6 +31,7 @@ import (
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
+	"ordain.dev/ordain/server/graph"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -88,6 +89,7 @@ type server struct {
 	clusters   *cluster.Service
 	catalogue  *admin.Service
 	resources  *resources.Service
+	graphs     *graph.Graphs
 	joining    *provisioners.Service
 	isolation  serverSlice
 	maxBody    int64
@@ -141,7 +143,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Projects", s.projectCalls}, {"Quotas", s.quotaCalls}, {"Server processes", s.replicaCalls},
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
-		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
+		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Graph", s.graphCalls},
+		{"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Agents", s.agentCalls}, {"Remote-agents", s.remoteAgentCalls},
 		{"Clusters", s.clusterCalls}, {"Cluster-catalogue", s.catalogueCalls},
 		{"Plug-in-resources", s.pluginResourceCalls}, {"Tenants", s.tenantCalls},
