@@ -272,9 +272,7 @@ func (p *graphPage) draw(l graphLayout, g graph.Graph, links graphLinks) {
 	}
 	for i, e := range g.Edges {
 		path := svgPath(l.Edges[i])
-		switch {
-		case path == "":
-		case e.Blocking:
+		if path != "" && e.Blocking {
 			p.Marks.Lines = append(p.Marks.Lines, path)
 		}
 		if path != "" && !l.implied[i] {
@@ -319,11 +317,8 @@ func graphTitle(n graph.Node) string {
 func graphState(n graph.Node) (state, string) {
 	if n.Group == nil {
 		look := stateOf(n.Status)
-		switch {
-		case n.Parked:
-			return parked, "parked · " + n.ID.Agent
-		case n.Stuck && !n.Cause && n.Status != intent.StatusDeployed && n.Status != intent.StatusDeploying:
-			look = blocked
+		if n.Parked {
+			look = parked
 		}
 		return look, look.Word + " · " + n.ID.Agent
 	}
