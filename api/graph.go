@@ -13,8 +13,8 @@ import (
 func (s *server) graphCalls(c *calls) {
 	s.graphs = graph.New(s.store)
 	v2(c, http.MethodGet, "/api/v2/graph",
-		"Show which resources of the active version require which, and which block which: around a root, or of all that "+
-			"match. At most 300 nodes; a larger graph is collapsed into groups.",
+		"Show which resources of the active version require which, and which block which: around a root, or of all "+
+			"that match. At most 300 nodes; a larger graph is collapsed into groups.",
 		access.SeeResources, s.getGraph)
 }
 

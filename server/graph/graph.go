@@ -11,6 +11,7 @@ package graph
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -90,7 +91,8 @@ type Node struct {
 	Root             bool
 }
 
-// Edge says that To requires From, both by their place among the nodes. Blocking means that To is stuck because of From.
+// Edge says that To requires From, both by their place among the nodes. Blocking means that To is stuck because of
+// From.
 type Edge struct {
 	From, To int
 	Count    int // how many edges between resources it stands for
@@ -113,7 +115,7 @@ type Graph struct {
 // Store is what graphs are made of.
 type Store interface {
 	GraphNodes(context.Context, intent.EnvironmentID, intent.GraphScope, int) ([]intent.GraphNode, error)
-	GraphCount(context.Context, intent.EnvironmentID, intent.GraphScope) (int, error)
+	GraphCount(context.Context, intent.EnvironmentID, intent.GraphScope, int) (int, error)
 	GraphNamed(context.Context, intent.EnvironmentID, []intent.ResourceID) ([]intent.GraphNode, error)
 	GraphNeeds(_ context.Context, _ intent.EnvironmentID, _ intent.GraphScope, of, known []intent.ResourceID,
 		blocking bool, limit int) ([]intent.GraphNode, error)
@@ -121,7 +123,7 @@ type Store interface {
 		limit int) ([]intent.GraphNode, error)
 	GraphEdges(context.Context, intent.EnvironmentID, []intent.ResourceID, int) ([]intent.GraphEdge, error)
 	GraphGroups(context.Context, intent.EnvironmentID, intent.GraphScope, intent.GraphGrouping, int) (
-		[]intent.GraphGroup, int, error)
+		out []intent.GraphGroup, groups, resources int, err error)
 	GraphGroupEdges(context.Context, intent.EnvironmentID, intent.GraphScope, intent.GraphGrouping, int) (
 		[]intent.GraphGroupEdge, error)
 	GraphGroupBlocking(context.Context, intent.EnvironmentID, intent.GraphScope, intent.GraphGrouping, int) (
@@ -133,6 +135,8 @@ type Store interface {
 type Graphs struct {
 	store Store
 	edges edgeCache
+	// coarse remembers which scopes have too many groups by agent and type.
+	coarse keySet
 }
 
 // New returns graphs of what a store holds.
@@ -150,13 +154,18 @@ func (g *Graphs) Of(ctx context.Context, env intent.EnvironmentID, q Query) (Gra
 		}
 		return g.join(ctx, env, Graph{By: q.By, Cut: cut}, nodes, q)
 	}
-	total, err := g.store.GraphCount(ctx, env, q.Scope)
+	total, err := g.store.GraphCount(ctx, env, q.Scope, MaxNodes+1)
 	if err != nil {
 		return Graph{}, err
 	}
 	one := q.Scope.Agent != "" && q.Scope.Type != "" // there is nothing to collapse by
 	if total > MaxNodes && !one && q.By != Single || q.By.grouping() != (intent.GraphGrouping{}) {
-		return g.groups(ctx, env, q, total)
+		return g.groups(ctx, env, q)
+	}
+	if total > MaxNodes {
+		if total, err = g.store.GraphCount(ctx, env, q.Scope, math.MaxInt32); err != nil {
+			return Graph{}, err
+		}
 	}
 	nodes, err := g.store.GraphNodes(ctx, env, q.Scope, MaxNodes)
 	if err != nil {
@@ -217,7 +226,8 @@ func (g *Graphs) around(
 				needs = append(needs, n.ID)
 			}
 		}
-		if more, err = g.store.GraphDependents(ctx, env, q.Scope, dependents, known, MaxNodes-len(nodes)+1); err != nil {
+		more, err = g.store.GraphDependents(ctx, env, q.Scope, dependents, known, MaxNodes-len(nodes)+1)
+		if err != nil {
 			return nil, false, err
 		}
 		dependents = take(more)

@@ -12,7 +12,7 @@ import (
 )
 
 // groups answers with groups: the finest grouping that people can read, unless the query chooses one.
-func (g *Graphs) groups(ctx context.Context, env intent.EnvironmentID, q Query, total int) (Graph, error) {
+func (g *Graphs) groups(ctx context.Context, env intent.EnvironmentID, q Query) (Graph, error) {
 	choices := []Collapse{q.By}
 	if q.By == Auto {
 		switch {
@@ -20,11 +20,13 @@ func (g *Graphs) groups(ctx context.Context, env intent.EnvironmentID, q Query, 
 			choices = []Collapse{ByType}
 		case q.Scope.Type != "":
 			choices = []Collapse{ByAgent}
+		case g.coarse.has(g.versionOf(ctx, env, q.Scope)): // tried before
+			choices = []Collapse{ByType}
 		default:
 			choices = []Collapse{ByAgentType, ByType}
 		}
 	}
-	out := Graph{Total: total}
+	var out Graph
 	var found []intent.GraphGroup
 	for i, by := range choices {
 		limit := MaxNodes
@@ -33,12 +35,14 @@ func (g *Graphs) groups(ctx context.Context, env intent.EnvironmentID, q Query, 
 			limit = readable
 		}
 		var err error
-		if found, out.Groups, err = g.store.GraphGroups(ctx, env, q.Scope, by.grouping(), limit); err != nil {
+		found, out.Groups, out.Total, err = g.store.GraphGroups(ctx, env, q.Scope, by.grouping(), limit)
+		if err != nil {
 			return Graph{}, err
 		}
 		if out.By = by; last || out.Groups <= readable {
 			break
 		}
+		g.coarse.add(g.versionOf(ctx, env, q.Scope))
 	}
 	out.Cut = out.Groups > len(found)
 	slices.SortFunc(found, func(a, b intent.GraphGroup) int {
@@ -86,6 +90,39 @@ func (g *Graphs) groupEdges(
 	return g.edges.get(ctx, edgeKey{env, v.Number, scope.Agent, scope.Type, scope.Set, by})
 }
 
+// versionOf names the active version within a scope; its groups by agent and type stay as many as long as it is active.
+func (g *Graphs) versionOf(ctx context.Context, env intent.EnvironmentID, scope intent.GraphScope) edgeKey {
+	v, err := g.store.ActiveVersion(ctx, env)
+	if err != nil || v == nil || len(scope.Statuses) > 0 {
+		return edgeKey{}
+	}
+	return edgeKey{env, v.Number, scope.Agent, scope.Type, scope.Set, ByAgentType}
+}
+
+// keySet remembers some keys, but not too many of them.
+type keySet struct {
+	mu   sync.Mutex
+	keys map[edgeKey]bool
+}
+
+func (s *keySet) has(key edgeKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[key]
+}
+
+func (s *keySet) add(key edgeKey) {
+	if key == (edgeKey{}) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil || len(s.keys) >= cached {
+		s.keys = map[edgeKey]bool{}
+	}
+	s.keys[key] = true
+}
+
 // edgeKey names edges in the cache.
 type edgeKey struct {
 	env              intent.EnvironmentID
@@ -94,8 +131,8 @@ type edgeKey struct {
 	by               Collapse
 }
 
-// edgeCache keeps the edges between groups, which take the database long to count in a large environment. A reader waits
-// a short while; when the count takes longer, it goes on, and a later reader gets it.
+// edgeCache keeps the edges between groups, which take the database long to count in a large environment. A reader
+// waits a short while; when the count takes longer, it goes on, and a later reader gets it.
 type edgeCache struct {
 	load func(context.Context, intent.EnvironmentID, intent.GraphScope, intent.GraphGrouping, int) (
 		[]intent.GraphGroupEdge, error)
@@ -111,7 +148,7 @@ type edgeEntry struct {
 	err   error
 }
 
-// cached is how many graphs the cache keeps; counted is how long a count may take, and patience how long a reader waits.
+// cached is how many graphs the cache keeps; counted is how long a count may take; patience is how long a reader waits.
 const (
 	cached   = 32
 	counted  = time.Minute

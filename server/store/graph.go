@@ -41,12 +41,12 @@ func (s *Store) GraphNodes(
 	return listed(ctx, s, "store.GraphNodes", graphRow.value, statements.GraphNodes, scopeArgs(env, scope, limit)...)
 }
 
-// GraphCount counts the resources of a scope.
+// GraphCount counts the resources of a scope, up to this many.
 func (s *Store) GraphCount(
-	ctx context.Context, env intent.EnvironmentID, scope intent.GraphScope,
+	ctx context.Context, env intent.EnvironmentID, scope intent.GraphScope, limit int,
 ) (count int, err error) {
 	err = s.read(ctx, "store.GraphCount", func(q querier) error {
-		return q.QueryRow(ctx, statements.GraphCount, scopeArgs(env, scope)...).Scan(&count)
+		return q.QueryRow(ctx, statements.GraphCount, scopeArgs(env, scope, limit)...).Scan(&count)
 	})
 	return count, err
 }
@@ -102,17 +102,19 @@ type graphGroupRow struct {
 	Cause       int
 	Stuck       int
 	Groups      int
+	Resources   int
 }
 
 // GraphGroups counts the resources of a scope by group and state, and returns at most this many groups: those first
-// with the most resources that are not as intended. It also returns how many groups there are.
+// with the most resources that are not as intended. It also returns how many groups there are, and how many resources
+// all of them have.
 func (s *Store) GraphGroups(
 	ctx context.Context, env intent.EnvironmentID, scope intent.GraphScope, by intent.GraphGrouping, limit int,
-) (out []intent.GraphGroup, groups int, err error) {
+) (out []intent.GraphGroup, groups, resources int, err error) {
 	err = s.read(ctx, "store.GraphGroups", func(q querier) error {
 		rows, err := many[graphGroupRow](ctx, q, statements.GraphGroups,
 			scopeArgs(env, scope, by.Agent, by.Type, limit)...)
-		out, groups = nil, 0
+		out, groups, resources = nil, 0, 0
 		for _, r := range rows {
 			g := intent.GraphGroup{
 				GraphGroupKey: intent.GraphGroupKey{Agent: r.Agent, Type: r.Type}, Total: r.Total,
@@ -121,11 +123,11 @@ func (s *Store) GraphGroups(
 			for i, status := range r.Statuses {
 				g.Counts[intent.Status(status)] = r.Counts[i]
 			}
-			out, groups = append(out, g), r.Groups
+			out, groups, resources = append(out, g), r.Groups, r.Resources
 		}
 		return err
 	})
-	return out, groups, err
+	return out, groups, resources, err
 }
 
 type graphGroupEdgeRow struct {

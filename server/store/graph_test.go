@@ -72,15 +72,16 @@ func TestGraphNeighbours(t *testing.T) {
 		t.Errorf("%+v", named)
 	}
 	edges := get(s.GraphEdges(ctx, env, []intent.ResourceID{rs[4].ID, rs[5].ID, rs[9].ID}, 10))(t)
-	if want := []intent.GraphEdge{{From: rs[4].ID, To: rs[9].ID}, {From: rs[5].ID, To: rs[9].ID}}; !slices.Equal(edges, want) {
-		t.Errorf("edges %v, want %v", edges, want)
+	wanted := []intent.GraphEdge{{From: rs[4].ID, To: rs[9].ID}, {From: rs[5].ID, To: rs[9].ID}}
+	if !slices.Equal(edges, wanted) {
+		t.Errorf("edges %v, want %v", edges, wanted)
 	}
-	if n := get(s.GraphCount(ctx, env, intent.GraphScope{Type: "fs::File", Agent: "host1"}))(t); n != 4 {
+	if n := get(s.GraphCount(ctx, env, intent.GraphScope{Type: "fs::File", Agent: "host1"}, 9))(t); n != 4 {
 		t.Errorf("%d resources of host1", n)
 	}
-	groups, total, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Agent: true}, 3)
+	groups, total, all, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Agent: true}, 3)
 	must(t, err)
-	if total != 4 || len(groups) != 3 || groups[0].Agent != "host1" || groups[0].Counts[intent.StatusFailed] != 1 ||
+	if total != 4 || all != 16 || len(groups) != 3 || groups[0].Agent != "host1" || groups[0].Counts[intent.StatusFailed] != 1 ||
 		groups[0].Total != 4 || groups[0].Cause != 1 || groups[0].Stuck != 1 || groups[0].Type != "" {
 		t.Errorf("%d groups: %+v", total, groups)
 	}
@@ -117,16 +118,16 @@ func BenchmarkGraph(b *testing.B) {
 	release(b, s, env, rs)
 	root := []intent.ResourceID{rs[25_000].ID}
 	for what, f := range map[string]func() error{
-		"count":      func() error { _, err := s.GraphCount(ctx, env, everything); return err },
+		"count":      func() error { _, err := s.GraphCount(ctx, env, everything, 301); return err },
 		"nodes":      func() error { _, err := s.GraphNodes(ctx, env, everything, 300); return err },
 		"needs":      func() error { _, err := s.GraphNeeds(ctx, env, everything, root, root, false, 300); return err },
 		"dependents": func() error { _, err := s.GraphDependents(ctx, env, everything, root, root, 300); return err },
 		"groups-agent-type": func() error {
-			_, _, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Agent: true, Type: true}, 61)
+			_, _, _, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Agent: true, Type: true}, 61)
 			return err
 		},
 		"groups-type": func() error {
-			_, _, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Type: true}, 300)
+			_, _, _, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Type: true}, 300)
 			return err
 		},
 		"edges-type": func() error {

@@ -7,8 +7,8 @@
 // that spans more than one layer passes through a bend in each layer between, so that it does not run across nodes;
 // the long edges of one start share their bends. Nodes without edges stand in a grid below the rest.
 //
-// The same graph always gets the same picture, whatever its states are: nothing is random, and equal choices are made by
-// number. This is the method of Sugiyama, Tagawa and Toda (1981); see docs/adr/0048 for why it is not a library.
+// The same graph always gets the same picture, whatever its states are: nothing is random, and equal choices are made
+// by number. This is the method of Sugiyama, Tagawa and Toda (1981); see docs/adr/0048 for why it is not a library.
 package graphview
 
 import "slices"

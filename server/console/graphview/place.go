@@ -27,8 +27,8 @@ func (d *drawing) apart(above, below int, s Sizes) float64 {
 	return float64((d.height(above, s)+d.height(below, s)+1)/2 + gap)
 }
 
-// place sets how high all nodes and bends stand. In each round, a layer moves as close to its neighbours' middles as the
-// order and the room of its nodes allow.
+// place sets how high all nodes and bends stand. In each round, a layer moves as close to its neighbours' middles as
+// the order and the room of its nodes allow.
 func (d *drawing) place(s Sizes) {
 	middle := make([]float64, len(d.after))
 	for _, layer := range d.layers {
@@ -109,8 +109,8 @@ func (d *drawing) settle(layer []int, wish, middle []float64, s Sizes) {
 	}
 }
 
-// path returns the points of an edge: the right side of its start, both ends of each bend, and the left side of its end.
-// A turned edge leads from the left side of its start to the right side of its end.
+// path returns the points of an edge: the right side of its start, both ends of each bend, and the left side of its
+// end. A turned edge leads from the left side of its start to the right side of its end.
 func (d *drawing) path(e Edge, s Sizes) []Point {
 	if !d.joins(e) {
 		return nil

@@ -18,11 +18,12 @@ FROM (
 ORDER BY x.status = 'deployed', x.id;
 
 -- name: GraphCount :one
-SELECT count(*) AS count
-FROM resource_state s JOIN resource r ON r.key = s.resource
+-- At most $6, which saves reading the rest.
+SELECT count(*) AS count FROM (SELECT FROM resource_state s JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1 AND s.orphaned = 0 AND ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3)
   AND ($4 = '' OR EXISTS (SELECT FROM resource_content c WHERE c.key = s.content AND c.resource_set = $4))
-  AND ($5::text[] = '{}' OR s.status = ANY ($5));
+  AND ($5::text[] = '{}' OR s.status = ANY ($5))
+LIMIT $6) AS bounded;
 
 -- name: GraphNamed :many
 SELECT r.id, s.status, c.resource_set, s.parked <> '' AS parked,
@@ -80,7 +81,7 @@ LIMIT $3;
 -- name: GraphGroups :many
 -- Groups by agent when $6 is set, and by type when $7 is. Those with the most that is not as intended come first.
 SELECT agent, type, sum(n) AS total, array_agg(status ORDER BY status) AS statuses, array_agg(n ORDER BY status) AS counts,
-       sum(parked) AS parked, sum(cause) AS cause, sum(stuck) AS stuck, count(*) OVER () AS groups
+       sum(parked) AS parked, sum(cause) AS cause, sum(stuck) AS stuck, count(*) OVER () AS groups, sum(sum(n)) OVER () AS resources
 FROM (
     SELECT CASE WHEN $6 THEN r.agent ELSE '' END AS agent, CASE WHEN $7 THEN r.type ELSE '' END AS type, s.status,
            count(*)::integer AS n, count(*) FILTER (WHERE s.parked <> '') AS parked,
