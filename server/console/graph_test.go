@@ -247,8 +247,8 @@ func TestGraphPagesAreQuick(t *testing.T) {
 		return needs
 	})
 	for _, query := range [][]string{
-		nil, {"type", "fs::Type1"}, {"agent", "host025"}, {"root", e.ids[size/2].String(), "depth", "3"}, {"by", "none"},
-		{"by", "agent"}, {"state", "!deployed"},
+		nil, {"type", "fs::Type1"}, {"agent", "host025"}, {"root", e.ids[size/2].String(), "depth", "3"},
+		{"by", "none"}, {"by", "agent"}, {"state", "!deployed"},
 	} {
 		var best time.Duration
 		var bytes int
