@@ -81,8 +81,8 @@ func TestGraphNeighbours(t *testing.T) {
 	}
 	groups, total, all, err := s.GraphGroups(ctx, env, everything, intent.GraphGrouping{Agent: true}, 3)
 	must(t, err)
-	few := intent.GraphScope{Type: "fs::File", Agent: "host1"}
-	if total != 4 || all != 16 || len(groups) != 3 || groups[0].Agent != "host1" || groups[0].Counts[intent.StatusFailed] != 1 ||
+	if total != 4 || all != 16 || len(groups) != 3 || groups[0].Agent != "host1" ||
+		groups[0].Counts[intent.StatusFailed] != 1 ||
 		groups[0].Total != 4 || groups[0].Cause != 1 || groups[0].Stuck != 1 || groups[0].Type != "" {
 		t.Errorf("%d groups: %+v", total, groups)
 	}
