@@ -153,11 +153,7 @@ func graphQuery(r *http.Request) (graph.Query, graphFilter, error) {
 	}
 	status := get("state")
 	q.Scope.Statuses = graph.Statuses(status)
-	for _, ch := range statusChoices(status) {
-		if ch.Value != "parked" {
-			f.States = append(f.States, ch)
-		}
-	}
+	f.States = statusChoices(status)
 	for i := 1; i <= 6; i++ {
 		f.Depths = append(f.Depths, choice{
 			Value: strconv.Itoa(i), Text: plural(i, "step"), Selected: i == cmp.Or(q.Depth, graph.DefaultDepth),
@@ -424,4 +420,22 @@ func shapeOf(g graph.Graph) string {
 		fmt.Fprintf(h, "%d-%d,", e.From, e.To)
 	}
 	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// statusChoices are the states that the filter offers, one of each look.
+func statusChoices(selected string) []choice {
+	out := []choice{
+		{"", "Any state", selected == ""},
+		{"!deployed", "Not as intended", selected == "!deployed"},
+	}
+	words := map[string]bool{}
+	for _, status := range allStatuses {
+		word := stateOf(status).Word
+		if words[word] && selected != string(status) {
+			continue
+		}
+		words[word] = true
+		out = append(out, choice{string(status), strings.ToUpper(word[:1]) + word[1:], selected == string(status)})
+	}
+	return out
 }
