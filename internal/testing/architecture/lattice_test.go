@@ -132,6 +132,7 @@ var lattice = []struct {
 			"server/agent/protocol server/agent/trust",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
+	{"server/metrics", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
