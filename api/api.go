@@ -167,7 +167,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls},
 		{"Processes", s.processCalls}, {"Webhooks", s.deliveryCalls},
-		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
+		{"Metrics", s.metricCalls}, {"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
 		{"Roles", s.roleCalls}, {"Tokens", s.tokenCalls}, {"Server", s.statusCalls},
 	} {
