@@ -85,12 +85,14 @@ const (
 	Resume            Verb = "environment.resume"
 	SetSecret         Verb = "environment.secret"
 	SetSetting        Verb = "environment.setting"
+	CloneEnvironment  Verb = "environment.clone"
 	ProtectSettings   Verb = "environment.protect"
 	ManageTokens      Verb = "environment.token"
 	SeeTokens         Verb = "environment.tokens"
 	AssignRoles       Verb = "environment.role"
 	SeeAudit          Verb = "audit.show"
 	Compile           Verb = "compile.request"
+	CancelCompile     Verb = "compile.cancel"
 	SeeCompiles       Verb = "compile.show"
 	SeeVersions       Verb = "version.show"
 	PutVersion        Verb = "version.put"
@@ -236,6 +238,7 @@ var Verbs = []Definition{
 	{Halt, Operate, OnEnvironment, "halt an environment"},
 	{Resume, Operate, OnEnvironment, "resume an environment"},
 	{Compile, Operate, OnEnvironment, "ask for a compile"},
+	{CancelCompile, Operate, OnEnvironment, "cancel a compile"},
 	{Deploy, Operate, OnEnvironment, "deploy or repair"},
 	{Unpark, Operate, OnEnvironment, "deploy a parked resource again"},
 	{ReportResources, Operate, OnEnvironment, "report what agents did"},
@@ -254,6 +257,7 @@ var Verbs = []Definition{
 	{ModifyEnvironment, WriteIntent, OnEnvironment, "change the name, the source or the description"},
 	{SetSecret, WriteIntent, OnEnvironment, "set credentials and other secrets"},
 	{SetSetting, WriteIntent, OnEnvironment, "change settings"},
+	{CloneEnvironment, WriteIntent, OnEnvironment, "clone an environment into projects where one may create them"},
 	{PutVersion, WriteIntent, OnEnvironment, "export a version"},
 	{PutFiles, WriteIntent, OnEnvironment, "upload files of resources"},
 	{Release, WriteIntent, OnEnvironment, "release a version"},

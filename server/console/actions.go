@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,7 +19,11 @@ const maxForm = 1 << 20
 // doneTexts say on a page what the form before it did. An address names one of them; it cannot bring words of its own.
 var doneTexts = map[string]string{
 	"created":           "The environment was created.",
+	"cloned":            "The environment was cloned. What was not copied, such as secrets, can be set below.",
+	"copied":            "The settings were copied.",
+	"nothingcopied":     "Nothing was copied: no setting was chosen, or none differs any more.",
 	"compile":           "A compile was asked for.",
+	"runcancelled":      "The run is cancelled; what is deployed stays.",
 	"deploy":            "What is not as intended is being deployed.",
 	"repair":            "Every resource is being verified and repaired.",
 	"resource":          "The resource is being deployed.",
@@ -100,6 +105,9 @@ func (c *console) post(do action) http.HandlerFunc {
 		if err == nil {
 			next, err = do(r, e)
 		}
+		if errors.Is(err, errAnswered) {
+			return
+		}
 		if err != nil {
 			audit.Failed(r.Context(), err)
 			c.fail(w, r, err)
@@ -108,6 +116,9 @@ func (c *console) post(do action) http.HandlerFunc {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	}
 }
+
+// errAnswered is what an action returns that has answered the request itself.
+var errAnswered = errors.New("answered")
 
 // back returns the address of the page that a form came from, which says there what was done. It is always a path of
 // this console; fallback is used when the form names none.
@@ -134,7 +145,7 @@ func confirmed(r *http.Request, e intent.Environment) error {
 func (c *console) doCompile(r *http.Request, e intent.Environment) (string, error) {
 	id, warning, err := c.control.RequestCompile(r.Context(), e.ID, control.CompileRequest{
 		Update: r.PostFormValue("update") != "no", Reinstall: r.PostFormValue("reinstall") == "yes",
-		Trigger: intent.Trigger{Type: "console", Message: "Recompile asked for in the console"},
+		Trigger: intent.Trigger{Type: "console", Message: "Sync asked for in the console"},
 	})
 	if err != nil {
 		return "", err
@@ -159,8 +170,13 @@ func (c *console) doDeploy(r *http.Request, e intent.Environment) (string, error
 	return back(r, envURL(e.ID), done), err
 }
 
+// doHalt halts an environment. The form asks for a reason, which everybody reads who meets the halted environment.
 func (c *console) doHalt(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "halted"), c.control.Halt(asConsole(r), e.ID)
+	if reason := field(r, "reason"); reason == "" || len(reason) > 1000 {
+		return "", fault.New("console.halt", fault.Invalid, "halting takes a reason of at most 1000 bytes").
+			Hint("say why nothing may be compiled or deployed, for example: the database is being moved")
+	}
+	return back(r, envURL(e.ID), "halted"), c.control.Halt(asPerson(r), e.ID)
 }
 
 func (c *console) doResume(r *http.Request, e intent.Environment) (string, error) {

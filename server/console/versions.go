@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,6 +53,9 @@ func versionRowOf(v intent.Version) versionRow {
 		Commit: short(v.Provenance.Commit), Subject: v.Provenance.Subject, Author: v.Provenance.Author,
 		Created: v.Created, Released: v.Released, Total: v.Total,
 		CanRelease: releasable(v), Held: v.Held(), Preview: v.Preview,
+	}
+	if p := v.Provenance.Pushed; p != nil {
+		row.Subject, row.Author = "Not from a commit: "+p.From()+", "+p.Tree(), p.By
 	}
 	if row.Held {
 		row.Why = v.Hold.Text
@@ -186,6 +190,12 @@ func versionFacts(p intent.Provenance) []attribute {
 		if value != "" {
 			out = append(out, attribute{Name: name, Value: value, Long: isLong(value)})
 		}
+	}
+	if p.Pushed != nil {
+		words := p.Pushed.Words()
+		add("Origin", strings.ToUpper(words[:1])+words[1:])
+		add("Message", p.Pushed.Message)
+		add("Client", p.Pushed.Client)
 	}
 	add("Commit", p.Commit)
 	add("Branch", p.Branch)

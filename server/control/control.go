@@ -23,7 +23,7 @@ type Git interface {
 	Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error)
 }
 
-// Config holds the parts that a Control needs. All fields but Now are required.
+// Config holds the parts that a Control needs. All fields but Remotes and Now are required.
 type Config struct {
 	Store   *store.Store
 	Bus     *bus.Bus
@@ -32,6 +32,8 @@ type Config struct {
 	Sources *source.Opener
 	Keepers *keeper.Registry
 	Forge   *forge.Service
+	// Remotes looks into the repository of an environment before it is made; nil: nothing does.
+	Remotes Remotes
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

@@ -10,6 +10,7 @@ type statementTexts struct {
 	ActionsBefore, ActionsAfter, ActionsOfRequirements, EnvironmentOwners, ServerVersionText string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
+	SettingChanges, SettingsSet                                  string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql
@@ -51,6 +52,7 @@ type statementTexts struct {
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
+	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
 	// delivery.sql
@@ -81,6 +83,9 @@ type statementTexts struct {
 	// git.sql
 	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits, GitBlockAdd, GitBlockEnd string
 	GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy            string
+	// graphql.sql
+	WindowResources, WindowResourcesCounted, WindowVersionResources, WindowResourceDetails string
+	WindowNotifications, WindowEnvironments, StateSummary                                  string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
@@ -141,11 +146,13 @@ type statementTexts struct {
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
 	ResourceHistoryRows                                                   string
+	// standing.sql
+	StandingFacts string
 	// version.sql
-	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
-	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string
-	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
-	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
-	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
-	FileReader, FileReaderMove, FileReadable                                               string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
+	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
+	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
+	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
+	FileReader, FileReaderMove, FileReadable                                                               string
 }
