@@ -218,7 +218,11 @@ func (s *server) explainResource(ctx context.Context, a oneVersionResource) (pro
 
 func (s *server) diffVersions(ctx context.Context, a twoVersions) ([]resourceDiff, error) {
 	diffs, err := s.control.DiffVersions(ctx, a.Env, a.From, a.To)
-	return listed(diffs, diffOf), err
+	if err != nil {
+		return nil, err
+	}
+	out := listed(diffs, diffOf)
+	return out, s.addLines(ctx, a.Env, diffs, func(i int) map[string]attributeDiff { return out[i].Attributes })
 }
 
 // listVersionsV1 lists versions from the newest on; start counts rows.

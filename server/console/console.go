@@ -221,6 +221,9 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/halt", access.Halt, c.doHalt)
 	post("/e/{env}/resume", access.Resume, c.doResume)
 	post("/e/{env}/resource/deploy", access.Deploy, c.doDeployResource)
+	for _, a := range bulkActions {
+		post("/e/{env}/resources/"+a.Name, a.verb, c.doBulk(a))
+	}
 	post("/e/{env}/resource/unpark", access.Unpark, c.doUnpark)
 	post("/e/{env}/git/accept", access.AcceptCommit, c.doAccept)
 	post("/e/{env}/git/unblock", access.UnblockCommit, c.doUnblock)

@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/comparison"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/source"
@@ -42,6 +43,8 @@ type Config struct {
 type Control struct {
 	cfg    Config
 	blames blames
+	// comparisons keeps what differs between versions that pages compare.
+	comparisons *comparison.Service
 }
 
 // New returns a Control, or a fault if a required part is missing.
@@ -54,7 +57,7 @@ func New(cfg Config) (*Control, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Control{cfg: cfg}, nil
+	return &Control{cfg: cfg, comparisons: comparison.New(cfg.Store)}, nil
 }
 
 func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {

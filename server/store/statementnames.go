@@ -55,6 +55,9 @@ type statementTexts struct {
 	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
+	// comparison.sql
+	ComparisonVersions, ComparisonContents, ComparisonDryRun, ComparisonDryRunDiffs string
+	ComparisonDryRunChange, VersionActiveBefore, FileSizes, FileContents            string
 	// delivery.sql
 	DeliveryRecord, DeliveryWaiting, DeliveryWaitingFor, DeliveryFinish, DeliveryGet       string
 	DeliveryRows, OutcomeDelete, DeliveryCollect, ClearDeliveries, HookSecrets, ModulesSet string
@@ -65,6 +68,7 @@ type statementTexts struct {
 	DriftOpen, DriftSeen, DriftHeal, DriftGone, DriftDelete, DriftRows string
 	// dryrun.sql
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
+	DryRunChosen                                                                         string
 	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
 	// environment.sql
 	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentProject, EnvironmentExists string
@@ -145,6 +149,7 @@ type statementTexts struct {
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
+	ComplianceReports                                                     string
 	ResourceHistoryRows                                                   string
 	// standing.sql
 	StandingFacts string

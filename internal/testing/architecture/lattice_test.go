@@ -23,6 +23,7 @@ var lattice = []struct {
 	{"internal/intent", ""},
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
+	{"internal/linediff", ""},
 	{"internal/filestamp", ""},
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
@@ -191,6 +192,8 @@ var lattice = []struct {
 		"server/process",
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
+	{"server/comparison", "internal/intent"},
+	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
@@ -213,8 +216,8 @@ var lattice = []struct {
 	},
 	{
 		"server/control",
-		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/access server/access/audit server/promote server/push " +
+		"gitsync internal/intent internal/fault internal/bus internal/diag internal/linediff internal/provenance " +
+			"server/comparison server/contents server/access server/access/audit server/promote server/push " +
 			"server/store server/source server/forge server/keeper",
 	},
 
@@ -364,7 +367,7 @@ var lattice = []struct {
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/cluster/task",
+			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff",
 	},
 
 	{"server/webconsole", "internal/fault"},
@@ -437,7 +440,7 @@ var floors = []struct {
 		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
 			"server/store server/source server/deployer server/forge " +
 			"server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster",
+			"server/process server/replica server/eventbus server/cluster server/comparison server/contents",
 	},
 	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.
