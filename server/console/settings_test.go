@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// followed loads the page that a form leads to, as a browser does, with the cookies that came along.
-func followed(t *testing.T, h http.Handler, w *httptest.ResponseRecorder) *httptest.ResponseRecorder {
+// redirected loads the page that a form leads to, as a browser does, with the cookies that came along.
+func redirected(t *testing.T, h http.Handler, w *httptest.ResponseRecorder) *httptest.ResponseRecorder {
 	t.Helper()
 	if w.Code != http.StatusSeeOther {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -60,7 +60,7 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 	if at := w.Header().Get("Location"); at != page+"#setting-git_poll_interval" {
 		t.Errorf("saving leads to %s", at)
 	}
-	saved := followed(t, h, w)
+	saved := redirected(t, h, w)
 	body := saved.Body.String()
 	form = around(body, "setting-git_poll_interval")
 	if !strings.Contains(form, "Saved.") || !strings.Contains(form, `value="2 h"`) ||
@@ -95,7 +95,7 @@ func TestAHaltedEnvironmentSaysWhoAndWhy(t *testing.T) {
 	if w := post(h, env+"/halt", url.Values{"by": {"ann"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("halted without a reason: %d", w.Code)
 	}
-	page := followed(t, h, post(h, env+"/halt", url.Values{"by": {"ann"}, "reason": {"the <move>"}})).Body.String()
+	page := redirected(t, h, post(h, env+"/halt", url.Values{"by": {"ann"}, "reason": {"the <move>"}})).Body.String()
 	for _, want := range []string{"Halted by ann", "<q>the &lt;move&gt;</q>", "the request waits", "is halted."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
@@ -117,7 +117,7 @@ func TestAnEnvironmentIsCloned(t *testing.T) {
 		"name": {"twin"}, "project": {r.Project.ID.String()}, "repository": {r.Production.Source.URL},
 		"anyway": {"yes"}, "branch": {"main"}, "halted": {"yes"},
 	})
-	page := followed(t, h, w)
+	page := redirected(t, h, w)
 	if !strings.Contains(page.Body.String(), "The environment was cloned.") {
 		t.Errorf("%d %s", page.Code, page.Body)
 	}
@@ -148,7 +148,7 @@ func TestAnEnvironmentIsCloned(t *testing.T) {
 	if e, err := r.Store.Environment(t.Context(), twin.ID); err != nil || e.Int("heal_limit") != 3 {
 		t.Errorf("the preview changed something: %v", err)
 	}
-	followed(t, h, post(h, copies, url.Values{"from": {r.Production.ID.String()}, "setting": {"heal_limit"}}))
+	redirected(t, h, post(h, copies, url.Values{"from": {r.Production.ID.String()}, "setting": {"heal_limit"}}))
 	e, err := r.Store.Environment(t.Context(), twin.ID)
 	must(t, err)
 	if e.Int("heal_limit") != 9 || e.Int("max_attempts") != 20 {
