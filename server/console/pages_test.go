@@ -181,6 +181,7 @@ func paths(r *servertest.Rich) map[string]string {
 		"empty-pulls": empty + "/pulls",
 		"processes":   env + "/processes", "processes-dead": "/e/" + r.Staging.ID.String() + "/processes",
 		"processes-server": "/processes", "empty-processes": empty + "/processes",
+		"queue": env + "/queue", "queue-agent": env + "/queue?agent=web01",
 		"metrics": env + "/metrics", "metrics-month": env + "/metrics?range=month",
 		"executors": env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
 		"project": "/projects/" + r.Project.ID.String(),
