@@ -69,9 +69,19 @@ func (v *agentView) size() int {
 // add counts a wish, and keeps it when it is one of the first: those whose turn it is come before the others.
 func (v *agentView) add(n *node, most int) {
 	v.waiting++
+	// turn is 0 for a wish whose turn it is, 1 for one that waits only for what runs, and 2 for all others.
+	turn := func(n *node) int {
+		switch {
+		case n.heapAt >= 0:
+			return 0
+		case n.waitOn != nil && n.waitOn.running && !n.waitOn.queued:
+			return 1
+		}
+		return 2
+	}
 	before := func(a, b *node) bool {
-		if (a.heapAt >= 0) != (b.heapAt >= 0) {
-			return a.heapAt >= 0
+		if x, y := turn(a), turn(b); x != y {
+			return x < y
 		}
 		return a.less(b)
 	}
