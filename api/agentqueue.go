@@ -9,8 +9,9 @@ import (
 )
 
 func (s *server) queueCalls(c *calls) {
-	v2(c, http.MethodGet, "/api/v2/queue", "Show what the scheduler of an environment runs, what comes next and why it "+
-		"waits, agent by agent. Inmanta has no such call.", access.SeeAgents, s.getQueue)
+	v2(c, http.MethodGet, "/api/v2/queue",
+		"Show what the scheduler of an environment runs, what comes next and why it waits, agent by agent. "+
+			"Inmanta has no such call.", access.SeeAgents, s.getQueue)
 }
 
 // queueIn asks for the queue of one agent, or of as many agents as limit says, the busiest first.

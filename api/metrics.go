@@ -13,8 +13,9 @@ import (
 )
 
 func (s *server) metricCalls(c *calls) {
-	v2(c, http.MethodGet, "/api/v2/metrics", "Show what an environment was like over time: the metrics that are named, "+
-		"in as many intervals as asked for.", access.SeeEnvironment, s.getMetrics)
+	v2(c, http.MethodGet, "/api/v2/metrics",
+		"Show what an environment was like over time: the metrics that are named, in as many intervals as asked for.",
+		access.SeeEnvironment, s.getMetrics)
 }
 
 // mostIntervals is how many intervals a client may ask for at once.
@@ -55,10 +56,15 @@ var metricList = []metric{
 		return map[string]float64{"up": m.Agents.Up, "down": m.Agents.Down, "paused": m.Agents.Paused}
 	}, nil},
 	{"orchestrator.compile_time", meanOf(func(m intent.MetricInterval) intent.MetricTimes { return m.Compiles }), nil},
-	{"orchestrator.compile_waiting_time", meanOf(func(m intent.MetricInterval) intent.MetricTimes { return m.Waits }), nil},
+	{
+		"orchestrator.compile_waiting_time",
+		meanOf(func(m intent.MetricInterval) intent.MetricTimes { return m.Waits }), nil,
+	},
 	{"orchestrator.compile_rate", rateOf(func(m intent.MetricInterval) int { return m.Compiles.Count }), 0.0},
 	// Ours: how many compiles waited, and how many resources.
-	{"orchestrator.compile_queue_length", func(m intent.MetricInterval, _ time.Duration) any { return m.CompilesWaiting }, nil},
+	{"orchestrator.compile_queue_length", func(m intent.MetricInterval, _ time.Duration) any {
+		return m.CompilesWaiting
+	}, nil},
 	{"orchestrator.deploy_queue_length", func(m intent.MetricInterval, _ time.Duration) any {
 		return m.Resources[intent.StatusAvailable] + m.Resources[intent.StatusDeploying]
 	}, nil},

@@ -105,7 +105,9 @@ var metricPlots = []metricPlot{
 		{"undefined or blocked", "b-undefined", statesOf(intent.StatusUndefined, intent.StatusSkippedForUndefined)},
 	}},
 	{"deployments", "Deployments", "How many deployments of a resource ended.", true, amount, []metricSeries{
-		{"went well", "b-intended", func(m intent.MetricInterval) float64 { return float64(m.Deploys.Count - m.DeploysFailed) }},
+		{"went well", "b-intended", func(m intent.MetricInterval) float64 {
+			return float64(m.Deploys.Count - m.DeploysFailed)
+		}},
 		{"failed", "b-failed", func(m intent.MetricInterval) float64 { return float64(m.DeploysFailed) }},
 	}},
 	{"deploy-time", "Time of a deployment", "How long the deployment of one resource took, on average.", false, seconds,
@@ -162,7 +164,8 @@ func (c *console) metrics(r *http.Request) (view, error) {
 	p.Text = "From " + minute(start, "UTC") + " to " + minute(end, "UTC") + ", in intervals of " +
 		intervalText(chosen.interval) + "."
 	if hours := e.Int("environment_metrics_retention"); hours > 0 && time.Duration(hours)*time.Hour < chosen.length {
-		p.Text += " Metrics are kept for " + plural(hours, "hour") + ": see environment_metrics_retention in the settings."
+		p.Text += " Metrics are kept for " + plural(hours, "hour") +
+			": see environment_metrics_retention in the settings."
 	}
 	for _, plot := range metricPlots {
 		p.Charts = append(p.Charts, plot.draw(chosen, start, end, n, found))

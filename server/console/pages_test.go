@@ -64,7 +64,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"metrics":  metricsPage{},
+		"metrics": metricsPage{}, "queue": queuePage{},
 		"settings": settingsPage{}, "clone": clonePage{},
 		"copysettings": copyPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
 		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
