@@ -173,7 +173,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls},
 		{"Processes", s.processCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},
-		{"GraphQL", s.graphqlCalls},
+		{"GraphQL", s.graphqlCalls}, {"Metrics", s.metricCalls}, {"Queue", s.queueCalls},
 		{"Discovery", s.discoveredCalls}, {"Audit", s.auditCalls}, {"Files", s.fileCalls}, {"Users", s.userCalls},
 		{"Roles", s.roleCalls}, {"Tokens", s.tokenCalls}, {"Server", s.statusCalls},
 	} {

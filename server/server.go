@@ -47,6 +47,7 @@ import (
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/logfile"
+	"ordain.dev/ordain/server/metrics"
 	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/store"
@@ -72,6 +73,7 @@ type Server struct {
 	forge   *forge.Service
 	// processes runs recorded work.
 	processes *process.Engine
+	metrics   *metrics.Recorder
 	clusters  Clusters
 	control   *control.Control
 	store     *store.Store
@@ -187,7 +189,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 		parts = append(parts, s.connection)
 	}
 	if o.Has(config.RoleProcess) {
-		parts = append(parts, s.keepers, s.forge, s.processes)
+		parts = append(parts, s.keepers, s.forge, s.processes, s.metrics)
 	}
 	parts = append(parts, s.clusterParts()...)
 	if o.Has(config.RoleAPI) {

@@ -18,6 +18,7 @@ import (
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
+	"ordain.dev/ordain/server/metrics"
 	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/source"
@@ -110,6 +111,9 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 		return nil, err
 	}
 	if err := s.openWorkers(records, events, confined, python); err != nil {
+		return nil, err
+	}
+	if s.metrics, err = metrics.New(metrics.Config{Store: records, Logger: s.log}); err != nil {
 		return nil, err
 	}
 	if s.processes, err = process.New(process.Config{

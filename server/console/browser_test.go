@@ -179,6 +179,11 @@ var screens = []struct {
 // dark, wide and narrow. With ORDAIN_CONSOLE_SHOTS=dir, the test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 	r, h := rich(t)
+	for n := range 5 { // metrics of some minutes
+		at := r.Now().Add(time.Duration(n-40) * time.Minute)
+		_, err := r.Store.RecordMetrics(t.Context(), at, -100*365*24*time.Hour)
+		must(t, err)
+	}
 	shots := os.Getenv("ORDAIN_CONSOLE_SHOTS")
 	for _, screen := range screens {
 		t.Run(screen.name, func(t *testing.T) {

@@ -195,6 +195,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page("/e/{env}/pulls/{number}", access.SeePulls, c.pull)
 	page("/e/{env}/agents", access.SeeAgents, c.agents)
 	page("/e/{env}/executors", access.SeeAgents, c.executors)
+	page("/e/{env}/queue", access.SeeAgents, c.queue)
+	page("/e/{env}/metrics", access.SeeEnvironment, c.metrics)
 	page("/e/{env}/notifications", access.SeeNotifications, c.notifications)
 	page("/e/{env}/audit", access.SeeAudit, c.environmentAudit)
 	page("/audit", access.SeeServerAudit, c.serverAudit)

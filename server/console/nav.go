@@ -29,6 +29,8 @@ var environmentMenu = []navGroup{
 		{"deliveries", "Webhooks", "/deliveries"},
 	}},
 	{"At work", []navItem{
+		{"queue", "Queue", "/queue"},
+		{"metrics", "Metrics", "/metrics"},
 		{"clusters", "Clusters", "/clusters"},
 		{"agents", "Agents", "/agents"},
 		{"executors", "Executors", "/executors"},

@@ -372,6 +372,9 @@ func (d deployer) CancelDryRun(id intent.ActionID)             { d.p.note("cance
 func (d deployer) RemoveVenvs()                                { d.p.note("remove venvs") }
 func (d deployer) RefreshFacts(ids []intent.ResourceID)        { d.p.note(fmt.Sprint("facts ", ids)) }
 func (d deployer) Executors() intent.Executors                 { return intent.Executors{Here: true} }
+func (d deployer) Queue(context.Context, intent.QueueQuestion) intent.Queue {
+	return intent.Queue{Here: true}
+}
 
 // note remembers what a deployer was told.
 func (p *parts) note(what string) {

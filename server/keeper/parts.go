@@ -85,4 +85,6 @@ type Deployer interface {
 	RemoveVenvs()
 	// Executors reports on processes and files of executors; it takes tens of milliseconds.
 	Executors() intent.Executors
+	// Queue reports what runs and what waits.
+	Queue(ctx context.Context, q intent.QueueQuestion) intent.Queue
 }

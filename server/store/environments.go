@@ -207,7 +207,7 @@ func clearEnvironment(ctx context.Context, tx pgx.Tx, id intent.EnvironmentID) e
 		statements.ClearActions, statements.AheadForget, statements.ClearDryRuns, statements.ClearFactRequests,
 		statements.ClearStates, statements.ClearVersions, statements.ClearContents, statements.ClearResources,
 		statements.ClearCompiles, statements.ClearAgents, statements.ClearParameters, statements.ClearDrift,
-		statements.ClearNotifications,
+		statements.ClearNotifications, statements.ClearMetrics,
 		statements.ClearDiscovered, statements.ClearDeliveries,
 		statements.ClearOverrides, statements.ClearCommands, statements.ClearLoans, statements.ClearClusters,
 		statements.ClearPulls, statements.ClearOutbox, statements.ClearDeployStatus,

@@ -97,6 +97,8 @@ type statementTexts struct {
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
 	Ping, ServerVersion, MigrationLock, MigrationTable, MigrationSince, MigrationList, MigrationDone string
+	// metric.sql
+	MetricSample, MetricRoll, MetricDelete, MetricBuckets, ClearMetrics string
 	// notification.sql
 	NotificationLock, NotificationCountUp, NotificationAdd, NotificationGet, NotificationMark string
 	NotificationMarkAll, NotificationUnread, NotificationDelete, NotificationRows             string

@@ -133,6 +133,7 @@ var lattice = []struct {
 			"server/agent/protocol server/agent/trust",
 	},
 	{"server/replica", "internal/intent internal/fault internal/service"},
+	{"server/metrics", "internal/intent internal/fault internal/service"},
 	{"server/callback", "internal/intent server/access"},
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
@@ -369,8 +370,9 @@ var lattice = []struct {
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
-			"server/graph server/console/graphview",
+			"server/graph server/console/graphview server/console/svgchart",
 	},
+	{"server/console/svgchart", ""},
 
 	{"server/webconsole", "internal/fault"},
 
