@@ -87,6 +87,7 @@ type Parameter struct {
 	Updated  time.Time
 	Expires  bool
 	Metadata map[string]any
+	SetBy    string // the person or token that set it; empty when no request did
 }
 
 // FactsDue is a resource whose facts have to be fetched, now or later.

@@ -8,6 +8,8 @@ type statementTexts struct {
 	ResourceLogRows, StateUnpark, StateAnyParked, ActionRecorded                  string
 	// actionsearch.sql
 	ActionsBefore, ActionsAfter, ActionsOfRequirements, EnvironmentOwners, ServerVersionText string
+	// log.sql
+	LogBefore, LogAfter, LogBeforeOf, LogAfterOf string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
