@@ -164,7 +164,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Agents", s.agentCalls}, {"Schedulers", s.schedulerCalls}, {"Remote-agents", s.remoteAgentCalls},
 		{"Clusters", s.clusterCalls}, {"Cluster-catalogue", s.catalogueCalls},
 		{"Plug-in-resources", s.pluginResourceCalls}, {"Tenants", s.tenantCalls},
-		{"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls},
+		{"Dry-runs", s.dryRunCalls}, {"Git", s.gitCalls}, {"Standing", s.standingCalls},
 		{"Promotions", s.promotionCalls}, {"Pull-requests", s.pullCalls},
 		{"Processes", s.processCalls}, {"Webhooks", s.deliveryCalls},
 		{"Notifications", s.notificationCalls}, {"Parameters", s.parameterCalls}, {"Facts", s.factCalls},

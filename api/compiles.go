@@ -339,6 +339,9 @@ func queuedCompileOf(c intent.Compile) queuedCompile {
 	if c.SupersededBy != nil {
 		metadata["superseded_by"] = c.SupersededBy
 	}
+	if c.Cancelled != nil {
+		metadata["cancelled_by"], metadata["cancelled_why"] = c.Cancelled.By, c.Cancelled.Reason
+	}
 	variables := c.Variables
 	if variables == nil {
 		variables = map[string]string{}

@@ -56,6 +56,8 @@ type Compile struct {
 	Diagnostics json.RawMessage // array of diag.Diagnostic; nil if there are none
 	// SupersededBy is the request for a newer commit; this one was cancelled for it.
 	SupersededBy *CompileID
+	// Cancelled is the person who cancelled it; nil: nobody did. Until it is completed, it is being cancelled.
+	Cancelled *Actor
 }
 
 // Moved reports whether a new commit caused the request, and not a person, a
@@ -104,6 +106,8 @@ type CompileEnd struct {
 	At          time.Time
 	// SupersededBy is the request for which it was cancelled; nil if it was not.
 	SupersededBy *CompileID
+	// Cancelled means that it was ended because a person cancelled it, as CancelCompile recorded.
+	Cancelled bool
 	// Notice is the notification that it causes; nil: none.
 	Notice *Notice
 }

@@ -125,4 +125,6 @@ type GitCommit struct {
 	Held      bool
 	// Superseded means that its compile was cancelled because there was a newer commit.
 	Superseded bool
+	// Cancelled means that a person cancelled its compile.
+	Cancelled bool
 }

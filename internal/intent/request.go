@@ -12,16 +12,17 @@ type RequestKind string
 
 // Kinds of requests. What most of them are about is recorded elsewhere; the request makes the owner look at it.
 const (
-	RequestDeploy       RequestKind = "deploy"        // detail: DeployRequest
-	RequestUnpark       RequestKind = "unpark"        // detail: the resources
-	RequestPause        RequestKind = "pause"         // detail: PauseRequest
-	RequestFacts        RequestKind = "facts"         // detail: the resources
-	RequestDryRun       RequestKind = "dryrun"        // detail: its id
-	RequestCancelDryRun RequestKind = "cancel dryrun" // detail: its id
-	RequestRelease      RequestKind = "release"       // a version was released
-	RequestLook         RequestKind = "look"          // the environment, its settings or secrets changed
-	RequestVenvs        RequestKind = "venvs"         // remove the virtual environments of executors
-	RequestClear        RequestKind = "clear"         // its record was deleted: begin anew, with empty folders
+	RequestDeploy       RequestKind = "deploy"         // detail: DeployRequest
+	RequestUnpark       RequestKind = "unpark"         // detail: the resources
+	RequestPause        RequestKind = "pause"          // detail: PauseRequest
+	RequestFacts        RequestKind = "facts"          // detail: the resources
+	RequestDryRun       RequestKind = "dryrun"         // detail: its id
+	RequestCancelDryRun RequestKind = "cancel dryrun"  // detail: its id
+	RequestCancel       RequestKind = "cancel compile" // detail: CancelRequest
+	RequestRelease      RequestKind = "release"        // a version was released
+	RequestLook         RequestKind = "look"           // the environment, its settings or secrets changed
+	RequestClear        RequestKind = "clear"          // its record was deleted: begin anew, with empty folders
+	RequestVenvs        RequestKind = "venvs"          // remove the virtual environments of executors
 )
 
 // Request asks the owner of an environment for something. The owner takes requests in the order of their ids.
@@ -47,6 +48,13 @@ type DeployRequest struct {
 type PauseRequest struct {
 	Agent  string `json:"agent"`
 	Paused bool   `json:"paused"`
+}
+
+// CancelRequest says that a person cancelled a compile.
+type CancelRequest struct {
+	Compile CompileID `json:"compile"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
 }
 
 // Replica is a server process.

@@ -91,6 +91,7 @@ const (
 	AssignRoles       Verb = "environment.role"
 	SeeAudit          Verb = "audit.show"
 	Compile           Verb = "compile.request"
+	CancelCompile     Verb = "compile.cancel"
 	SeeCompiles       Verb = "compile.show"
 	SeeVersions       Verb = "version.show"
 	PutVersion        Verb = "version.put"
@@ -236,6 +237,7 @@ var Verbs = []Definition{
 	{Halt, Operate, OnEnvironment, "halt an environment"},
 	{Resume, Operate, OnEnvironment, "resume an environment"},
 	{Compile, Operate, OnEnvironment, "ask for a compile"},
+	{CancelCompile, Operate, OnEnvironment, "cancel a compile"},
 	{Deploy, Operate, OnEnvironment, "deploy or repair"},
 	{Unpark, Operate, OnEnvironment, "deploy a parked resource again"},
 	{ReportResources, Operate, OnEnvironment, "report what agents did"},

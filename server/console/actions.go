@@ -19,6 +19,7 @@ const maxForm = 1 << 20
 var doneTexts = map[string]string{
 	"created":           "The environment was created.",
 	"compile":           "A compile was asked for.",
+	"runcancelled":      "The run is cancelled; what is deployed stays.",
 	"deploy":            "What is not as intended is being deployed.",
 	"repair":            "Every resource is being verified and repaired.",
 	"resource":          "The resource is being deployed.",
@@ -134,7 +135,7 @@ func confirmed(r *http.Request, e intent.Environment) error {
 func (c *console) doCompile(r *http.Request, e intent.Environment) (string, error) {
 	id, warning, err := c.control.RequestCompile(r.Context(), e.ID, control.CompileRequest{
 		Update: r.PostFormValue("update") != "no", Reinstall: r.PostFormValue("reinstall") == "yes",
-		Trigger: intent.Trigger{Type: "console", Message: "Recompile asked for in the console"},
+		Trigger: intent.Trigger{Type: "console", Message: "Sync asked for in the console"},
 	})
 	if err != nil {
 		return "", err

@@ -213,6 +213,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post := func(pattern string, v access.Verb, do action) { handle("POST "+pattern, v, c.post(do)) }
 	handle("POST /environments", access.ListEnvironments, c.createEnvironment) // checks the project itself
 	post("/e/{env}/compile", access.Compile, c.doCompile)
+	post("/e/{env}/runs/{run}/cancel", access.CancelCompile, c.doCancelRun)
 	post("/e/{env}/deploy", access.Deploy, c.doDeploy)
 	post("/e/{env}/halt", access.Halt, c.doHalt)
 	post("/e/{env}/resume", access.Resume, c.doResume)

@@ -55,6 +55,7 @@ type crumb struct {
 	Text string
 	URL  string // empty for the page itself
 	Mono bool
+	Live bool // it is a fragment of its page, called crumb
 }
 
 // frame returns the frame of a page. It reads the environments for the switcher.

@@ -20,6 +20,7 @@ type gitPage struct {
 	frame
 	Repository, Branch, Subdir string
 	State                      *gitStateRow
+	Standing                   standingView
 	Commits                    []gitCommitRow
 	Blocks                     []blockRow
 	CanRollBack                bool // another version was deployed before
@@ -83,6 +84,15 @@ func (c *console) git(r *http.Request) (view, error) {
 			p.State.Full = s.Commit
 		}
 	}
+	now, err := c.control.Standing(r.Context(), e.ID)
+	if err != nil {
+		return view{}, err
+	}
+	p.Standing = c.standingOf(e.ID, now)
+	p.Standing.dropGit()
+	if p.State != nil && s.Kind == intent.GitOK && now.Kind() != intent.StandsSame {
+		p.State.State = state{"differs", "fetched"}
+	}
 	commits, err := c.store.GitCommits(r.Context(), e.ID, shownCommits)
 	if err != nil {
 		return view{}, err
@@ -92,9 +102,10 @@ func (c *console) git(r *http.Request) (view, error) {
 		if s != nil && s.Kind.Refused() && s.Commit == one.Revision.Commit && one.Version == 0 {
 			row.State = gitStates[s.Kind]
 		}
-		p.Commits = append(p.Commits, row)
 		p.CanRollBack = p.CanRollBack || one.Status == intent.VersionRetired
+		p.Commits = append(p.Commits, row)
 	}
+	markRolledBack(p.Commits, now, e.ID)
 	blocks, err := c.store.GitBlocks(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
@@ -130,6 +141,8 @@ func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {
 		row.State = state{"deploying", "compiling"}
 	case c.Superseded:
 		row.State = superseded
+	case c.Cancelled:
+		row.State = cancelled
 	case c.Success != nil && !*c.Success:
 		row.State = failed
 	case c.Held:

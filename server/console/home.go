@@ -1,11 +1,14 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,12 +118,17 @@ func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
 	if h.environments, err = c.store.Environments(ctx); err != nil {
 		return h, err
 	}
-	cards := make([]template.HTML, len(h.environments))
+	cards, ranks := make([]template.HTML, len(h.environments)), map[intent.EnvironmentID]int{}
+	var ranking sync.Mutex
 	group, grouped := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for i, e := range h.environments {
 		group.Go(func() (err error) {
-			cards[i], err = c.environmentCard(grouped, e)
+			var look state
+			cards[i], look, err = c.environmentCard(grouped, e)
+			ranking.Lock()
+			ranks[e.ID] = pressing(look)
+			ranking.Unlock()
 			if fault.Is(err, fault.NotFound) {
 				return nil // it was deleted meanwhile
 			}
@@ -136,14 +144,15 @@ func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
 			h.cards[e.ID] = cards[i]
 		}
 	}
+	slices.SortStableFunc(h.environments, func(a, b intent.Environment) int { return cmp.Compare(ranks[a.ID], ranks[b.ID]) })
 	h.projects, err = c.store.Projects(ctx)
 	return h, err
 }
 
-func (c *console) environmentCard(ctx context.Context, e intent.Environment) (template.HTML, error) {
+func (c *console) environmentCard(ctx context.Context, e intent.Environment) (template.HTML, state, error) {
 	s, err := c.summary(ctx, e)
 	if err != nil {
-		return "", err
+		return "", state{}, err
 	}
 	row := environmentRow{
 		Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Repo: e.Source.URL, Branch: e.Source.Branch,
@@ -153,7 +162,7 @@ func (c *console) environmentCard(ctx context.Context, e intent.Environment) (te
 		row.LastRun = &s.Runs[0]
 	}
 	html, err := c.renderFragment(view{template: "home"}, fragment{"", "environment", row})
-	return template.HTML(html), err // the template has escaped it
+	return template.HTML(html), s.State, err // the template has escaped it
 }
 
 // createEnvironment serves the form of the home page.
@@ -274,7 +283,8 @@ type runRow struct {
 	Live             bool
 	Version          int
 	VersionURL       string
-	Merged           bool // a later run answered the request
+	Merged           bool   // a later run answered the request
+	Waits            string // for what it waits, if that is known
 }
 
 func (c *console) runRow(run intent.Compile) runRow {

@@ -30,20 +30,11 @@ type summary struct {
 	When     *time.Time
 	Bar      bar
 	Runs     []runRow
-	Behind   *runRow      // the newest run, when it failed: the deployed commit is not the newest
-	Held     []versionRow // versions that wait for a person
+	Standing standingView // what is deployed, and why it is not the tip of the branch
 	Bound    bool         // to a repository
-	Unread   *unread      // the repository, when it cannot be read
 	Halted   bool
 	HaltedBy string // who halted it and when
 	Gates    gateCard
-}
-
-// unread is a repository that cannot be read.
-type unread struct {
-	Since           time.Time
-	Message, Advice string
-	URL             string
 }
 
 // bar is a picture of how many resources are in which state.
@@ -112,50 +103,34 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 		return s, err
 	}
 	s.Bar = barOf(s.EnvURL, counts)
-	page, err := c.store.Compiles(ctx, e.ID, intent.ListQuery{Limit: chartRuns})
+	// Dry runs have pages of their own.
+	page, err := c.store.Compiles(ctx, e.ID, intent.ListQuery{
+		Limit: chartRuns, Filters: map[string][]string{"trigger": {"!dryrun"}},
+	})
 	if err != nil {
 		return s, err
 	}
 	for _, run := range page.Items {
 		s.Runs = append(s.Runs, c.runRow(run))
 	}
-	version, err := c.store.ActiveVersion(ctx, e.ID)
+	now, err := c.control.Standing(ctx, e.ID)
 	if err != nil {
 		return s, err
 	}
-	if s.Bound {
-		git, err := c.store.GitState(ctx, e.ID)
-		if err != nil {
-			return s, err
-		}
-		if git != nil && git.Kind == intent.GitFailing {
-			s.Unread = &unread{Since: git.Since, Message: git.Message, Advice: git.Advice, URL: s.EnvURL + "/git"}
-		}
+	s.Standing = c.standingOf(e.ID, now)
+	sayWaits(s.Runs, now)
+	version, err := c.store.ActiveVersion(ctx, e.ID)
+	if err != nil {
+		return s, err
 	}
 	if version != nil {
 		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
 		from := version.Provenance
 		s.Commit, s.Subject, s.Author, s.When = short(from.Commit), from.Subject, from.Author, version.Released
-		for i, run := range s.Runs {
-			if run.State == succeeded {
-				break
-			}
-			if run.State == failed && s.Unread == nil {
-				s.Behind = &s.Runs[i]
-				break
-			}
-		}
-	}
-	held, err := c.store.HeldVersions(ctx, e.ID)
-	if err != nil {
-		return s, err
-	}
-	for _, v := range held[:min(1, len(held))] { // the newest supersedes the others
-		s.Held = append(s.Held, versionRowOf(v))
 	}
 	s.State, s.Text = sentence(s, version, counts)
-	if s.Unread != nil && !s.Halted {
-		s.State, s.Text = failed, "The repository cannot be read. "+s.Text
+	if !s.Halted {
+		s.State, s.Text = notTheNewest(now, s.State, s.Text)
 	}
 	return s, nil
 }
@@ -168,7 +143,7 @@ func sentence(s summary, version *intent.Version, counts map[intent.Status]int) 
 	off := total - counts[intent.StatusDeployed]
 	switch {
 	case s.Halted && version == nil:
-		return paused, "Halted. Nothing is compiled or deployed until it is resumed."
+		return halted, "Halted. Nothing is compiled or deployed until it is resumed."
 	case version == nil && len(s.Runs) > 0 && s.Runs[0].State == failed:
 		return failed, "The last compile failed, so nothing is deployed yet."
 	case version == nil && len(s.Runs) > 0 && s.Runs[0].Live:
@@ -178,7 +153,7 @@ func sentence(s summary, version *intent.Version, counts map[intent.Status]int) 
 	case version == nil:
 		return state{"none", "nothing yet"}, "Nothing is deployed yet."
 	case s.Halted:
-		return paused, "Halted with " + of(counts[intent.StatusDeployed], total) + " as intended."
+		return halted, "Halted with " + of(counts[intent.StatusDeployed], total) + " as intended."
 	case total == 0:
 		return intended, "The released model has no resources."
 	case off == 0 && total == 1:

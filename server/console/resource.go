@@ -48,6 +48,7 @@ type desired struct {
 	Found *time.Time // when the found values were read
 	// Origins is set when it is known what set the values.
 	Origins bool
+	Missing bool // nothing was found: the resource does not exist yet
 }
 
 type desiredRow struct {
@@ -111,6 +112,7 @@ type logRow struct {
 	Time  time.Time
 	Level string
 	Text  string
+	Trace string // the lines below the first one; folded
 }
 
 type history struct{ Rows []historyRow }
@@ -171,7 +173,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 	p.Head.Sentence = c.explain(d, actions, agent)
 	if why, err := c.control.Why(r.Context(), e.ID, id); err != nil {
 		return view{}, err
-	} else if why.Status != intent.StatusDeployed {
+	} else if why.Status != intent.StatusDeployed && why.Status != intent.StatusFailed || len(why.Reasons) > 1 {
 		for _, reason := range why.Reasons {
 			p.Head.Why = append(p.Head.Why, reason.Text)
 		}
@@ -261,7 +263,7 @@ func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agen
 		for _, a := range actions {
 			for _, line := range slices.Backward(a.Messages) {
 				if line.Level == "ERROR" || line.Level == "CRITICAL" {
-					first, _, _ := strings.Cut(line.Message, "\n")
+					first, _ := readable(line.Message)
 					return first
 				}
 			}
@@ -299,6 +301,9 @@ func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 				break
 			}
 		}
+	}
+	if change, ok := found["purged"]; ok && change.Current == true && change.Desired != true {
+		out.Missing = true
 	}
 	for _, a := range attributesOf(d.Resource.Attributes) {
 		row := desiredRow{attribute: a}
@@ -354,7 +359,11 @@ func (c *console) attempt(a intent.Action, newest bool) attempt {
 		if len(text) > shownMessage {
 			text = strings.ToValidUTF8(text[:shownMessage], "") + "\n[cut here]"
 		}
-		out.Lines = append(out.Lines, logRow{line.Time, line.Level, text})
+		row := logRow{Time: line.Time, Level: line.Level, Text: text}
+		if line.Level == "ERROR" || line.Level == "CRITICAL" {
+			row.Text, row.Trace = readable(text)
+		}
+		out.Lines = append(out.Lines, row)
 	}
 	out.Open = newest && (out.State == failed || out.Live)
 	return out

@@ -33,6 +33,9 @@ type runHead struct {
 	Merged   string // the address of the run that answered this request
 	Newer    string // the address of the run of the newer commit, for which this one was cancelled
 	Finished bool
+	By       *intent.Actor // who cancelled it, or is cancelling it
+	MayEnd   bool          // it waits or runs, and can be cancelled
+	CancelTo string        // the address of the form that cancels it
 }
 
 // step is one line of the story.
@@ -61,6 +64,7 @@ type stageView struct {
 	URL     string // of the whole output
 	Open    bool
 	Key     string
+	Live    bool // it runs: the page follows what it prints
 }
 
 // runSteps are the steps of every run, with the stages that belong to each.
@@ -89,7 +93,7 @@ func (c *console) run(r *http.Request) (view, error) {
 	}
 	row := c.runRow(run)
 	f, err := c.frame(r, row.Headline(), "runs",
-		crumb{Text: "Runs", URL: envURL(e.ID) + "/runs"}, crumb{Text: row.Headline()})
+		crumb{Text: "Runs", URL: envURL(e.ID) + "/runs"}, crumb{Text: row.Headline(), Live: true})
 	if err != nil {
 		return view{}, err
 	}
@@ -98,6 +102,12 @@ func (c *console) run(r *http.Request) (view, error) {
 	}}
 	if run.Revision != nil {
 		p.Head.Email, p.Head.Branch, p.Head.Full = run.Revision.Email, run.Revision.Branch, run.Revision.Commit
+	}
+	p.Head.By, p.Head.CancelTo = run.Cancelled, runURL(e.ID, run.ID)+"/cancel"
+	p.Head.MayEnd = run.Completed == nil && run.Cancelled == nil && run.Substitute == nil
+	waits, err := c.control.Waits(r.Context(), e, run)
+	if err != nil {
+		return view{}, err
 	}
 	if run.Substitute != nil {
 		p.Head.Merged = runURL(e.ID, *run.Substitute)
@@ -110,13 +120,16 @@ func (c *console) run(r *http.Request) (view, error) {
 	}
 	p.Diags = readDiagnostics(run.Diagnostics)
 	p.Steps = c.story(run, stages)
+	if waits != nil {
+		p.Steps[0].waitsFor(e.ID, waits)
+	}
 	last, err := c.deployedStep(r, run)
 	if err != nil {
 		return view{}, err
 	}
 	p.Steps = append(p.Steps, last)
 	v := view{template: "run", data: p, fragments: []fragment{
-		{"run-head", "run-head", p.Head}, {"diagnostics", "diagnostics", p.Diags},
+		{"run-head", "run-head", p.Head}, {"crumb", "crumb", p.Crumbs[len(p.Crumbs)-1]}, {"diagnostics", "diagnostics", p.Diags},
 	}}
 	for _, s := range p.Steps {
 		v.fragments = append(v.fragments, fragment{"step-" + s.ID, "step", s})
@@ -207,7 +220,7 @@ func (c *console) addStage(s *step, run intent.Compile, stage intent.Stage) {
 		s.Took += stage.Completed.Sub(stage.Started)
 	}
 	v := stageView{
-		Command: stage.Command, Open: s.State == failed || s.State == running,
+		Live: s.State == running, Command: stage.Command, Open: s.State == failed || s.State == running,
 		URL: runURL(run.Environment, run.ID) + "/output/" + stage.ID.String(), Key: stage.ID.String(),
 	}
 	if stage.ReturnCode != nil {
@@ -217,6 +230,9 @@ func (c *console) addStage(s *step, run intent.Compile, stage intent.Stage) {
 	v.Output, cutOut = tail(stage.Output)
 	v.Errors, cutErr = tail(stage.ErrOutput)
 	v.Cut = cutOut || cutErr
+	if v.Live {
+		v.Output, v.Errors, v.Cut = follow(stage)
+	}
 	if v.Command != "" || v.Output != "" || v.Errors != "" {
 		s.Stages = append(s.Stages, v)
 	}

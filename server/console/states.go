@@ -30,10 +30,10 @@ var (
 	running     = state{"deploying", "running"}
 	notReached  = state{"none", "not reached"}
 	notYet      = state{"none", "not yet"}
-	active      = state{"intended", "active"}
+	active      = state{"intended", "the intent"}
 	candidate   = state{"waiting", "candidate"}
 	held        = state{"paused", "held"}
-	retired     = state{"none", "retired"}
+	retired     = state{"none", "was the intent"}
 	skipped     = state{"none", "skipped"}
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}
@@ -86,12 +86,16 @@ func runState(c intent.Compile) state {
 	switch {
 	case c.Completed == nil && c.Started == nil:
 		return waiting
+	case c.Completed == nil && c.Cancelled != nil:
+		return state{"waiting", "being cancelled"}
 	case c.Completed == nil:
 		return running
 	case c.Success != nil && *c.Success:
 		return succeeded
 	case c.SupersededBy != nil:
 		return superseded
+	case c.Cancelled != nil:
+		return cancelled
 	}
 	return failed
 }

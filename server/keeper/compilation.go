@@ -85,7 +85,9 @@ func (k *keeper) compile(ctx context.Context, e intent.Environment, compile inte
 	if e.Bool("compile_cancel_older") && compile.Moved() && k.cancelled < mostCancelled {
 		watching.Go(func() { k.watchNewer(own, compile.ID, c.ending) })
 	}
+	k.begin(compile, c.ending)
 	err := c.run(own)
+	k.end()
 	cancel()
 	watching.Wait()
 	if ctx.Err() == nil {
@@ -121,6 +123,10 @@ func (c *compilation) finish(ctx context.Context, err error) {
 		end.SupersededBy = &by.ID
 		c.endSuperseded(ctx, *by)
 		c.cancelled++
+	} else if by := c.ending.cancelledBy(); by != nil && !success {
+		end.Cancelled = true
+		c.endCancelled(ctx, *by)
+		c.cancelled = 0
 	} else {
 		if end.Notice = c.failure(err, success); end.Notice == nil {
 			end.Notice = c.recovery()
@@ -142,6 +148,8 @@ func (c *compilation) finish(ctx context.Context, err error) {
 	switch {
 	case end.SupersededBy != nil:
 		c.log.Info("compile cancelled for a newer commit", "newer", *end.SupersededBy)
+	case end.Cancelled:
+		c.log.Info("compile cancelled by a person")
 	case success && c.version != nil:
 		c.log.Info("compile succeeded", "version", *c.version)
 	case success:

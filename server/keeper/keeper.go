@@ -42,6 +42,7 @@ type keeper struct {
 	deployer Deployer           // set while the environment is owned
 	dryRun   intent.ActionID    // whose commit is compiled for its preview
 	cancel   context.CancelFunc // of that compile
+	current  currentRun
 }
 
 func newKeeper(r *Registry, env intent.EnvironmentID, stop context.CancelFunc) *keeper {

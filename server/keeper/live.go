@@ -13,6 +13,7 @@ import (
 
 const (
 	questionExecutors = "executors"
+	questionTurn      = "turn"
 	// livePatience is how long an owner has to answer.
 	livePatience = time.Second
 )

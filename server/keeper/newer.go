@@ -26,13 +26,14 @@ type cancellation struct {
 	mu     sync.Mutex
 	final  bool            // it is too late
 	by     *intent.Compile // the request of the newer commit
+	person *intent.Actor   // who cancelled it
 }
 
 // supersede ends the compilation, unless it is too late.
 func (c *cancellation) supersede(by intent.Compile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.final && c.by == nil {
+	if !c.final && c.by == nil && c.person == nil {
 		c.by = &by
 		c.cancel()
 	}
@@ -48,6 +49,9 @@ func (c *cancellation) finalize() error {
 	defer c.mu.Unlock()
 	if c.by != nil {
 		return errSuperseded
+	}
+	if c.person != nil {
+		return errCancelled
 	}
 	c.final = true
 	return nil
@@ -101,16 +105,21 @@ func newer(open []intent.Compile, run intent.CompileID) (by *intent.Compile) {
 
 // endSuperseded records the end of the interrupted stage.
 func (c *compilation) endSuperseded(ctx context.Context, by intent.Compile) {
-	if c.open == nil {
-		return
-	}
-	stage := c.open.ID
 	why := errSuperseded.Error()
 	if m := by.Trigger.Message; m != "" {
 		why += ": " + m
 	}
+	c.endStage(ctx, fmt.Sprintf("%s\nIts compile is %s\n", why, by.ID))
+}
+
+// endStage records the end of the stage that was interrupted, if one was.
+func (c *compilation) endStage(ctx context.Context, why string) {
+	if c.open == nil {
+		return
+	}
+	stage := c.open.ID
 	c.persist(ctx, "record the end of a stage", func() error {
-		return c.cfg.Store.AppendStage(ctx, stage, "", fmt.Sprintf("%s\nIts compile is %s\n", why, by.ID))
+		return c.cfg.Store.AppendStage(ctx, stage, "", why)
 	})
 	c.persist(ctx, "record the end of a stage", func() error {
 		return c.cfg.Store.FinishStage(ctx, stage, "", 1, c.cfg.Now())

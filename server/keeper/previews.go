@@ -182,6 +182,7 @@ func (k *keeper) compilePreview(owned, ctx context.Context, d intent.DryRun) (in
 	if failed := k.patiently(owned, "record the end of a compile", func() error {
 		return k.cfg.Store.FinishCompile(owned, compile.ID, intent.CompileEnd{
 			Success: err == nil, Version: c.version, Diagnostics: c.maskedDiagnostics(), At: k.cfg.Now(),
+			Cancelled: err != nil && ctx.Err() != nil,
 		})
 	}); failed != nil {
 		return 0, failed

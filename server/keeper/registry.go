@@ -136,6 +136,7 @@ func (r *Registry) start(ctx context.Context) (func(context.Context), error) {
 // run runs the loops that environments share until ctx ends; then it waits for the keepers.
 func (r *Registry) run(ctx context.Context) {
 	defer r.cfg.Bus.Answer(questionExecutors, r.answerExecutors)()
+	defer r.cfg.Bus.Answer(questionTurn, r.answerTurn)()
 	var shared sync.WaitGroup
 	shared.Go(func() { r.tidyHourly(ctx) })
 	shared.Go(func() { r.lookForDeliveries(ctx) })

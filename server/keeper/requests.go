@@ -193,6 +193,11 @@ func (k *keeper) carryOut(ctx context.Context, d Deployer, r intent.Request) (st
 			return false, nil
 		}
 		return false, k.beginDryRun(ctx, d, id)
+	case intent.RequestCancel:
+		var what intent.CancelRequest
+		if k.detail(r, &what) {
+			k.cancelCompile(what)
+		}
 	case intent.RequestRelease:
 		v, err := k.cfg.Store.ActiveVersion(ctx, k.env)
 		if err != nil || v == nil {

@@ -36,6 +36,9 @@ type compileRow struct {
 	Substitute     *uuid.UUID
 	Diagnostics    json.RawMessage
 	SupersededBy   *uuid.UUID
+	CancelledBy    string
+	CancelledWhy   string
+	CancelledAt    *time.Time
 }
 
 // revisionJSON is the revision column.
@@ -89,7 +92,7 @@ func (r compileRow) value() (intent.Compile, error) {
 		Update: r.UpdateSource, Reinstall: r.Reinstall, Export: r.Export, Variables: variables,
 		Partial: r.Partial, RemovedSets: append([]string(nil), r.RemovedSets...),
 		Success: r.Success, Version: r.Version, Substitute: r.Substitute, Diagnostics: r.Diagnostics,
-		SupersededBy: r.SupersededBy,
+		SupersededBy: r.SupersededBy, Cancelled: actorOf(r.CancelledBy, r.CancelledWhy, r.CancelledAt),
 	}
 	var err3 error
 	if len(r.Revision) > 0 {
@@ -190,7 +193,7 @@ func (s *Store) SetCompileRevision(ctx context.Context, id intent.CompileID, rev
 func (s *Store) FinishCompile(ctx context.Context, id intent.CompileID, end intent.CompileEnd) error {
 	return s.write(ctx, "store.FinishCompile", func(tx pgx.Tx) error {
 		if err := affected(tx.Exec(ctx, statements.CompileFinish, id, end.Success, end.Version,
-			rawJSON(end.Diagnostics), end.At, end.SupersededBy)); err != nil {
+			rawJSON(end.Diagnostics), end.At, end.SupersededBy, end.Cancelled)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.PromotionCompiled, id, end.Success, end.Version); err != nil {

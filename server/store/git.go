@@ -100,6 +100,7 @@ type gitCommitRow struct {
 	Released       *time.Time
 	Held           *bool
 	Superseded     bool
+	Cancelled      bool
 }
 
 func (r gitCommitRow) value() (intent.GitCommit, error) {
@@ -108,7 +109,7 @@ func (r gitCommitRow) value() (intent.GitCommit, error) {
 		Revision: revision.value(), Compile: r.Compile, Trigger: intent.Trigger{Type: r.TriggerType,
 			Message: r.TriggerMessage},
 		Requested: r.Requested.UTC(), Completed: utc(r.Completed), Success: r.Success, Released: utc(r.Released),
-		Superseded: r.Superseded,
+		Superseded: r.Superseded, Cancelled: r.Cancelled,
 	}
 	if r.Version == nil || r.Status == nil || r.Held == nil {
 		return c, err

@@ -16,6 +16,7 @@ var (
 			{"success", Boolean, false, Is, "success"},
 			{"started", Time, false, IsSet, "started"},
 			{"completed", Time, false, IsSet, "completed"},
+			{"trigger", Text, false, EqualsOrNot, "trigger_type"},
 		},
 		Sort: "requested", Desc: true, ID: UUID,
 		rows: &statements.CompileRows, key: column{"id", UUID},

@@ -53,6 +53,7 @@ type statementTexts struct {
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
+	CompileCancelWaiting, CompileCancel                                                string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
 	// delivery.sql
@@ -141,6 +142,8 @@ type statementTexts struct {
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
 	ResourceHistoryRows                                                   string
+	// standing.sql
+	StandingFacts string
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string

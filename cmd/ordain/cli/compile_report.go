@@ -28,6 +28,9 @@ func newCompileReport() *cobra.Command {
 			if newer := cell(one, "metadata.superseded_by"); newer != "" {
 				fmt.Fprintln(c.OutOrStdout(), "Cancelled for a newer commit: "+newer)
 			}
+			if by := cell(one, "metadata.cancelled_by"); by != "" {
+				fmt.Fprintln(c.OutOrStdout(), "Cancelled by "+by+": "+cell(one, "metadata.cancelled_why"))
+			}
 			stages, _ := one["reports"].([]any)
 			for _, s := range stages {
 				stage, _ := s.(row)
@@ -41,5 +44,6 @@ func newCompileReport() *cobra.Command {
 			}
 			return nil
 		}),
+		newCancelCompile(r),
 	)
 }

@@ -20,13 +20,13 @@ WITH run AS (
 )
 UPDATE compile SET started = $2 FROM run WHERE compile.id = run.id
 RETURNING compile.id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at;
 
 -- name: CompileStartNext :one
 UPDATE compile SET started = $2
 WHERE id = (SELECT id FROM compile WHERE environment = $1 AND started IS NULL ORDER BY requested, id LIMIT 1)
 RETURNING id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by;
+          reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at;
 
 -- name: CompileMerge :exec
 -- Waiting requests that ask for nothing more than the run does are answered by it.
@@ -47,31 +47,45 @@ UPDATE compile SET
     version = CASE WHEN completed IS NULL THEN $3 ELSE version END,
     diagnostics = CASE WHEN completed IS NULL THEN $4 ELSE diagnostics END,
     superseded_by = CASE WHEN completed IS NULL THEN $6::uuid ELSE superseded_by END,
+    -- One that ended by itself before it could be cancelled was not cancelled.
+    cancelled_by = CASE WHEN completed IS NULL AND NOT $7 THEN '' ELSE cancelled_by END,
+    cancelled_why = CASE WHEN completed IS NULL AND NOT $7 THEN '' ELSE cancelled_why END,
+    cancelled_at = CASE WHEN completed IS NULL AND NOT $7 THEN NULL ELSE cancelled_at END,
     completed = COALESCE(completed, $5)
 WHERE id = $1 OR substitute = $1;
 
 -- name: CompileGet :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE id = $1;
 
 -- name: CompileRows :list
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE environment = $1;
 
 -- name: CompileOpen :many
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE environment = $1 AND completed IS NULL AND NOT preview
 ORDER BY requested, id;
 
 -- name: CompileLast :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
-       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by
+       reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at
 FROM compile WHERE environment = $1 AND completed IS NOT NULL AND revision IS NOT NULL AND substitute IS NULL AND NOT preview AND superseded_by IS NULL
 ORDER BY completed DESC, requested DESC, id DESC
 LIMIT 1;
+
+-- name: CompileCancelWaiting :exec
+-- A request that waits ends without having run.
+UPDATE compile SET started = $3, completed = $3, success = false, cancelled_by = $4, cancelled_why = $5, cancelled_at = $3
+WHERE id = $1 AND environment = $2 AND started IS NULL;
+
+-- name: CompileCancel :exec
+-- A run that is under way, and the requests that it answers, are to end.
+UPDATE compile SET cancelled_by = $4, cancelled_why = $5, cancelled_at = $3
+WHERE (id = $1 OR substitute = $1) AND environment = $2 AND started IS NOT NULL AND completed IS NULL AND cancelled_by = '';
 
 -- name: CompileDelete :exec
 DELETE FROM compile WHERE completed < $1;

@@ -10,7 +10,8 @@ INSERT INTO forge_outbox (environment, kind, topic, payload, created, next)
 SELECT c.environment, 'status', 'status/ordain/' || e.name || '/compile/' || (c.revision->>'commit'),
        jsonb_build_object('commit', c.revision->>'commit', 'context', 'ordain/' || e.name || '/compile', 'path', '/e/' || c.environment || '/runs/' || c.id,
            'state', CASE WHEN c.completed IS NULL THEN 'pending' WHEN c.success THEN 'success' ELSE 'failure' END,
-           'description', CASE WHEN c.completed IS NULL THEN 'Compiling' WHEN c.superseded_by IS NOT NULL THEN 'A newer commit took its place' WHEN NOT c.success THEN 'It does not compile'
+           'description', CASE WHEN c.completed IS NULL THEN 'Compiling' WHEN c.superseded_by IS NOT NULL THEN 'A newer commit took its place'
+               WHEN c.cancelled_by <> '' THEN 'Cancelled by ' || left(c.cancelled_by, 60) WHEN NOT c.success THEN 'It does not compile'
                WHEN c.version IS NULL THEN 'It is compiled already' ELSE 'Compiled to version ' || c.version END),
        $2, $2
 FROM compile c JOIN environment e ON e.id = c.environment

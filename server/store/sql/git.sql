@@ -19,7 +19,7 @@ SELECT commit, by, reason, at FROM git_acceptance WHERE environment = $1 AND com
 -- name: GitCommits :many
 -- The newest compiles with a commit, and what became of them.
 SELECT c.id AS compile, c.requested, c.started, c.completed, c.success, c.trigger_type, c.trigger_message, c.revision,
-       c.superseded_by IS NOT NULL AS superseded, v.number AS version, v.status, v.released, v.hold IS NOT NULL AND v.status = 'candidate' AS held
+       c.superseded_by IS NOT NULL AS superseded, c.cancelled_by <> '' AND c.completed IS NOT NULL AS cancelled, v.number AS version, v.status, v.released, v.hold IS NOT NULL AND v.status = 'candidate' AS held
 FROM compile c LEFT JOIN version v ON v.environment = c.environment AND v.number = c.version
 WHERE c.environment = $1 AND c.revision IS NOT NULL AND c.substitute IS NULL AND NOT c.preview
 ORDER BY c.requested DESC, c.id LIMIT $2;
