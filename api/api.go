@@ -159,7 +159,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Projects", s.projectCalls}, {"Quotas", s.quotaCalls}, {"Server processes", s.replicaCalls},
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
-		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
+		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Logs", s.logCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Events", s.eventCalls},
 		{"Agents", s.agentCalls}, {"Schedulers", s.schedulerCalls}, {"Remote-agents", s.remoteAgentCalls},
 		{"Clusters", s.clusterCalls}, {"Cluster-catalogue", s.catalogueCalls},
