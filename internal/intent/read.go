@@ -20,8 +20,9 @@ type ResourceDetail struct {
 	FirstGenerated time.Time
 	// RequiresStatus is the state of each resource that it requires.
 	RequiresStatus map[ResourceID]Status
-	// Provides are the resources that require it.
-	Provides []ResourceID
+	// Provides are the resources that require it, and ProvidesStatus the state of each.
+	Provides       []ResourceID
+	ProvidesStatus map[ResourceID]Status
 }
 
 // ResourceHistory is one change of a resource's intent.

@@ -200,7 +200,8 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	p.Provides = edges{ID: "provides", Title: "Required by", Empty: "Nothing waits for it."}
 	for _, id := range slices.SortedFunc(slices.Values(d.Provides), compareIDs) {
-		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), nil})
+		s := stateOf(d.ProvidesStatus[id])
+		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), &s})
 	}
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))

@@ -10,6 +10,8 @@ type statementTexts struct {
 	ActionsBefore, ActionsAfter, ActionsOfRequirements, EnvironmentOwners, ServerVersionText string
 	// log.sql
 	LogBefore, LogAfter, LogBeforeOf, LogAfterOf string
+	// orphan.sql
+	OrphanRows string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	// agent.sql
