@@ -19,6 +19,7 @@ var environmentMenu = []navGroup{
 		{"overview", "Overview", ""},
 		{"resources", "Resources", "/resources"},
 		{"drift", "Drift", "/drift"},
+		{"logs", "Logs", "/logs"},
 	}},
 	{"Changes", []navItem{
 		{"runs", "Runs", "/runs"},
@@ -32,6 +33,11 @@ var environmentMenu = []navGroup{
 		{"agents", "Agents", "/agents"},
 		{"executors", "Executors", "/executors"},
 		{"processes", "Processes", "/processes"},
+	}},
+	{"Data", []navItem{
+		{"facts", "Facts", "/facts"},
+		{"parameters", "Parameters", "/parameters"},
+		{"orphans", "Orphans", "/orphans"},
 	}},
 	{"About", []navItem{
 		{"notifications", "Notifications", "/notifications"},

@@ -68,7 +68,10 @@ type edgeRow struct {
 	State     *state
 }
 
-type attempts struct{ Rows []attempt }
+type attempts struct {
+	Rows   []attempt
+	LogURL string // of everything that was written about the resource
+}
 
 type attempt struct {
 	ID      string
@@ -203,6 +206,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 		s := stateOf(d.ProvidesStatus[id])
 		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), &s})
 	}
+	p.Attempts.LogURL = logsURL(e.ID, "resource", id.String())
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))
 	}
