@@ -63,7 +63,7 @@ func gather(
 	args := map[string]any{}
 	whole, err := takeBody(r, maxBody, share, into)
 	if err == nil && !whole {
-		args, err = bodyArguments(r, maxBody, share)
+		args, err = bodyArguments(r, maxBody, valuesOf(into), share)
 	}
 	if err != nil {
 		return nil, err
@@ -230,6 +230,9 @@ func set(field reflect.Value, value any, limit int) (kind string, err error) {
 	}
 	if content, ok := field.Addr().Interface().(*base64Content); ok {
 		return "value_error", content.set(value)
+	}
+	if raw, ok := field.Addr().Interface().(*rawJSON); ok {
+		return "value_error", raw.set(value)
 	}
 	value = decoded(value)
 	if c, ok := field.Addr().Interface().(choice); ok {

@@ -30,12 +30,12 @@ const (
 
 // bodyArguments reads the body, which is empty, null or an object, and may be in gzip. Objects, lists and long texts
 // stay as they are until an argument takes them.
-func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]any, error) {
+func bodyArguments(r *http.Request, limit int64, most int, share *edge.Share) (map[string]any, error) {
 	args := map[string]any{}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return args, nil
 	}
-	body, err := readObject(r, limit, share)
+	body, err := readObject(r, limit, most, share)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,16 @@ func bodyArguments(r *http.Request, limit int64, share *edge.Share) (map[string]
 	return args, nil
 }
 
+// valuesOf returns how many values the body of a call may have.
+func valuesOf(args any) int {
+	if b, ok := args.(interface{ maxValues() int }); ok {
+		return b.maxValues()
+	}
+	return maxValues
+}
+
 // readObject reads a body that is one JSON object within the bounds; nil: it is empty or null.
-func readObject(r *http.Request, limit int64, share *edge.Share) ([]byte, error) {
+func readObject(r *http.Request, limit int64, most int, share *edge.Share) ([]byte, error) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil
 	}
@@ -79,11 +87,11 @@ func readObject(r *http.Request, limit int64, share *edge.Share) ([]byte, error)
 		return nil, invalid("the body must be a JSON object")
 	}
 	shape := jsontext.Measure(body)
-	if shape.Values > maxValues || shape.Depth > maxDepth {
+	if shape.Values > most || shape.Depth > maxDepth {
 		return nil, invalid("the body holds more than %d values, or they are nested more than %d deep",
-			maxValues, maxDepth)
+			most, maxDepth)
 	}
-	if shape.Values > fewValues {
+	if shape.Values > fewValues && most == maxValues { // a whole version is never decoded as a whole
 		if err := share.Take(r.Context(), int64(shape.Values)*valueCost); err != nil {
 			return nil, err
 		}

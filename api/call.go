@@ -175,6 +175,9 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 		if s, ok := answer.(interface{ statusCode() int }); ok {
 			status, answer = s.statusCode(), nil
 		}
+		if s, ok := answer.(interface{ ownStatus() int }); ok { // with its body
+			status = s.ownStatus()
+		}
 		if h, ok := answer.(interface{ setHeaders(http.Header) }); ok {
 			h.setHeaders(g.Writer.Header())
 		}

@@ -21,6 +21,8 @@ type attributeDiff struct {
 	ToValue          any    `json:"to_value"`
 	FromValueCompare string `json:"from_value_compare"`
 	ToValueCompare   string `json:"to_value_compare"`
+	// LineDiff shows what changes by line, in the values or in the contents whose hashes they are.
+	LineDiff string `json:"line_diff,omitempty"`
 }
 
 func diffOf(d intent.ResourceDiff) resourceDiff {

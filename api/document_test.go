@@ -87,6 +87,15 @@ func (d *documenter) operation(call *declaration) (*openapi3.Operation, error) {
 	if call.answer == reflect.TypeFor[compiling]() {
 		o.Responses.Set("204", &openapi3.ResponseRef{Value: openapi3.NewResponse().WithDescription("It does not.")})
 	}
+	if call.answer == reflect.TypeFor[graphqlAnswer]() {
+		either := openapi3.NewSchema()
+		either.AnyOf = openapi3.SchemaRefs{
+			openapi3.NewSchemaRef("#/components/schemas/GraphqlAnswer", nil),
+			openapi3.NewSchemaRef("#/components/schemas/ErrorAnswer", nil),
+		}
+		o.Responses.Set("400", &openapi3.ResponseRef{Value: openapi3.NewResponse().
+			WithDescription("The query failed, or it is none.").WithJSONSchema(either)})
+	}
 	if call.method != http.MethodHead {
 		o.Responses.Set("default", &openapi3.ResponseRef{Ref: "#/components/responses/error"})
 	}
@@ -228,6 +237,8 @@ func argumentSchema(t reflect.Type) *openapi3.Schema {
 		return openapi3.NewUUIDSchema()
 	case reflect.TypeFor[base64Content]():
 		return openapi3.NewStringSchema()
+	case reflect.TypeFor[rawJSON]():
+		return openapi3.NewSchema()
 	case reflect.TypeFor[intent.ResourceID]():
 		return openapi3.NewStringSchema()
 	}

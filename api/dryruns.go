@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -50,6 +52,31 @@ type dryRun struct {
 	Commit      *string       `json:"commit"`
 	Compile     *uuid.UUID    `json:"compile"`
 	Filter      *dryRunFilter `json:"filter"`
+	dryRunOrigin
+}
+
+// dryRunOrigin is what a client of dryrun_filtered sent; null for other dry runs.
+type dryRunOrigin struct {
+	ResourceFilter *map[string]any `json:"resource_filter"`
+	Context        *map[string]any `json:"context"`
+}
+
+func dryRunOriginOf(r intent.DryRun) dryRunOrigin {
+	return dryRunOrigin{objectOf(r.ResourceFilter), objectOf(r.Context)}
+}
+
+// objectOf reads an object that the record has; nil: none.
+func objectOf(text json.RawMessage) *map[string]any {
+	if text == nil {
+		return nil
+	}
+	var out map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if decoder.Decode(&out) != nil {
+		return nil // it was an object when it was stored
+	}
+	return &out
 }
 
 type dryRunFilter struct {
@@ -113,6 +140,7 @@ type dryRunV1 struct {
 	Total       int                         `json:"total"`
 	Todo        int                         `json:"todo"`
 	Resources   map[string]dryRunResourceV1 `json:"resources"`
+	dryRunOrigin
 }
 
 type dryRunResourceV1 struct {
@@ -251,6 +279,12 @@ func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, erro
 	for _, d := range diffs {
 		counts[d.Kind]++
 	}
+	shown := listed(diffs, dryRunDiffOf)
+	if err := s.addLines(ctx, a.Env, diffs, func(i int) map[string]attributeDiff {
+		return shown[i].Attributes
+	}); err != nil {
+		return dryRunReport{}, err
+	}
 	return dryRunReport{
 		Summary: dryRunSummary{dryRunOf(run), dryRunCounts{
 			Created: counts[intent.DiffAdded], Changed: counts[intent.DiffModified],
@@ -259,7 +293,7 @@ func (s *server) getDryRun(ctx context.Context, a oneDryRun) (dryRunReport, erro
 			Undefined:       counts[intent.DiffUndefined] + counts[intent.DiffSkipped],
 			NoLongerManaged: len(gone),
 		}},
-		Diff: listed(diffs, dryRunDiffOf), NoLongerManaged: ids(gone),
+		Diff: shown, NoLongerManaged: ids(gone),
 		Diagnostics: listed(diagnostics, modelDiagnosticOf), CompileReport: report,
 	}, err
 }
@@ -287,7 +321,7 @@ func dryRunOf(r intent.DryRun) dryRun {
 	out := dryRun{
 		ID: r.ID, Environment: r.Environment, Model: orNull(r.Version), Date: stamp(r.Date), Total: r.Total,
 		Todo: r.Todo, State: r.State(), Complete: r.Complete(), Unknown: r.Unknown, Ended: maybe(r.Ended),
-		Reason: orNull(r.Reason), Commit: orNull(r.Commit),
+		Reason: orNull(r.Reason), Commit: orNull(r.Commit), dryRunOrigin: dryRunOriginOf(r),
 	}
 	if r.Commit != "" {
 		out.Compile = r.Compile
@@ -327,6 +361,6 @@ func dryRunV1Of(r intent.DryRun, diffs []intent.ResourceDiff) dryRunV1 {
 	}
 	return dryRunV1{
 		ID: r.ID, Environment: r.Environment, Model: r.Version, Date: stamp(r.Date), Total: r.Total, Todo: r.Todo,
-		Resources: resources,
+		Resources: resources, dryRunOrigin: dryRunOriginOf(r),
 	}
 }

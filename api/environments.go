@@ -30,6 +30,7 @@ func (s *server) environmentCalls(c *calls) {
 	v2(c, http.MethodPost, one, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironment)
 	whole(c, http.MethodPost, oneV1, "Change an environment.", access.ModifyEnvironment, s.modifyEnvironmentV1)
 	done[noBody](c, http.MethodDelete, one, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
+	s.cloneCalls(c, one)
 	done[object](c, http.MethodDelete, oneV1, "Delete an environment.", access.DeleteEnvironment, s.deleteEnvironment)
 	done[nullData](c, http.MethodPut, one+"/tags", "Set the tags of an environment, which roles can be bound to.",
 		access.TagEnvironment, s.setTags)
@@ -54,6 +55,7 @@ type environment struct {
 	Halted              bool           `json:"halted"`
 	HaltedBy            *string        `json:"halted_by"`
 	HaltedAt            *timestamp     `json:"halted_at"`
+	HaltedReason        *string        `json:"halted_reason"`
 	IsMarkedForDeletion bool           `json:"is_marked_for_deletion"`
 	// Description and Icon are empty unless details are asked for.
 	Description string   `json:"description"`
@@ -316,6 +318,7 @@ func environmentOf(e intent.Environment, details bool) environment {
 	out := environment{
 		ID: e.ID, Name: e.Name, ProjectID: e.ProjectID, RepoURL: e.Source.URL, RepoBranch: e.Source.Branch,
 		Settings: settingsOf(e), Halted: e.Halted, HaltedBy: orNull(e.HaltedBy), HaltedAt: maybe(e.HaltedAt),
+		HaltedReason: orNull(e.HaltedReason),
 	}
 	if details {
 		out.Description, out.Icon = e.Description, e.Icon

@@ -57,6 +57,11 @@ type settingDefinition struct {
 	Section       string             `json:"section"`
 	Protected     bool               `json:"protected"`
 	ProtectedBy   *string            `json:"protected_by"`
+	// Of Ordain: how forms show the setting. Unit is what a number counts; null: things.
+	Group      intent.SettingGroup `json:"group"`
+	GroupTitle string              `json:"group_title"`
+	Title      string              `json:"title"`
+	Unit       *string             `json:"unit"`
 }
 
 type oneSetting struct {
@@ -103,6 +108,9 @@ func (s *server) getSettingV1(ctx context.Context, a oneSetting) (settingV1, err
 }
 
 func (s *server) protectSettings(ctx context.Context, a protectedSettings) error {
+	if a.By == "project_yml" { // inmanta's exporter sends the name of the choice
+		a.By = intent.ProtectedByProject
+	}
 	if a.By != intent.ProtectedByProject {
 		return invalid("protected_by must be " + intent.ProtectedByProject)
 	}
@@ -125,6 +133,7 @@ func settingDefinitions(e intent.Environment) map[string]settingDefinition {
 	for _, def := range intent.Settings() {
 		d := settingDefinition{
 			Name: def.Name, Type: def.Type, Default: def.Default, Doc: def.Doc, Section: "global settings",
+			Group: def.Group, GroupTitle: def.Group.Title(), Title: def.Title, Unit: orNull(string(def.Unit)),
 		}
 		if len(def.Choices) > 0 {
 			d.AllowedValues = &def.Choices

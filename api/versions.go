@@ -44,6 +44,7 @@ type version struct {
 	Status   intent.VersionStatus `json:"status"`
 	Released bool                 `json:"released"`
 	Hold     *hold                `json:"hold"`
+	Pushed   *pushed              `json:"pushed"`
 }
 
 type versionLabel struct {
@@ -63,6 +64,7 @@ type versionV1 struct {
 	SkippedForUndeployable       []string    `json:"skipped_for_undeployable"`
 	PartialBase                  *int        `json:"partial_base"`
 	PipConfig                    *struct{}   `json:"pip_config"`
+	Pushed                       *pushed     `json:"pushed"`
 	ProjectConstraints           *string     `json:"project_constraints"`
 	IsSuitableForPartialCompiles bool        `json:"is_suitable_for_partial_compiles"`
 	Deployed                     bool        `json:"deployed"`
@@ -216,7 +218,11 @@ func (s *server) explainResource(ctx context.Context, a oneVersionResource) (pro
 
 func (s *server) diffVersions(ctx context.Context, a twoVersions) ([]resourceDiff, error) {
 	diffs, err := s.control.DiffVersions(ctx, a.Env, a.From, a.To)
-	return listed(diffs, diffOf), err
+	if err != nil {
+		return nil, err
+	}
+	out := listed(diffs, diffOf)
+	return out, s.addLines(ctx, a.Env, diffs, func(i int) map[string]attributeDiff { return out[i].Attributes })
 }
 
 // listVersionsV1 lists versions from the newest on; start counts rows.
@@ -350,6 +356,12 @@ func versionV1Of(v intent.Version, p progress) versionV1 {
 		Type: from.Trigger.Type, Message: from.Trigger.Message, Compile: from.Compile, Commit: from.Commit,
 		Branch: from.Branch, Author: from.Author, Subject: from.Subject,
 	}
+	if p := from.Pushed; p != nil {
+		out.Pushed, out.ProjectConstraints = pushedOf(p), orNull(p.Constraints)
+	}
+	if from.PartialBase > 0 {
+		out.PartialBase = &from.PartialBase
+	}
 	return out
 }
 
@@ -360,6 +372,10 @@ func versionOf(v intent.Version) version {
 	}
 	if t := v.Provenance.Trigger; t.Type != "" {
 		out.Labels = append(out.Labels, versionLabel{Name: t.Type, Message: t.Message})
+	}
+	if p := v.Provenance.Pushed; p != nil {
+		out.Pushed = pushedOf(p)
+		out.Labels = append(out.Labels, versionLabel{Name: "not from a commit", Message: p.Words()})
 	}
 	if v.Hold != nil {
 		out.Hold = new(holdOf(v))

@@ -27,7 +27,7 @@ type fileBody struct {
 func takeBody(r *http.Request, limit int64, share *edge.Share, args any) (whole bool, err error) {
 	v := reflect.ValueOf(args).Elem()
 	if b, has := find[jsonBody](v); has {
-		text, err := readObject(r, limit, share)
+		text, err := readObject(r, limit, maxValues, share)
 		if err == nil && text == nil {
 			err = invalid("the body has to be a JSON object")
 		}

@@ -85,6 +85,9 @@ func (m *Manager) launch(ctx context.Context, e *executor) (*process, error) {
 			modules = append(modules, s.Module)
 		}
 	}
+	for _, name := range b.Modules {
+		modules = append(modules, name+".*")
+	}
 	var loaded struct {
 		Failed map[string]worker.Failure `json:"failed"`
 	}

@@ -56,6 +56,9 @@ func modules(b intent.Blueprint) []string {
 		name, _, _ := strings.Cut(strings.TrimPrefix(s.Module, "inmanta_plugins."), ".")
 		out = append(out, name)
 	}
+	for _, module := range b.Modules {
+		out = append(out, strings.TrimPrefix(module, "inmanta_plugins."))
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }

@@ -341,7 +341,7 @@ func (s *Server) doors(
 	if err != nil {
 		return nil, err
 	}
-	return byPrefix(s.rest, withCounts(s.people.API(), hooks), pages), nil
+	return byPrefix(s.rest, withCounts(s.people.API(), hooks), pages, s.webConsole()), nil
 }
 
 // withCounts lets only those see the counts of webhooks, which are about all projects, who may see what the whole
@@ -410,7 +410,7 @@ func (s *Server) welcome(ctx, background context.Context) (err error) {
 
 // byPrefix passes requests to the handler for their path. It does not change paths,
 // as http.ServeMux would: a resource id in a path may contain anything.
-func byPrefix(rest, hooks, pages http.Handler) http.Handler {
+func byPrefix(rest, hooks, pages, webConsole http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.Path; {
 		case strings.HasPrefix(at, "/api/"):
@@ -418,7 +418,7 @@ func byPrefix(rest, hooks, pages http.Handler) http.Handler {
 		case strings.HasPrefix(at, "/hooks/"):
 			hooks.ServeHTTP(w, r)
 		case at == "/console" || strings.HasPrefix(at, "/console/"):
-			http.Redirect(w, r, "/", http.StatusMovedPermanently)
+			webConsole.ServeHTTP(w, r)
 		default:
 			pages.ServeHTTP(w, r)
 		}

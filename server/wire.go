@@ -120,7 +120,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	}
 	if s.control, err = control.New(control.Config{
 		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Keepers: s.keepers,
-		Forge: s.forge,
+		Forge: s.forge, Remotes: syncer,
 	}); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,11 @@ type ResourceCode struct {
 	Type         string       `json:"type"`         // such as fs::File
 	Sources      []SourceFile `json:"sources"`      // sorted by path
 	Requirements []string     `json:"requirements"` // pip requirements, sorted
+	// Modules are modules of the model that Requirements install as packages, by Python name and sorted. All their
+	// Python modules are imported, as Sources are. Only pushed versions have them.
+	Modules []string `json:"modules,omitempty"`
+	// Constraints limit the versions of packages; sorted. Only pushed versions have them.
+	Constraints []string `json:"constraints,omitempty"`
 }
 
 // WheelFile is a package, as a file.
@@ -45,6 +50,8 @@ type Blueprint struct {
 	PythonVersion string        `json:"python"`       // major.minor
 	Libc          string        `json:"libc"`         // such as glibc-2.36
 	Sources       []SourceFile  `json:"sources,omitempty"`
+	// Modules are the Python names of modules of the model that are installed as packages, to be imported; sorted.
+	Modules []string `json:"modules,omitempty"`
 	// Wheels are the files that the virtual environment is made of, for a machine that asks no index. The
 	// requirements say nothing then.
 	Wheels []WheelFile `json:"wheels,omitempty"`
@@ -56,7 +63,7 @@ type Blueprint struct {
 
 // VenvHash returns the name of the virtual environment below executors/venvs.
 func (b Blueprint) VenvHash() string {
-	b.Sources, b.Runtime = nil, ""
+	b.Sources, b.Modules, b.Runtime = nil, nil, ""
 	return b.hash()
 }
 

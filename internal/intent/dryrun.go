@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -17,7 +18,13 @@ type DryRun struct {
 	Commit  string
 	Compile *CompileID
 	Filter  DryRunFilter
-	Base    int // the version that was active when it was requested; 0: none
+	// ResourceFilter is the filter that chose its resources when it began, and Context what its client keeps with it:
+	// JSON objects as the client sent them, or nil. Chosen are the resources that the filter matched, nil for all; it
+	// is written once, and read with Store.DryRunChosen.
+	ResourceFilter json.RawMessage
+	Context        json.RawMessage
+	Chosen         []ResourceID
+	Base           int // the version that was active when it was requested; 0: none
 	// Ended is nil while it runs. Then Ending says how it ended, and Reason why it failed.
 	Ended  *time.Time
 	Ending DryRunEnding

@@ -37,6 +37,8 @@ type Environment struct {
 	// HaltedBy and HaltedAt say who halted it and when; empty if it is not halted.
 	HaltedBy string
 	HaltedAt *time.Time
+	// HaltedReason says why it was halted. It is set when the environment is read, and ignored when it is written.
+	HaltedReason string
 	// Overrides holds those in force. It is set when the environment is read, and
 	// ignored when it is written.
 	Overrides []Override

@@ -14,7 +14,7 @@ import (
 // gitSettings are the settings for fetching and verifying commits.
 var gitSettings = []Setting{
 	{
-		Name:    "git_depth",
+		Name: "git_depth", Group: GroupGit, Title: "Commits of history to fetch",
 		Type:    SettingInt,
 		Default: 0,
 		Most:    1_000_000,
@@ -22,13 +22,13 @@ var gitSettings = []Setting{
 			"it. With a limit, authors of lines and force-pushes are known only that far back.",
 	},
 	{
-		Name:    "git_single_branch",
+		Name: "git_single_branch", Group: GroupGit, Title: "Fetch one branch only",
 		Type:    SettingBool,
 		Default: false,
 		Doc:     "Fetch only the branch or tag of this environment from the Git repository.",
 	},
 	{
-		Name:    "git_submodules",
+		Name: "git_submodules", Group: GroupGit, Title: "Check out submodules",
 		Type:    SettingBool,
 		People:  true,
 		Default: false,
@@ -36,7 +36,7 @@ var gitSettings = []Setting{
 			"repository itself.",
 	},
 	{
-		Name:    "git_max_file",
+		Name: "git_max_file", Group: GroupGit, Title: "Largest file", Unit: MiB,
 		Type:    SettingInt,
 		People:  true,
 		Default: 256,
@@ -45,7 +45,7 @@ var gitSettings = []Setting{
 			"0 for any size.",
 	},
 	{
-		Name:    "git_proxy",
+		Name: "git_proxy", Group: GroupGit, Title: "Proxy",
 		Type:    SettingText,
 		People:  true,
 		Default: "",
@@ -54,7 +54,7 @@ var gitSettings = []Setting{
 			"variables decide. Store a URL with a password as the secret git-proxy instead.",
 	},
 	{
-		Name:    "git_ca_bundle",
+		Name: "git_ca_bundle", Group: GroupGit, Title: "Certificate authorities",
 		Type:    SettingText,
 		People:  true,
 		Lines:   true,
@@ -63,7 +63,7 @@ var gitSettings = []Setting{
 		Doc:     "Certificate authorities to trust for the Git repository besides those of the machine, as PEM text.",
 	},
 	{
-		Name:    "git_known_hosts",
+		Name: "git_known_hosts", Group: GroupGit, Title: "Known SSH hosts",
 		Type:    SettingText,
 		People:  true,
 		Lines:   true,
@@ -73,7 +73,7 @@ var gitSettings = []Setting{
 			"known_hosts.",
 	},
 	{
-		Name:    "git_host_keys",
+		Name: "git_host_keys", Group: GroupGit, Title: "Unknown SSH hosts",
 		Type:    SettingText,
 		People:  true,
 		Default: "strict",

@@ -90,7 +90,7 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 		{"autostart_agent_deploy_interval", "-5", "negative"},
 		{"autostart_agent_deploy_interval", []any{1}, "not of the type str"},
 		{"prune_share", 101, "more than 100"},
-		{"prune_share", "a fifth", "not of the type int"},
+		{"prune_share", "a fifth", "cannot be read"},
 		{"prune_share", true, "not of the type int"},
 		{"prune_minimum", -1, "negative"},
 		{"prune_minimum", 1.5, "not of the type int"},

@@ -9,7 +9,7 @@ import (
 // followSettings are the settings for following another environment.
 var followSettings = []Setting{
 	{
-		Name:    "follow",
+		Name: "follow", Group: GroupPromotion, Title: "Environment to follow",
 		People:  true,
 		Type:    SettingText,
 		Default: "",
@@ -18,7 +18,7 @@ var followSettings = []Setting{
 			"follow_approval are open. Empty: deploy the tip of the branch.",
 	},
 	{
-		Name:    "follow_soak",
+		Name: "follow_soak", Group: GroupPromotion, Title: "Time a commit must have run there", Unit: Seconds,
 		People:  true,
 		Type:    SettingInt,
 		Default: 0,
@@ -27,21 +27,21 @@ var followSettings = []Setting{
 			"deployment.",
 	},
 	{
-		Name:    "follow_compliant",
+		Name: "follow_compliant", Group: GroupPromotion, Title: "Only when everything there is compliant",
 		People:  true,
 		Type:    SettingBool,
 		Default: true,
 		Doc:     "Take a commit only if every resource of the followed environment is compliant.",
 	},
 	{
-		Name:    "follow_no_drift",
+		Name: "follow_no_drift", Group: GroupPromotion, Title: "Only when nothing has drifted there",
 		People:  true,
 		Type:    SettingBool,
 		Default: true,
 		Doc:     "Take a commit only if the followed environment has no open record of drift.",
 	},
 	{
-		Name:    "follow_approval",
+		Name: "follow_approval", Group: GroupPromotion, Title: "Only after a person approved",
 		People:  true,
 		Type:    SettingBool,
 		Default: false,

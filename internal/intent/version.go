@@ -64,6 +64,8 @@ type Provenance struct {
 	RolledBack *RollBack `json:"rolled_back,omitempty"`
 	// Folder is set for a version that `ordain deploy` made of a project folder: it is not from a commit.
 	Folder *FolderOrigin `json:"folder,omitempty"`
+	// Pushed is set if it was compiled on another machine; then it has no commit.
+	Pushed *Pushed `json:"pushed,omitempty"`
 }
 
 // MaxAttributes is how large the attributes of one resource may be, in bytes of JSON.
@@ -111,6 +113,16 @@ type NewVersion struct {
 	// Clusters are the manifests of the commit's cluster files by name, as JSON; nil: there are none, and there never
 	// were.
 	Clusters json.RawMessage
+	// Number is the number that was reserved for it; 0: it gets the next one.
+	Number int
+	// Elsewhere is the report of the compile on another machine, stored with the version; nil: the server compiled it.
+	Elsewhere *Elsewhere
+}
+
+// Elsewhere is the report of a compile on another machine. It has ended.
+type Elsewhere struct {
+	Compile Compile
+	Stages  []Stage
 }
 
 // PartialChange says how a partial export changes the version before it.

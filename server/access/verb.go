@@ -85,6 +85,7 @@ const (
 	Resume            Verb = "environment.resume"
 	SetSecret         Verb = "environment.secret"
 	SetSetting        Verb = "environment.setting"
+	CloneEnvironment  Verb = "environment.clone"
 	ProtectSettings   Verb = "environment.protect"
 	ManageTokens      Verb = "environment.token"
 	SeeTokens         Verb = "environment.tokens"
@@ -256,6 +257,7 @@ var Verbs = []Definition{
 	{ModifyEnvironment, WriteIntent, OnEnvironment, "change the name, the source or the description"},
 	{SetSecret, WriteIntent, OnEnvironment, "set credentials and other secrets"},
 	{SetSetting, WriteIntent, OnEnvironment, "change settings"},
+	{CloneEnvironment, WriteIntent, OnEnvironment, "clone an environment into projects where one may create them"},
 	{PutVersion, WriteIntent, OnEnvironment, "export a version"},
 	{PutFiles, WriteIntent, OnEnvironment, "upload files of resources"},
 	{Release, WriteIntent, OnEnvironment, "release a version"},

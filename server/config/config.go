@@ -35,7 +35,12 @@ type Config struct {
 	PublicURL    string   // of the console, for links; empty: where it listens
 	AllowedHosts []string // names that clients may use for the server besides that of PublicURL
 	Connections  int      // that may be open at a time
-	UploadSize   uint64   // bytes of the largest body of a request that stores a file
+
+	// A web console of Inmanta: whether it is served, the folder with its files, and its features.
+	WebConsole         bool
+	WebConsolePath     string
+	WebConsoleFeatures []string
+	UploadSize         uint64 // bytes of the largest body of a request that stores a file
 
 	Auth            string        // AuthOff, AuthDatabase or AuthOIDC
 	SessionIdle     time.Duration // after which an unused session ends

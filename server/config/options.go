@@ -20,6 +20,9 @@ type option struct {
 	set  func(*Config, string) error
 }
 
+// DefaultWebConsole is where the packages of Inmanta put its web console.
+const DefaultWebConsole = "/usr/share/inmanta/web-console"
+
 // authByMethod is what server.auth = true means until the option server.auth-method is known.
 const authByMethod = "true"
 
@@ -110,6 +113,16 @@ var options = []option{
 			}
 			return nil
 		}},
+	{name: "web-ui.console-enabled", def: "true",
+		doc: "whether a web console of Inmanta is served below /console/, if console-path has one",
+		set: boolean(func(c *Config) *bool { return &c.WebConsole })},
+	{name: "web-ui.console-path", def: DefaultWebConsole,
+		doc: "folder with the built files of a web console, index.html among them; without it, /console leads to the " +
+			"console of this server",
+		set: path(func(c *Config) *string { return &c.WebConsolePath })},
+	{name: "web-ui.features", def: "",
+		doc: "features that the web console shows beyond its usual ones, separated by commas",
+		set: func(c *Config, s string) error { c.WebConsoleFeatures = words(s); return nil }},
 	{name: "server.connections-max", def: "1000",
 		doc: "connections that may be open at a time; when there are more, idle ones are closed",
 		set: number(func(c *Config) *int { return &c.Connections }, 10, 1_000_000)},

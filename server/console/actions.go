@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,10 +19,17 @@ const maxForm = 1 << 20
 // doneTexts say on a page what the form before it did. An address names one of them; it cannot bring words of its own.
 var doneTexts = map[string]string{
 	"created":           "The environment was created.",
+	"cloned":            "The environment was cloned. What was not copied, such as secrets, can be set below.",
+	"copied":            "The settings were copied.",
+	"nothingcopied":     "Nothing was copied: no setting was chosen, or none differs any more.",
 	"compile":           "A compile was asked for.",
 	"runcancelled":      "The run is cancelled; what is deployed stays.",
 	"deploy":            "What is not as intended is being deployed.",
 	"repair":            "Every resource is being verified and repaired.",
+	"bulkdeploy":        "What is not as intended of your choice is being deployed.",
+	"bulkrepair":        "Your choice is being verified and repaired.",
+	"bulkpaused":        "The agents of your choice are paused.",
+	"bulkresumed":       "The agents of your choice are unpaused.",
 	"resource":          "The resource is being deployed.",
 	"facts":             "The resource was asked for its facts.",
 	"retried":           "The process is tried again.",
@@ -105,6 +113,9 @@ func (c *console) post(do action) http.HandlerFunc {
 		if err == nil {
 			next, err = do(r, e)
 		}
+		if errors.Is(err, errAnswered) {
+			return
+		}
 		if err != nil {
 			audit.Failed(r.Context(), err)
 			c.fail(w, r, err)
@@ -113,6 +124,9 @@ func (c *console) post(do action) http.HandlerFunc {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	}
 }
+
+// errAnswered is what an action returns that has answered the request itself.
+var errAnswered = errors.New("answered")
 
 // back returns the address of the page that a form came from, which says there what was done. It is always a path of
 // this console; fallback is used when the form names none.
@@ -164,8 +178,13 @@ func (c *console) doDeploy(r *http.Request, e intent.Environment) (string, error
 	return back(r, envURL(e.ID), done), err
 }
 
+// doHalt halts an environment. The form asks for a reason, which everybody reads who meets the halted environment.
 func (c *console) doHalt(r *http.Request, e intent.Environment) (string, error) {
-	return back(r, envURL(e.ID), "halted"), c.control.Halt(asConsole(r), e.ID)
+	if reason := field(r, "reason"); reason == "" || len(reason) > 1000 {
+		return "", fault.New("console.halt", fault.Invalid, "halting takes a reason of at most 1000 bytes").
+			Hint("say why nothing may be compiled or deployed, for example: the database is being moved")
+	}
+	return back(r, envURL(e.ID), "halted"), c.control.Halt(asPerson(r), e.ID)
 }
 
 func (c *console) doResume(r *http.Request, e intent.Environment) (string, error) {

@@ -40,7 +40,7 @@ func TestAuditTrail(t *testing.T) {
 		return w
 	}
 	base := "/e/" + rich.Sandbox.ID.String()
-	if w := ask(http.MethodPost, base+"/halt", ""); w.Code != http.StatusSeeOther {
+	if w := ask(http.MethodPost, base+"/halt", "reason=the+move"); w.Code != http.StatusSeeOther {
 		t.Fatalf("halt: %d", w.Code)
 	}
 	page := ask(http.MethodGet, base+"/audit?verb=environment.halt", "").Body.String()

@@ -140,7 +140,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	c.routes(mux)
 	mux.Handle("GET /static/", c.assets)
-	return edge.Compress(headers(mux)), nil
+	return edge.Compress(headers(flashing(mux))), nil
 }
 
 // routes registers all routes, and returns the verb of each.
@@ -208,6 +208,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	form("/processes/retry", access.ManageAllProcesses, c.doRetryAnyProcess)
 	form("/processes/cancel", access.ManageAllProcesses, c.doCancelAnyProcess)
 	page("/e/{env}/settings", access.SeeEnvironment, c.settings)
+	page("/e/{env}/settings/copy", access.SetSetting, c.copySettingsPage)
+	page("/e/{env}/clone", access.CloneEnvironment, c.clonePage)
 	page("/projects/{project}", access.SeeProject, c.projectPage)
 	form("/projects/{project}/quota", access.SetQuota, c.doProjectQuota)
 	form("/projects/{project}/give", access.ManageMembers, c.doGiveMember)
@@ -228,6 +230,9 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/halt", access.Halt, c.doHalt)
 	post("/e/{env}/resume", access.Resume, c.doResume)
 	post("/e/{env}/resource/deploy", access.Deploy, c.doDeployResource)
+	for _, a := range bulkActions {
+		post("/e/{env}/resources/"+a.Name, a.verb, c.doBulk(a))
+	}
 	post("/e/{env}/resource/unpark", access.Unpark, c.doUnpark)
 	post("/e/{env}/git/accept", access.AcceptCommit, c.doAccept)
 	post("/e/{env}/git/unblock", access.UnblockCommit, c.doUnblock)
@@ -258,13 +263,18 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/resource/facts", access.RefreshFacts, c.doFacts)
 	post("/e/{env}/parameters/set", access.SetParameters, c.doSetParameter)
 	post("/e/{env}/parameters/delete", access.SetParameters, c.doDeleteParameter)
-	post("/e/{env}/settings/set", access.SetSetting, c.doSetting)
-	post("/e/{env}/settings/source", access.ModifyEnvironment, c.doSource)
-	post("/e/{env}/settings/secret", access.SetSecret, c.doSecret)
-	post("/e/{env}/settings/known-hosts", access.SetKnownHosts, c.doKnownHosts)
-	post("/e/{env}/settings/quota", access.SetQuota, c.doQuota)
-	post("/e/{env}/settings/clear", access.ClearEnvironment, c.doClear)
-	post("/e/{env}/settings/delete", access.DeleteEnvironment, c.doDelete)
+	change := func(path string, v access.Verb, form func(*http.Request) string, do action) {
+		handle("POST /e/{env}/settings/"+path, v, c.settingsPost(form, do))
+	}
+	change("set", access.SetSetting, settingFormNamed, c.doSetting)
+	change("source", access.ModifyEnvironment, formNamed("source"), c.doSource)
+	change("secret", access.SetSecret, secretFormNamed, c.doSecret)
+	change("known-hosts", access.SetKnownHosts, formNamed("hosts"), c.doKnownHosts)
+	change("quota", access.SetQuota, formNamed("quotas"), c.doQuota)
+	post("/e/{env}/settings/copy", access.SetSetting, c.doCopySettings)
+	handle("POST /e/{env}/clone", access.CloneEnvironment, c.doClone)
+	change("clear", access.ClearEnvironment, formNamed("clear"), c.doClear)
+	change("delete", access.DeleteEnvironment, formNamed("delete"), c.doDelete)
 	c.routeClusters(page, handle, post)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no such page",

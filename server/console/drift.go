@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/linediff"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -42,6 +43,7 @@ type driftRow struct {
 	Attribute      string
 	Desired, Found string
 	Long           bool
+	Lines          *linediff.Diff // from what was found to the intent
 	Since          time.Time
 	Ended          *time.Time
 	Version        int
@@ -86,6 +88,9 @@ func (c *console) drift(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.List = driftTable{ID: "driftlist", Any: p.Filter.Any, Rows: driftRows(e.ID, page.Items)}
+	if err := c.addDriftLines(r, e, p.List.Rows, page.Items); err != nil {
+		return view{}, err
+	}
 	p.List.Pager = pagerOf(l, page, func(d intent.Drift) (string, string) { return stamp(d.Since), d.ID.String() })
 	return view{template: "drift", data: p, fragments: []fragment{{"driftlist", "driftlist", p.List}}}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/comparison"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -100,20 +100,20 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 // findDryRun returns the dry run in the path of a request.
 func (c *console) findDryRun(
 	r *http.Request,
-) (e intent.Environment, run intent.DryRun, diffs []intent.ResourceDiff, err error) {
+) (e intent.Environment, run intent.DryRun, err error) {
 	if e, err = c.environment(r); err != nil {
 		return
 	}
 	id, err := uuid.Parse(r.PathValue("dryrun"))
 	if err != nil {
-		return e, run, nil, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
+		return e, run, fault.New("console", fault.NotFound, "there is no dry run "+r.PathValue("dryrun"))
 	}
-	run, diffs, err = c.store.DryRun(r.Context(), e.ID, id)
+	run, err = c.store.DryRunOnly(r.Context(), e.ID, id)
 	return
 }
 
 func (c *console) dryRun(r *http.Request) (view, error) {
-	e, run, diffs, err := c.findDryRun(r)
+	e, run, err := c.findDryRun(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -126,12 +126,16 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, "Found", "Desired", diffs)}
-	cutValues(run, p.Diff)
+	p := dryRunPage{frame: f}
+	diff, index, err := c.dryRunDifferences(r, e, run, dryRunURL(e.ID, run.ID))
+	if err != nil {
+		return view{}, err
+	}
+	p.Diff = diff
 	p.Head = dryRunHead{
 		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID),
-		Commit: run.Commit, Limits: limitsText(run.Filter), Ended: run.Ended, Live: run.Ended == nil,
-		Reason: run.Reason, Sentence: blastSentence(diffs, run),
+		Commit: run.Commit, Limits: limitsText(run), Ended: run.Ended, Live: run.Ended == nil,
+		Reason: run.Reason, Sentence: blastSentence(index, run),
 	}
 	if run.Compile != nil {
 		p.Head.RunURL = runURL(e.ID, *run.Compile)
@@ -171,7 +175,11 @@ func (c *console) mayRelease(ctx context.Context, run intent.DryRun) (bool, erro
 }
 
 // limitsText says what a dry run is limited to; it is empty when the run covers everything.
-func limitsText(f intent.DryRunFilter) string {
+func limitsText(run intent.DryRun) string {
+	if run.ResourceFilter != nil {
+		return "what a filter chose"
+	}
+	f := run.Filter
 	var limits []string
 	add := func(what string, list []string) {
 		if len(list) > 0 {
@@ -188,55 +196,42 @@ func limitsText(f intent.DryRunFilter) string {
 	return strings.TrimSpace(strings.Join(limits, "; "))
 }
 
-// shownValue is how much of a value the page of a dry run shows.
-const shownValue = 4000
-
-// cutValues shortens long values and links them to the whole.
-func cutValues(run intent.DryRun, diff diffList) {
-	for _, row := range diff.Rows {
-		for i := range row.Changes.Rows {
-			change := &row.Changes.Rows[i]
-			cut := func(s string) string {
-				if len(s) <= shownValue {
-					return s
-				}
-				change.Whole = dryRunURL(run.Environment, run.ID) + "/value?id=" + url.QueryEscape(row.ID) +
-					"&attribute=" + url.QueryEscape(change.Name)
-				return strings.ToValidUTF8(s[:shownValue], "") + "\n[cut here]"
-			}
-			change.Current, change.Desired = cut(change.Current), cut(change.Desired)
-		}
-	}
+// dryRunDifferences loads what a page shows of what a dry run found.
+func (c *console) dryRunDifferences(
+	r *http.Request, e intent.Environment, run intent.DryRun, path string,
+) (diffList, *comparison.Index, error) {
+	of := intent.Compared{Environment: e.ID, DryRun: run.ID}
+	return c.differences(r, e, of, run.Ended != nil, diffPlace{
+		path: path, was: "Found", will: "Desired", dryRun: dryRunURL(e.ID, run.ID),
+	})
 }
 
 // dryRunValue sends both values of an attribute in full, as text.
 func (c *console) dryRunValue(w http.ResponseWriter, r *http.Request) {
-	_, _, diffs, err := c.findDryRun(r)
+	e, run, err := c.findDryRun(r)
 	if err != nil {
 		c.fail(w, r, err)
 		return
 	}
-	for _, d := range diffs {
-		change, ok := d.Attributes[r.URL.Query().Get("attribute")]
-		if ok && d.ID.String() == r.URL.Query().Get("id") {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			fmt.Fprintf(w, "Found:\n\n%s\n\nDesired:\n\n%s\n", valueText(change.Current), valueText(change.Desired))
-			return
-		}
+	change, err := c.store.DryRunChange(r.Context(), e.ID, run.ID, r.URL.Query().Get("id"),
+		r.URL.Query().Get("attribute"))
+	if err != nil {
+		c.fail(w, r, err)
+		return
 	}
-	c.fail(w, r, fault.New("console", fault.NotFound, "this dry run found no change of that attribute"))
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintf(w, "Found:\n\n%s\n\nDesired:\n\n%s\n", valueText(change.Current), valueText(change.Desired))
 }
 
 // blastSentence says in numbers what a deployment would touch.
-func blastSentence(diffs []intent.ResourceDiff, run intent.DryRun) string {
-	agents, touched, unknown := map[string]bool{}, 0, 0
-	for _, d := range diffs {
+func blastSentence(index *comparison.Index, run intent.DryRun) string {
+	touched, unknown := 0, 0
+	for kind, n := range index.Kinds() {
 		switch {
-		case d.Kind == intent.DiffAdded, d.Kind == intent.DiffModified, d.Kind == intent.DiffDeleted:
-			touched++
-			agents[d.ID.Agent] = true
-		case d.Kind.Unknown():
-			unknown++
+		case kind == intent.DiffAdded, kind == intent.DiffModified, kind == intent.DiffDeleted:
+			touched += n
+		case kind.Unknown():
+			unknown += n
 		}
 	}
 	soFar := ""
@@ -251,7 +246,7 @@ func blastSentence(diffs []intent.ResourceDiff, run intent.DryRun) string {
 	case touched == 0 && unknown == 0:
 		return "It would change nothing" + soFar + "."
 	}
-	text := "It would change " + plural(touched, "resource") + " on " + plural(len(agents), "agent") + soFar + "."
+	text := "It would change " + plural(touched, "resource") + " on " + plural(index.Agents(), "agent") + soFar + "."
 	if touched == 0 {
 		text = "It found nothing to change" + soFar + "."
 	}

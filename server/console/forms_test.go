@@ -209,7 +209,9 @@ func TestButtonsAreRecorded(t *testing.T) {
 			button{"/rollback", person("still down", "version", "4")},
 			func() any { return active() }, "from 11 to 4 by ann: still down",
 		},
-		{button{"/halt", nil}, func() any { return environment().Halted }, true},
+		{button{"/halt", person("the move")}, func() any {
+			return fmt.Sprint(environment().HaltedBy, ": ", environment().HaltedReason)
+		}, "ann: the move"},
 		{button{"/resume", nil}, func() any { return environment().Halted }, false},
 	} {
 		press(t, h, "/e/"+id.String(), b.button)
@@ -225,7 +227,7 @@ func TestRedirectsStayInTheConsole(t *testing.T) {
 	for _, evil := range []string{
 		"https://evil.example/", "//evil.example/", `/\evil.example/`, "javascript:alert(1)", "evil", "/%0d%0aX: y",
 	} {
-		w := post(h, "/e/"+r.Production.ID.String()+"/halt", url.Values{"back": {evil}})
+		w := post(h, "/e/"+r.Production.ID.String()+"/halt", url.Values{"back": {evil}, "reason": {"a test"}})
 		location := w.Header().Get("Location")
 		if w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "/") || strings.HasPrefix(location, "//") ||
 			strings.Contains(location, "evil") {
@@ -235,10 +237,10 @@ func TestRedirectsStayInTheConsole(t *testing.T) {
 	w := post(
 		h,
 		"/e/"+r.Production.ID.String()+"/halt",
-		url.Values{"back": {"/e/" + r.Production.ID.String() + "/agents?start=a&first=b"}},
+		url.Values{"reason": {"a test"}, "back": {"/e/" + r.Production.ID.String() + "/agents?start=a&first=b"}},
 	)
 	if got := w.Header().Get("Location"); !strings.Contains(got, "/agents?") || !strings.Contains(got, "start=a") ||
-		!strings.Contains(got, "done=halted") {
+		strings.Contains(got, "done") || !strings.Contains(w.Header().Get("Set-Cookie"), flashCookie) {
 		t.Errorf("back: %q", got)
 	}
 	if body := get(t, h, "/?done=You+were+hacked").Body.String(); strings.Contains(body, "hacked") {

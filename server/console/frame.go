@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,6 +22,7 @@ type frame struct {
 	Assets  assetPaths
 	Version string
 	Live    bool
+	Stream  string // the address that a live page follows; empty: its own
 	Search  string
 	Back    string // the address of this page, for forms that return to it
 	Bell    *bell  // nil outside of an environment
@@ -40,10 +42,18 @@ type envFrame struct {
 	Project string
 	URL     string
 	Halted  bool
+	Halt    haltFrame
+}
+
+// haltFrame says who halted an environment, when and why.
+type haltFrame struct {
+	By, Reason string
+	At         *time.Time
 }
 
 // envLink is an entry of the switcher.
 type envLink struct {
+	ID      uuid.UUID
 	Name    string
 	Project string
 	URL     string
@@ -62,7 +72,7 @@ type crumb struct {
 func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (frame, error) {
 	f := frame{
 		Title: title, Page: page, Assets: c.assets.paths, Version: c.program,
-		Live: true, Done: doneTexts[r.URL.Query().Get("done")], Search: r.URL.Query().Get("q"),
+		Live: true, Done: doneTexts[flashed(r).Done], Search: r.URL.Query().Get("q"),
 	}
 	f.Person = c.personOf(r, page)
 	f.Idle = c.idle != nil && c.idle()
@@ -77,11 +87,13 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	current, _ := uuid.Parse(r.PathValue("env"))
 	for _, e := range access.Visible(r.Context(), all) {
 		l := envLink{
-			Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current, Halted: e.Halted,
+			ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: envURL(e.ID), Current: e.ID == current,
+			Halted: e.Halted,
 		}
 		f.Envs = append(f.Envs, l)
 		if l.Current {
-			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL, Halted: e.Halted}
+			f.Env = &envFrame{ID: e.ID, Name: e.Name, Project: e.ProjectName, URL: l.URL,
+				Halted: e.Halted, Halt: haltFrame{By: e.HaltedBy, Reason: e.HaltedReason, At: e.HaltedAt}}
 		}
 	}
 	if f.Env != nil {

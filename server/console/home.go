@@ -30,7 +30,8 @@ type homePage struct {
 	Pages    []projectLink // of the projects that the reader may look at
 	Names    []string      // of the environments
 	Form     newEnvironment
-	Problem  string // why the form was refused
+	Problem  *settingsProblem // why the form was refused
+	Unread   bool             // the problem is that the repository cannot be read
 }
 
 type projectLink struct{ Name, URL string }
@@ -51,6 +52,7 @@ type newEnvironment struct {
 	Project, Name, Repository, Branch, Subdir, GitUser string
 	Follow, Settings, Signers, Tags                    string
 	Halted                                             bool
+	Anyway                                             bool // even if the repository cannot be read
 }
 
 // More reports whether the part of the form that is folded at first was filled in.
@@ -79,14 +81,19 @@ func (f newEnvironment) settings() (map[string]any, error) {
 	return out, nil
 }
 
-func (c *console) home(r *http.Request) (view, error) { return c.homeView(r, newEnvironment{}, "") }
+func (c *console) home(r *http.Request) (view, error) { return c.homeView(r, newEnvironment{}, nil) }
 
-func (c *console) homeView(r *http.Request, form newEnvironment, problem string) (view, error) {
+// ProblemAt returns the problem of one field of the form.
+func (p homePage) ProblemAt(field string) *settingsProblem { return p.Problem.At(field) }
+
+func (c *console) homeView(r *http.Request, form newEnvironment, problem *settingsProblem) (view, error) {
 	f, err := c.frame(r, "Environments", "home")
 	if err != nil {
 		return view{}, err
 	}
+	f.Stream = "/" // the answer to a refused form is at an address without a stream
 	p := homePage{frame: f, Form: form, Problem: problem}
+	p.Unread = problem != nil && sourceField(problem.Form)
 	shown, err := c.homes.get(r.Context())
 	if err != nil {
 		return view{}, err
@@ -173,7 +180,7 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 		Project: get("project"), Name: get("name"), Repository: get("repository"),
 		Branch: get("branch"), Subdir: get("subdir"), GitUser: get("git-username"),
 		Follow: get("follow"), Settings: get("settings"), Signers: get("signers"), Tags: get("tags"),
-		Halted: get("halted") == "yes",
+		Halted: get("halted") == "yes", Anyway: get("anyway") == "yes",
 	}
 	ctx, trail := c.audit.Begin(r, "console", access.CreateEnvironment) // that of the route only lists them
 	id, err := c.makeEnvironment(r.WithContext(ctx), form)
@@ -182,7 +189,8 @@ func (c *console) createEnvironment(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, envURL(id)+"?done=created", http.StatusSeeOther)
 		return
 	}
-	v, viewErr := c.homeView(r, form, err.Error())
+	_, problem := c.formProblem(r, err)
+	v, viewErr := c.homeView(r, form, problem)
 	if viewErr != nil {
 		c.fail(w, r, viewErr)
 		return
@@ -248,10 +256,14 @@ func (c *console) makeEnvironment(r *http.Request, form newEnvironment) (uuid.UU
 		},
 		Secrets: secrets,
 	}
+	check := c.control.CheckSource
+	if form.Anyway {
+		check = c.control.CheckNewEnvironment
+	}
+	if err := check(ctx, n); err != nil {
+		return uuid.Nil, err // before a project is made for it
+	}
 	if project.ID == uuid.Nil {
-		if err := c.control.CheckNewEnvironment(ctx, n); err != nil {
-			return uuid.Nil, err // before the project is made for it
-		}
 		if project, err = c.control.CreateProject(ctx, project); err != nil {
 			return uuid.Nil, err
 		}

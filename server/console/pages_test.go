@@ -65,7 +65,8 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"logs": logsPage{}, "values": valuesPage{}, "orphans": orphansPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"settings": settingsPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
+		"settings": settingsPage{}, "clone": clonePage{},
+		"copysettings": copyPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
 		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
 		"clusters-job": clusterJobPage{}, "clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{},
 		"clusters-templates": clusterTemplatesPage{}, "clusters-written": clusterWrittenPage{},
@@ -187,7 +188,8 @@ func paths(r *servertest.Rich) map[string]string {
 		"processes":   env + "/processes", "processes-dead": "/e/" + r.Staging.ID.String() + "/processes",
 		"processes-server": "/processes", "empty-processes": empty + "/processes",
 		"executors": env + "/executors", "empty-executors": empty + "/executors", "settings": env + "/settings",
-		"project":  "/projects/" + r.Project.ID.String(),
+		"project": "/projects/" + r.Project.ID.String(),
+		"clone":   env + "/clone", "copy-settings": env + "/settings/copy?from=" + r.Staging.ID.String(),
 		"clusters": env + "/clusters", "new-cluster": env + "/new-cluster",
 	}
 }

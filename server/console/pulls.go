@@ -244,9 +244,11 @@ func (c *console) pull(r *http.Request) (view, error) {
 		if d.Compile != nil {
 			p.Head.RunURL = runURL(e.ID, *d.Compile)
 		}
-		p.Head.Sentence = blastSentence(report.Diffs, *d)
-		p.Diff = diffsOf(e.ID, "Found", "Desired", report.Diffs)
-		cutValues(*d, p.Diff)
+		diff, index, err := c.dryRunDifferences(r, e, *d, pullURL(e.ID, n))
+		if err != nil {
+			return view{}, err
+		}
+		p.Diff, p.Head.Sentence = diff, blastSentence(index, *d)
 	}
 	return view{template: "pull", data: p, fragments: []fragment{
 		{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff},

@@ -83,6 +83,7 @@ func (c *console) page(v access.Verb, load loader) http.HandlerFunc {
 			})
 			return
 		}
+		r = takeFlash(w, r)
 		page, err := load(r)
 		if err != nil {
 			c.fail(w, r, err)

@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/linediff"
 )
 
 // resourcePage shows why a resource is as it is.
@@ -109,6 +110,8 @@ type changeRow struct {
 	Name, Current, Desired string
 	Long                   bool
 	Whole                  string // the address of the whole values, when they are cut here
+	// Lines are the lines that differ, in the values or in the contents whose hashes they are; nil: the values say all.
+	Lines *linediff.Diff
 }
 
 type logRow struct {
@@ -125,6 +128,7 @@ type historyRow struct {
 	Version    int
 	VersionURL string
 	Attributes []attribute
+	Changes    changes // since the intent before; none for the oldest
 }
 
 // shownAttempts and shownHistory are how many attempts and earlier intents a page shows.
@@ -192,6 +196,9 @@ func (c *console) resource(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Drift = driftTable{ID: "driftlist", Of: true, Rows: driftRows(e.ID, drift.Items)}
+	if err := c.addDriftLines(r, e, p.Drift.Rows, drift.Items); err != nil {
+		return view{}, err
+	}
 	p.Desired = desiredOf(d, actions)
 	if err := c.addOrigins(ctx, e.ID, d.Resource, &p.Desired); err != nil {
 		return view{}, err
@@ -210,11 +217,11 @@ func (c *console) resource(r *http.Request) (view, error) {
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))
 	}
-	for _, h := range past.Items {
-		p.History.Rows = append(p.History.Rows, historyRow{
-			Date: h.Date, Version: h.Version, VersionURL: versionURL(e.ID, h.Version),
-			Attributes: attributesOf(h.Attributes),
-		})
+	if p.History, err = c.intentHistory(r, e, past.Items); err != nil {
+		return view{}, err
+	}
+	if err := c.addAttemptLines(r, e, p.Attempts.Rows, actions); err != nil {
+		return view{}, err
 	}
 	if p.Facts, err = c.factsOf(ctx, e.ID, id); err != nil {
 		return view{}, err

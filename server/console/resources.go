@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,15 +14,9 @@ import (
 type resourcesPage struct {
 	frame
 	Filter resourceFilter
+	Facets []facet
+	Bulk   bulkBar
 	List   resourceList
-}
-
-// resourceFilter is the form above the list.
-type resourceFilter struct {
-	Status, Type, Agent, Value string
-	Parked                     bool
-	Choices                    []choice
-	Any                        bool // a filter is set
 }
 
 type choice struct {
@@ -79,31 +72,19 @@ func (c *console) resources(r *http.Request) (view, error) {
 	}
 	l := listingOf(r, store.ResourceList, envURL(e.ID)+"/resources")
 	l.query.Desc = false
-	get := func(name string) string { return strings.TrimSpace(r.URL.Query().Get(name)) }
-	p := resourcesPage{frame: f, Filter: resourceFilter{
-		Status: get("status"), Type: get("type"), Agent: get("agent"), Value: get("value"),
-	}}
-	switch p.Filter.Status {
-	case "":
-	case "parked": // people choose it beside the states
-		p.Filter.Parked = true
-		l.filter("parked", "true", "status", "parked")
-	default:
-		l.filter("status", p.Filter.Status, "status", p.Filter.Status)
-	}
-	if p.Filter.Type != "" {
-		l.filter("resource_type", p.Filter.Type, "type", p.Filter.Type)
-	}
-	if p.Filter.Agent != "" {
-		l.filter("agent", p.Filter.Agent, "agent", p.Filter.Agent)
-	}
-	if p.Filter.Value != "" {
-		l.filter("resource_id_value", p.Filter.Value, "value", p.Filter.Value)
-	}
-	p.Filter.Any, p.Filter.Choices = l.filtered(), statusChoices(p.Filter.Status)
+	filter := readResourceFilter(r.URL.Query())
+	l.keep = filter.address()
+	p := resourcesPage{frame: f, Filter: filter}
 	l.sort(r.URL.Query().Get("sort"))
-	page, err := c.store.Resources(r.Context(), e.ID, l.query)
+	chosen := filter.value()
+	page, err := c.store.FilteredResources(r.Context(), e.ID, chosen, l.query)
 	if err != nil {
+		return view{}, err
+	}
+	if p.Facets, err = c.resourceFacets(r.Context(), e.ID, filter, &p.Filter); err != nil {
+		return view{}, err
+	}
+	if p.Bulk, err = c.bulkBar(r, e.ID, filter, page.Total); err != nil {
 		return view{}, err
 	}
 	p.List = resourceList{
@@ -117,23 +98,4 @@ func (c *console) resources(r *http.Request) (view, error) {
 		return resourcePlace(l.query.Sort, x.State.ID, x.State.Status())
 	})
 	return view{template: "resources", data: p, fragments: []fragment{{"resourcelist", "resourcelist", p.List}}}, nil
-}
-
-// statusChoices are the states that the filter offers, one of each look.
-func statusChoices(selected string) []choice {
-	out := []choice{
-		{"", "Any state", selected == ""},
-		{"!deployed", "Not as intended", selected == "!deployed"},
-		{"parked", "Parked", selected == "parked"},
-	}
-	words := map[string]bool{}
-	for _, status := range allStatuses {
-		word := stateOf(status).Word
-		if words[word] && selected != string(status) {
-			continue
-		}
-		words[word] = true
-		out = append(out, choice{string(status), strings.ToUpper(word[:1]) + word[1:], selected == string(status)})
-	}
-	return out
 }

@@ -116,7 +116,7 @@ func (c *console) run(r *http.Request) (view, error) {
 		p.Head.Newer = runURL(e.ID, *run.SupersededBy)
 	}
 	if run.Version != nil && *run.Version > 1 {
-		p.Head.DiffURL = compareURL(e.ID, *run.Version-1, *run.Version)
+		p.Head.DiffURL = changesURL(e.ID, *run.Version)
 	}
 	p.Diags = readDiagnostics(run.Diagnostics)
 	p.Steps = c.story(run, stages)

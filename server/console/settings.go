@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -21,7 +22,10 @@ type settingsPage struct {
 	Secrets   []secretForm
 	Project   projectForm
 	Variables []string // the names of the variables that are set
-	Settings  []settingForm
+	Options   settingList
+	Problem   *settingsProblem // why a form of the page was refused
+	Saved     string           // the id of the form that was just saved
+	Others    []envLink        // environments whose settings can be copied
 	Protected bool
 	HookURLs  []attribute
 	Quotas    []quotaRow // of the project, for those who may see its members
@@ -52,19 +56,6 @@ type projectForm struct {
 	URL              string // of the page of the project; empty: the reader may not see that
 	Name, KnownHosts string
 	Visible          bool // the reader may see which secrets the project has, and its host keys
-}
-
-type settingForm struct {
-	Name    string
-	Doc     string
-	Bool    bool
-	Number  bool
-	Lines   bool
-	Value   string
-	On      bool
-	Default string
-	Changed bool
-	By      string // what sets it, when a person may not
 }
 
 var secretForms = []secretForm{
@@ -104,7 +95,9 @@ var hookPaths = []attribute{
 	{Name: "Signed by yourself", Value: "/hooks/generic"}, {Name: "Standard Webhooks", Value: "/hooks/standard"},
 }
 
-func (c *console) settings(r *http.Request) (view, error) {
+func (c *console) settings(r *http.Request) (view, error) { return c.settingsView(r, nil) }
+
+func (c *console) settingsView(r *http.Request, problem *settingsProblem) (view, error) {
 	e, err := c.environment(r)
 	if err != nil {
 		return view{}, err
@@ -114,7 +107,15 @@ func (c *console) settings(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	f.Live = false // a form must not change while somebody fills it in
-	p := settingsPage{frame: f, Protected: e.Bool("protected_environment")}
+	p := settingsPage{frame: f, Protected: e.Bool("protected_environment"), Problem: problem}
+	if p.Saved = flashed(r).Part; p.Saved != "" {
+		p.Done = "" // it is said beside the form
+	}
+	for _, other := range f.Envs {
+		if !other.Current {
+			p.Others = append(p.Others, other)
+		}
+	}
 	names, err := c.control.SecretNames(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err
@@ -143,20 +144,10 @@ func (c *console) settings(r *http.Request) (view, error) {
 	for _, hook := range append(slices.Clone(hookPaths), unsigned) {
 		p.HookURLs = append(p.HookURLs, attribute{Name: hook.Name, Value: scheme + r.Host + hook.Value})
 	}
-	for _, def := range intent.Settings() {
-		_, changed := e.Settings[def.Name]
-		value := def.Value(e.Settings)
-		s := settingForm{
-			Name: def.Name, Doc: def.Doc, Lines: def.Lines,
-			Bool: def.Type == intent.SettingBool, Number: def.Type == intent.SettingInt,
-			Value: settingText(value), Default: settingText(def.Default), Changed: changed, By: e.Protected[def.Name],
-		}
-		s.On, _ = value.(bool)
-		if s.Default == "" {
-			s.Default = "empty"
-		}
-		p.Settings = append(p.Settings, s)
+	if p.Options, err = c.settingList(r, e, problem); err != nil {
+		return view{}, err
 	}
+	problem.restore(&p)
 	return view{template: "settings", data: p}, nil
 }
 
@@ -172,7 +163,7 @@ func settingText(value any) string {
 
 func (c *console) doSetting(r *http.Request, e intent.Environment) (string, error) {
 	name := r.PostFormValue("name")
-	next := envURL(e.ID) + "/settings?done=saved#setting-" + name
+	next := envURL(e.ID) + "/settings?done=saved#setting-" + url.PathEscape(name)
 	if r.PostForm.Has("reset") {
 		return next, c.control.DeleteSetting(r.Context(), e.ID, name)
 	}
@@ -184,7 +175,7 @@ func (c *console) doSource(r *http.Request, e intent.Environment) (string, error
 	e.Name, e.Description = get("name"), get("description")
 	e.Source = intent.Source{URL: get("repository"), Branch: get("branch"), Subdir: get("subdir")}
 	_, err := c.control.UpdateEnvironment(r.Context(), e)
-	return envURL(e.ID) + "/settings?done=saved", err
+	return envURL(e.ID) + "/settings?done=saved#source", err
 }
 
 func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error) {
@@ -196,7 +187,7 @@ func (c *console) doSecret(r *http.Request, e intent.Environment) (string, error
 	if variable := strings.TrimSpace(r.PostFormValue("variable")); variable != "" {
 		name = source.VariablePrefix + variable
 	}
-	next := envURL(e.ID) + "/settings?done=saved"
+	next := envURL(e.ID) + "/settings?done=saved#" + secretPart(name)
 	if r.PostFormValue("for") == "project" {
 		err := access.Check(r.Context(), access.SetProjectSecret, access.TargetOf(e), noEnvironment(e.ID.String()))
 		if err != nil {
@@ -246,7 +237,7 @@ func (c *console) setQuota(r *http.Request, project intent.ProjectID) error {
 // doKnownHosts sets the keys of the SSH servers that a project knows.
 func (c *console) doKnownHosts(r *http.Request, e intent.Environment) (string, error) {
 	err := c.control.SetKnownHosts(r.Context(), e.ProjectID, r.PostFormValue("lines"))
-	return envURL(e.ID) + "/settings?done=saved", err
+	return envURL(e.ID) + "/settings?done=saved#hosts", err
 }
 
 // shared returns the form of what the environments of a project share, and the forms of secrets, which say where each

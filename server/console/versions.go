@@ -1,17 +1,16 @@
 package console
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store"
 )
@@ -53,11 +52,14 @@ func versionRowOf(v intent.Version) versionRow {
 		Created: v.Created, Released: v.Released, Total: v.Total,
 		CanRelease: releasable(v), Held: v.Held(), Preview: v.Preview,
 	}
+	if p := v.Provenance.Pushed; p != nil {
+		row.Subject, row.Author = "Not from a commit: "+p.From()+", "+p.Tree(), p.By
+	}
 	if row.Held {
 		row.Why = v.Hold.Text
 	}
 	if v.Number > 1 {
-		row.DiffURL = compareURL(v.Environment, v.Number-1, v.Number)
+		row.DiffURL = changesURL(v.Environment, v.Number)
 	}
 	return row
 }
@@ -187,6 +189,12 @@ func versionFacts(p intent.Provenance) []attribute {
 			out = append(out, attribute{Name: name, Value: value, Long: isLong(value)})
 		}
 	}
+	if p.Pushed != nil {
+		words := p.Pushed.Words()
+		add("Origin", strings.ToUpper(words[:1])+words[1:])
+		add("Message", p.Pushed.Message)
+		add("Client", p.Pushed.Client)
+	}
 	add("Commit", p.Commit)
 	add("Branch", p.Branch)
 	author := p.Author
@@ -205,138 +213,6 @@ func versionFacts(p intent.Provenance) []attribute {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
 		add("Variable "+name, p.Variables[name])
-	}
-	return out
-}
-
-// comparePage compares two versions.
-type comparePage struct {
-	frame
-	From, To int
-	EnvURL   string
-	Choices  []int
-	Diff     diffList
-	Problem  string
-}
-
-// diffList lists what differs, by resource.
-type diffList struct {
-	Counts []diffCount
-	Rows   []diffRow
-	Hidden int
-}
-
-type diffCount struct {
-	State state
-	N     int
-}
-
-type diffRow struct {
-	URL       string
-	ID        string
-	State     state
-	Changes   changes
-	Open      bool
-	Reason    string // why a dry run could not find out
-	Behind    string // the resource that would be created first
-	BehindURL string
-}
-
-// shownDiffs is how many resources a comparison lists.
-const shownDiffs = 500
-
-func (c *console) compare(r *http.Request) (view, error) {
-	e, err := c.environment(r)
-	if err != nil {
-		return view{}, err
-	}
-	f, err := c.frame(r, "Compare versions", "versions",
-		crumb{Text: "Versions", URL: envURL(e.ID) + "/versions"}, crumb{Text: "Compare"})
-	if err != nil {
-		return view{}, err
-	}
-	f.Live = false
-	p := comparePage{frame: f, EnvURL: envURL(e.ID)}
-	page, err := c.store.Versions(r.Context(), e.ID, intent.ListQuery{Limit: 200})
-	if err != nil {
-		return view{}, err
-	}
-	for _, v := range page.Items {
-		p.Choices = append(p.Choices, v.Number)
-	}
-	from, errFrom := strconv.Atoi(r.URL.Query().Get("from"))
-	to, errTo := strconv.Atoi(r.URL.Query().Get("to"))
-	if errors.Join(errFrom, errTo) != nil {
-		if len(p.Choices) < 2 {
-			p.Problem = "There are not two versions to compare yet."
-			return view{template: "compare", data: p}, nil
-		}
-		from, to = p.Choices[1], p.Choices[0]
-	}
-	if from > to {
-		from, to = to, from
-	}
-	p.From, p.To = from, to
-	if from == to {
-		p.Problem = "Choose two different versions."
-		return view{template: "compare", data: p}, nil
-	}
-	diffs, err := c.control.DiffVersions(r.Context(), e.ID, from, to)
-	if fault.Is(err, fault.NotFound) {
-		p.Problem = "One of these versions does not exist any more."
-		return view{template: "compare", data: p}, nil
-	}
-	if err != nil {
-		return view{}, err
-	}
-	p.Diff = diffsOf(e.ID, "Version "+strconv.Itoa(from), "Version "+strconv.Itoa(to), diffs)
-	return view{template: "compare", data: p}, nil
-}
-
-// diffOrder is the order in which a comparison lists what differs.
-var diffOrder = []intent.DiffKind{
-	intent.DiffDeleted, intent.DiffModified, intent.DiffAdded, intent.DiffUndefined, intent.DiffSkipped,
-	intent.DiffUnknown, intent.DiffAgentDown, intent.DiffUnmodified,
-}
-
-// diffsOf lists differences, with was and will as the headings of the two sides.
-func diffsOf(env uuid.UUID, was, will string, diffs []intent.ResourceDiff) diffList {
-	numbers := map[intent.DiffKind]int{}
-	for _, d := range diffs {
-		numbers[d.Kind]++
-	}
-	var out diffList
-	for _, kind := range diffOrder {
-		if numbers[kind] > 0 {
-			out.Counts = append(out.Counts, diffCount{diffState(kind), numbers[kind]})
-		}
-	}
-	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b intent.ResourceDiff) int {
-		if x, y := slices.Index(diffOrder, a.Kind), slices.Index(diffOrder, b.Kind); x != y {
-			return x - y
-		}
-		return compareIDs(a.ID, b.ID)
-	})
-	for _, d := range sorted {
-		if d.Kind == intent.DiffUnmodified {
-			continue // it is counted, and there is nothing to show
-		}
-		if len(out.Rows) == shownDiffs {
-			out.Hidden++
-			continue
-		}
-		row := diffRow{
-			URL: resourceURL(env, d.ID), ID: d.ID.String(), State: diffState(d.Kind),
-			Open: d.Kind == intent.DiffModified && len(out.Rows) < 20,
-		}
-		row.Changes = changesOf(was, will, d.Attributes)
-		if d.Kind.Unknown() { // the reason says more than the attributes that stand for it
-			row.Changes, row.Reason = changes{}, d.Reason
-			if !d.Behind.IsZero() {
-				row.Behind, row.BehindURL = d.Behind.String(), resourceURL(env, d.Behind)
-			}
-		}
-		out.Rows = append(out.Rows, row)
 	}
 	return out
 }

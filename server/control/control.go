@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/server/comparison"
 	"ordain.dev/ordain/server/forge"
 	"ordain.dev/ordain/server/keeper"
 	"ordain.dev/ordain/server/source"
@@ -23,7 +24,7 @@ type Git interface {
 	Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error)
 }
 
-// Config holds the parts that a Control needs. All fields but Now are required.
+// Config holds the parts that a Control needs. All fields but Remotes and Now are required.
 type Config struct {
 	Store   *store.Store
 	Bus     *bus.Bus
@@ -32,6 +33,8 @@ type Config struct {
 	Sources *source.Opener
 	Keepers *keeper.Registry
 	Forge   *forge.Service
+	// Remotes looks into the repository of an environment before it is made; nil: nothing does.
+	Remotes Remotes
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -40,6 +43,8 @@ type Config struct {
 type Control struct {
 	cfg    Config
 	blames blames
+	// comparisons keeps what differs between versions that pages compare.
+	comparisons *comparison.Service
 }
 
 // New returns a Control, or a fault if a required part is missing.
@@ -52,7 +57,7 @@ func New(cfg Config) (*Control, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Control{cfg: cfg}, nil
+	return &Control{cfg: cfg, comparisons: comparison.New(cfg.Store)}, nil
 }
 
 func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {

@@ -50,6 +50,8 @@ type Store interface {
 		id intent.ActionID,
 	) (intent.DryRun, []intent.ResourceDiff, error)
 	OpenDryRuns(ctx context.Context, env intent.EnvironmentID) ([]intent.DryRun, error)
+	// DryRunChosen returns the resources that a filter chose for a dry run; nil: all.
+	DryRunChosen(ctx context.Context, env intent.EnvironmentID, id intent.ActionID) ([]intent.ResourceID, error)
 	// AddDryRunDiffs stores results, each resource's once; Conflict when the dry run has ended.
 	AddDryRunDiffs(ctx context.Context, env intent.EnvironmentID, id intent.ActionID, diffs []intent.ResourceDiff) error
 	EndDryRun(

@@ -153,10 +153,14 @@ func (d *Deployer) Deploy(r intent.Request, what intent.DeployRequest) {
 
 // left names the resources of a filter that were not deployed since a time.
 func (d *Deployer) left(f scheduler.Filter, since time.Time) (out scheduler.Filter) {
+	named := make(map[intent.ResourceID]bool, len(f.Resources))
+	for _, id := range f.Resources {
+		named[id] = true
+	}
 	for i := range d.resources {
 		id := d.resources[i].ID
 		chosen := (len(f.Agents) == 0 || slices.Contains(f.Agents, id.Agent)) &&
-			(len(f.Resources) == 0 || slices.Contains(f.Resources, id))
+			(len(named) == 0 || named[id])
 		if state, known := d.sched.State(id); chosen && known &&
 			(state.LastRunAt == nil || state.LastRunAt.Before(since)) {
 			out.Resources = append(out.Resources, id)

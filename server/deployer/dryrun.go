@@ -99,9 +99,13 @@ func (d *Deployer) beginDryRun(id intent.ActionID) {
 		var resources []intent.Resource
 		var record intent.DryRun
 		var stored []intent.ResourceDiff
+		var chosen []intent.ResourceID
 		err := d.persist(d.tasks, "read a version for a dry run", func(ctx context.Context) (err error) {
 			if record, stored, err = d.cfg.Store.DryRun(ctx, d.env, id); err == nil && record.Ended == nil {
 				resources, run.code, err = d.readVersion(ctx, record.Version)
+			}
+			if err == nil && record.Ended == nil && record.ResourceFilter != nil {
+				chosen, err = d.cfg.Store.DryRunChosen(ctx, d.env, id)
 			}
 			if fault.Is(err, fault.NotFound) {
 				return permanent{err}
@@ -118,16 +122,25 @@ func (d *Deployer) beginDryRun(id intent.ActionID) {
 			case record.Ended != nil:
 				delete(d.dryRuns, id)
 			default:
-				d.enqueueLooks(run, record, resources, stored)
+				d.enqueueLooks(run, chooser(record.Filter, chosen), resources, stored)
 			}
 		}
 	})
 }
 
+// chooser returns what decides whether a dry run looks at a resource. chosen are those of its filter; nil: all.
+func chooser(f intent.DryRunFilter, chosen []intent.ResourceID) func(intent.ResourceID) bool {
+	named := make(map[intent.ResourceID]bool, len(chosen))
+	for _, id := range chosen {
+		named[id] = true
+	}
+	return func(id intent.ResourceID) bool { return (chosen == nil || named[id]) && f.Match(id) }
+}
+
 // enqueueLooks hands the resources without a result to the scheduler.
 func (d *Deployer) enqueueLooks(
 	run *dryRun,
-	record intent.DryRun,
+	chooses func(intent.ResourceID) bool,
 	resources []intent.Resource,
 	stored []intent.ResourceDiff,
 ) {
@@ -143,7 +156,7 @@ func (d *Deployer) enqueueLooks(
 	for _, r := range resources {
 		run.requires[r.ID] = r.Requires
 		switch {
-		case done[r.ID] || !record.Filter.Match(r.ID):
+		case done[r.ID] || !chooses(r.ID):
 		case len(r.Undefined) > 0:
 			run.add(intent.ResourceDiff{ID: r.ID, Kind: intent.DiffUndefined})
 		case behind[r.ID]:

@@ -286,12 +286,18 @@ func (d *Deployer) blueprint(pip intent.PipConfig, codes ...intent.ResourceCode)
 	sources := make(map[string]intent.SourceFile)
 	for _, c := range codes {
 		b.Requirements = append(b.Requirements, c.Requirements...)
+		b.Modules = append(b.Modules, c.Modules...)
+		b.Constraints = append(b.Constraints, c.Constraints...)
 		for _, s := range c.Sources {
 			sources[s.Path] = s
 		}
 	}
 	slices.Sort(b.Requirements)
 	b.Requirements = slices.Compact(b.Requirements)
+	slices.Sort(b.Modules)
+	b.Modules = slices.Compact(b.Modules)
+	slices.Sort(b.Constraints)
+	b.Constraints = slices.Compact(b.Constraints)
 	for _, path := range slices.Sorted(maps.Keys(sources)) {
 		b.Sources = append(b.Sources, sources[path])
 	}

@@ -446,6 +446,16 @@ func (m *memory) OpenDryRuns(context.Context, intent.EnvironmentID) (out []inten
 	return out, nil
 }
 
+func (m *memory) DryRunChosen(
+	_ context.Context,
+	_ intent.EnvironmentID,
+	id intent.ActionID,
+) ([]intent.ResourceID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dryRuns[id].Chosen, nil
+}
+
 func (m *memory) FactRequests(context.Context, intent.EnvironmentID) ([]intent.ResourceID, error) {
 	return nil, nil
 }

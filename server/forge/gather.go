@@ -62,7 +62,7 @@ func (s *Service) addResult(ctx context.Context, e intent.Environment, id intent
 // dry run was asked for has, and the version of the dry run has not: releasing
 // that one would leave them alone, as they are.
 func NoLongerManaged(ctx context.Context, records *store.Store, run intent.DryRun) ([]intent.ResourceID, error) {
-	if run.Base == 0 || run.Version == 0 || run.Base == run.Version {
+	if run.Base == 0 || run.Version == 0 || run.Base == run.Version || run.ResourceFilter != nil {
 		return nil, nil
 	}
 	gone, err := records.GoneResources(ctx, run.Environment, run.Base, run.Version)

@@ -88,7 +88,7 @@ func (c *compilation) addBase(
 	if err != nil || active == nil {
 		return "", err
 	}
-	policy.Base = active.Provenance.Commit
+	policy.Base = active.Provenance.BranchCommit()
 	if strings.HasPrefix(c.e.Source.Branch, "semver:") && c.compile.Revision.Branch != active.Provenance.Branch {
 		policy.Rewrites = true // tags need not descend from each other; a tag that moved is a rewrite
 	}

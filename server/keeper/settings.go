@@ -22,11 +22,11 @@ func ConvertSetting(name string, value any) (any, error) {
 	}
 	converted, err := def.Convert(value)
 	if err != nil {
-		return nil, fault.Wrap(op, fault.Invalid, err)
+		return nil, fault.Wrap(op, fault.Invalid, err).Hint(def.Hint())
 	}
 	if name == "git_allowed_signers" {
 		if _, err := signers.Parse(converted.(string)); err != nil {
-			return nil, fault.Wrap(op, fault.Invalid, err).Say("git_allowed_signers")
+			return nil, fault.Wrap(op, fault.Invalid, err).Say("git_allowed_signers").Hint(def.Hint())
 		}
 	}
 	return converted, nil

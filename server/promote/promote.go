@@ -22,6 +22,9 @@ func Unfit(f intent.Followed, name string) string {
 	case f.Provenance.RolledBack != nil:
 		return fmt.Sprintf("%s was rolled back to version %d; the next commit that is deployed there can be promoted",
 			name, f.Provenance.RolledBack.To)
+	case f.Provenance.Pushed != nil:
+		return fmt.Sprintf("version %d of %s is %s; only commits are promoted", f.Version, name,
+			f.Provenance.Pushed.Words())
 	case f.Provenance.Commit == "":
 		return fmt.Sprintf("version %d of %s was made of no commit", f.Version, name)
 	case f.Provenance.PartialBase > 0:

@@ -61,15 +61,20 @@ func (o *Opener) Of(ctx context.Context, e intent.Environment) (gitsync.Source, 
 		return gitsync.Source{}, err
 	}
 	s := Plain(e)
+	Authorize(&s, secrets)
+	s.Trust.KnownHosts = JoinLines(s.Trust.KnownHosts, hosts)
+	return s, nil
+}
+
+// Authorize gives a source the credentials among secrets.
+func Authorize(s *gitsync.Source, secrets map[string]string) {
 	s.Credentials = gitsync.Credentials{
 		Username: secrets[SecretGitUser], Password: secrets[SecretGitPassword],
 		SSHKey: secrets[SecretSSHKey], SSHPassphrase: secrets[SecretSSHPassphrase],
 	}
-	s.Trust.KnownHosts = joinLines(s.Trust.KnownHosts, hosts)
 	if proxy := secrets[SecretGitProxy]; proxy != "" {
 		s.Trust.Proxy = proxy
 	}
-	return s, nil
 }
 
 // Plain returns the source of an environment without its secrets. It names the
@@ -92,7 +97,8 @@ func Plain(e intent.Environment) gitsync.Source {
 	return s
 }
 
-func joinLines(a, b string) string {
+// JoinLines puts one text of lines below another.
+func JoinLines(a, b string) string {
 	if a != "" && !strings.HasSuffix(a, "\n") {
 		a += "\n"
 	}

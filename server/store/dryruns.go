@@ -28,6 +28,9 @@ type dryRunRow struct {
 	Ending      string
 	Reason      string
 	Unknown     int64
+
+	ResourceFilter json.RawMessage // NULL: none
+	Context        json.RawMessage
 }
 
 func (r dryRunRow) value() (intent.DryRun, error) {
@@ -36,16 +39,52 @@ func (r dryRunRow) value() (intent.DryRun, error) {
 		ID: r.ID, Environment: r.Environment, Version: r.Version, Date: r.Date.UTC(), Total: r.Total, Todo: r.Todo,
 		Commit: r.Asked, Compile: r.Compile, Filter: filter, Base: r.Base,
 		Ended: utc(r.Ended), Ending: intent.DryRunEnding(r.Ending), Reason: r.Reason, Unknown: int(r.Unknown),
+		ResourceFilter: r.ResourceFilter, Context: r.Context,
 	}, err
 }
 
 // CreateDryRun records a dry run; NotFound when there is no such version or environment.
 func (s *Store) CreateDryRun(ctx context.Context, d intent.DryRun) error {
 	return s.write(ctx, "store.CreateDryRun", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo,
-			cleanText(d.Commit), d.Compile, toJSON(d.Filter), d.Base)
+		return insertDryRun(ctx, tx, d)
+	})
+}
+
+func insertDryRun(ctx context.Context, tx pgx.Tx, d intent.DryRun) error {
+	var chosen []string // nil: all
+	for _, id := range d.Chosen {
+		chosen = append(chosen, id.String())
+	}
+	_, err := tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo,
+		cleanText(d.Commit), d.Compile, toJSON(d.Filter), d.Base, orNullJSON(d.ResourceFilter), orNullJSON(d.Context),
+		chosen)
+	return err
+}
+
+// orNullJSON returns JSON as a parameter; NULL when there is none.
+func orNullJSON(text json.RawMessage) *string {
+	if text == nil {
+		return nil
+	}
+	return new(string(text))
+}
+
+// DryRunChosen returns the resources that a filter chose for a dry run; nil: all that its Filter matches.
+func (s *Store) DryRunChosen(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	id intent.ActionID,
+) (out []intent.ResourceID, err error) {
+	err = s.read(ctx, "store.DryRunChosen", func(q querier) error {
+		var chosen []string
+		if err := q.QueryRow(ctx, statements.DryRunChosen, env, id).Scan(&chosen); err != nil || chosen == nil {
+			return err
+		}
+		var err error
+		out, err = parseIDs(chosen)
 		return err
 	})
+	return out, err
 }
 
 // lockDryRun keeps others from changing a dry run until the transaction ends; Conflict when it has ended.

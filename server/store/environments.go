@@ -27,12 +27,14 @@ type environmentRow struct {
 	Halted      bool
 	HaltedBy    string
 	HaltedAt    *time.Time
-	Tags        []string
-	Settings    json.RawMessage
-	Protected   json.RawMessage
-	Created     time.Time
-	Number      int
-	Overrides   json.RawMessage // those that are in force
+	// HaltedReason is that of the last halt, which is kept among the interventions.
+	HaltedReason string
+	Tags         []string
+	Settings     json.RawMessage
+	Protected    json.RawMessage
+	Created      time.Time
+	Number       int
+	Overrides    json.RawMessage // those that are in force
 }
 
 func (r environmentRow) value() (intent.Environment, error) {
@@ -43,7 +45,7 @@ func (r environmentRow) value() (intent.Environment, error) {
 	err = errors.Join(err, json.Unmarshal(r.Overrides, &rows))
 	overrides, _ := convert(rows, overrideRow.value)
 	return intent.Environment{
-		HaltedBy: r.HaltedBy, HaltedAt: utc(r.HaltedAt), Overrides: overrides,
+		HaltedBy: r.HaltedBy, HaltedAt: utc(r.HaltedAt), HaltedReason: r.HaltedReason, Overrides: overrides,
 		ID: r.ID, ProjectID: r.Project, ProjectName: r.ProjectName, Name: r.Name,
 		Source:      intent.Source{URL: r.RepoURL, Branch: r.RepoBranch, Subdir: r.RepoSubdir},
 		Description: r.Description, Icon: r.Icon, Halted: r.Halted, Tags: r.Tags, Settings: settings,

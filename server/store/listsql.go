@@ -47,9 +47,17 @@ func (b *sqlBuilder) value(k Kind, s string) (string, error) {
 
 // build turns a normalized query into SQL; fixed are the parameters of the list's statement.
 func (l *List) build(q intent.ListQuery, fixed ...any) (listSQL, error) {
+	return l.buildWhere(q, nil, fixed...)
+}
+
+// buildWhere is build for the rows that fulfil further conditions.
+func (l *List) buildWhere(q intent.ListQuery, where func(*sqlBuilder) []string, fixed ...any) (listSQL, error) {
 	out := listSQL{bounded: q.After != nil || q.Before != nil, above: q.After != nil}
 	b := &sqlBuilder{list: l, args: slices.Clone(fixed)}
 	var conditions []string
+	if where != nil {
+		conditions = where(b)
+	}
 	for _, name := range sortedKeys(q.Filters) {
 		f, _ := l.Field(name)
 		condition, err := b.filter(f, q.Filters[name])
@@ -202,12 +210,26 @@ func page[R, V any](
 	convertRow func(R) (V, error),
 	fixed ...any,
 ) (intent.Page[V], error) {
+	return pageWhere(ctx, s, op, l, q, nil, convertRow, fixed...)
+}
+
+// pageWhere runs a query of a list for the rows that fulfil further conditions.
+func pageWhere[R, V any](
+	ctx context.Context,
+	s *Store,
+	op string,
+	l *List,
+	q intent.ListQuery,
+	where func(*sqlBuilder) []string,
+	convertRow func(R) (V, error),
+	fixed ...any,
+) (intent.Page[V], error) {
 	var out intent.Page[V]
 	q, err := l.Normalize(q)
 	if err != nil {
 		return out, err
 	}
-	sql, err := l.build(q, fixed...)
+	sql, err := l.buildWhere(q, where, fixed...)
 	if err != nil {
 		return out, err
 	}

@@ -204,8 +204,7 @@ func (s *Store) StartPullPreview(
 			return err
 		}
 		before = p.Dryrun
-		if _, err = tx.Exec(ctx, statements.DryRunCreate, d.ID, d.Environment, d.Version, d.Date, d.Total, d.Todo,
-			cleanText(d.Commit), d.Compile, toJSON(d.Filter), d.Base); err != nil {
+		if err = insertDryRun(ctx, tx, d); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, statements.PullPreview, d.Environment, number, d.ID, d.Commit); err != nil {

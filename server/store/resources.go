@@ -86,6 +86,7 @@ type listedRow struct {
 	Status   string
 	Version  int
 	Requires []string
+	Purged   bool // for filters alone
 }
 
 func (r listedRow) value() (intent.ResourceRow, error) {

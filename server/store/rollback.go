@@ -105,8 +105,8 @@ func rollbackOf(
 func copyVersion(ctx context.Context, tx pgx.Tx, active, target intent.Version, number int, by intent.Actor) error {
 	p := target.Provenance
 	back := &intent.RollBack{
-		From: active.Number, To: target.Number, Blocked: active.Provenance.Commit, Branch: active.Provenance.Commit,
-		By: cleanText(by.By), Reason: cleanText(by.Reason), At: by.At,
+		From: active.Number, To: target.Number, Blocked: active.Provenance.Commit,
+		Branch: active.Provenance.BranchCommit(), By: cleanText(by.By), Reason: cleanText(by.Reason), At: by.At,
 	}
 	if before := active.Provenance.RolledBack; before != nil && before.Branch != "" {
 		back.Branch = before.Branch

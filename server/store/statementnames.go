@@ -14,6 +14,7 @@ type statementTexts struct {
 	OrphanRows string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
+	SettingChanges, SettingsSet                                  string
 	// agent.sql
 	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql
@@ -55,9 +56,12 @@ type statementTexts struct {
 	// compile.sql
 	CompileEnqueue, CompileStartOver, CompileStartNext, CompileMerge, CompileRevision  string
 	CompileFinish, CompileGet, CompileRows, CompileOpen, CompileLast, CompilePreview   string
-	CompileCancelWaiting, CompileCancel                                                string
+	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
+	// comparison.sql
+	ComparisonVersions, ComparisonContents, ComparisonDryRun, ComparisonDryRunDiffs string
+	ComparisonDryRunChange, VersionActiveBefore, FileSizes, FileContents            string
 	// delivery.sql
 	DeliveryRecord, DeliveryWaiting, DeliveryWaitingFor, DeliveryFinish, DeliveryGet       string
 	DeliveryRows, OutcomeDelete, DeliveryCollect, ClearDeliveries, HookSecrets, ModulesSet string
@@ -68,6 +72,7 @@ type statementTexts struct {
 	DriftOpen, DriftSeen, DriftHeal, DriftGone, DriftDelete, DriftRows string
 	// dryrun.sql
 	DryRunCreate, DryRunGet, DryRunLock, DryRunList, DryRunAdd, DryRunCount, DryRunDiffs string
+	DryRunChosen                                                                         string
 	DryRunKinds, DryRunOpen, DryRunVersion, DryRunBehind, DryRunEnd, VersionGone         string
 	// environment.sql
 	EnvironmentCreate, EnvironmentList, EnvironmentGet, EnvironmentsOf, EnvironmentProject, EnvironmentExists string
@@ -86,6 +91,9 @@ type statementTexts struct {
 	// git.sql
 	GitStateSet, GitStateGet, GitAccept, GitAcceptance, GitCommits, GitBlockAdd, GitBlockEnd string
 	GitBlockGet, GitBlocks, GitUsed, RollbackTarget, RollbackPending, VersionCopy            string
+	// graphql.sql
+	WindowResources, WindowResourcesCounted, WindowVersionResources, WindowResourceDetails string
+	WindowNotifications, WindowEnvironments, StateSummary                                  string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
@@ -143,14 +151,15 @@ type statementTexts struct {
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
+	ComplianceReports                                                     string
 	ResourceHistoryRows                                                   string
 	// standing.sql
 	StandingFacts string
 	// version.sql
-	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate string
-	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource   string
-	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect  string
-	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore       string
-	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                               string
-	FileReader, FileReaderMove, FileReadable                                               string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
+	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
+	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
+	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
+	FileReader, FileReaderMove, FileReadable                                                               string
 }

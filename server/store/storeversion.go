@@ -125,6 +125,17 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 				return err
 			}
 		}
+		if v.Number != 0 {
+			if err := reserved(ctx, tx, op, v, last); err != nil {
+				return err
+			}
+		}
+		clustersOf := 0
+		if v.Provenance.Pushed != nil {
+			if clustersOf, err = pushedAfter(ctx, tx, &v); err != nil {
+				return err
+			}
+		}
 		if v.Partial != nil {
 			if v, err = mergePartial(ctx, tx, v); err != nil {
 				return err
@@ -150,11 +161,19 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 		if v.Unknowns == nil {
 			v.Unknowns = []intent.Unknown{}
 		}
-		number = last + 1
+		if number = v.Number; number == 0 {
+			number = last + 1
+		}
 		_, err = tx.Exec(ctx, statements.VersionCreate, v.Environment, number, at, len(all), compile,
 			toJSON(v.Provenance), toJSON(v.Unknowns), undefined(all), code, contents, v.Origins, v.Preview)
 		if err == nil && v.Clusters != nil {
 			_, err = tx.Exec(ctx, statements.VersionClustersAdd, v.Environment, number, string(v.Clusters))
+		}
+		if err == nil && clustersOf > 0 {
+			_, err = tx.Exec(ctx, statements.VersionClustersCopy, v.Environment, clustersOf, number)
+		}
+		if err == nil && v.Elsewhere != nil {
+			err = storeElsewhere(ctx, tx, op, *v.Elsewhere, number, at)
 		}
 		return err
 	})
@@ -192,6 +211,7 @@ func mergePartial(ctx context.Context, tx pgx.Tx, v intent.NewVersion) (intent.N
 		return v, err
 	}
 	base.UnmanagedAgents = provenance.UnmanagedAgents
+	inherit(&v, provenance)
 	if base.Resources, err = collect(ctx, tx, keptAtVersion(0), statements.VersionResources, v.Environment,
 		base.Number); err != nil {
 		return v, err

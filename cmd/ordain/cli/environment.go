@@ -32,6 +32,8 @@ func newEnvironment() *cobra.Command {
 		"environment",
 		"Environments: each is kept equal to a branch",
 		newCreateEnvironment(r),
+		newCloneEnvironment(r),
+		newCopySettings(r),
 		set,
 		command("list", "List environments", func(c *cobra.Command, _ []string) error {
 			var rows []row

@@ -73,6 +73,7 @@ func newResource() *cobra.Command {
 // newDeploy makes `ordain resource deploy`.
 func newDeploy(r *remote) *cobra.Command {
 	var full, unpark bool
+	var f filterFlags
 	c := &cobra.Command{
 		Use:   "deploy ENVIRONMENT [ID]",
 		Short: "Deploy the resources that are not as intended, or exactly one resource whatever its state",
@@ -81,6 +82,8 @@ func newDeploy(r *remote) *cobra.Command {
 			switch {
 			case len(args) == 2 && full:
 				return usageError{errors.New("--repair is for all resources; one that is named is always run")}
+			case len(args) == 2 && !f.none():
+				return usageError{errors.New("a resource that is named needs no filter")}
 			case len(args) == 2:
 				return r.deployOne(c, args[0], args[1], unpark)
 			case unpark:
@@ -91,9 +94,13 @@ func newDeploy(r *remote) *cobra.Command {
 			if full {
 				method = "push_full_deploy"
 			}
+			if !f.none() {
+				return r.deployFiltered(c, args[0], f, method)
+			}
 			return r.in(c, args[0], post, "/api/v1/deploy", row{"agent_trigger_method": method}, nil)
 		},
 	}
+	f.add(c)
 	c.Flags().BoolVar(&full, "repair", false, "verify and repair every resource")
 	c.Flags().BoolVar(&unpark, "unpark", false,
 		"deploy the named resource even if it is contested: something else keeps changing it back")

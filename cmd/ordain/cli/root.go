@@ -140,7 +140,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newServe(), newReplica(), newDemo(), newDeployFolder())
-	root.AddCommand(newCompile(), newCheck(), newExplain(), newFormat(), newModel(),
+	root.AddCommand(newCompile(), newExport(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),
 		newDrift(), newLogs(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newStanding(), newRollback(),

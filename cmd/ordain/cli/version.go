@@ -19,11 +19,15 @@ func newVersions() *cobra.Command {
 				return err
 			}
 			for _, one := range rows {
+				one["origin"] = "commit"
+				if one["pushed"] != nil {
+					one["origin"] = "not from a commit"
+				}
 				if hold, ok := one["hold"].(row); ok && hold["held"] == true && r.format != "json" {
 					one["status"] = "held: " + cell(hold, "text")
 				}
 			}
-			return r.show(c, rows, "version", "status", "date", "total", "released")
+			return r.show(c, rows, "version", "status", "date", "total", "released", "origin")
 		}),
 		newVersionShow(r),
 		newVersionConfirm(r),
@@ -74,6 +78,9 @@ func newVersionShow(r *remote) *cobra.Command {
 			}
 			for _, name := range []string{"version", "status", "date", "total"} {
 				fmt.Fprintf(c.OutOrStdout(), "%-10s %s\n", name, cell(one, name))
+			}
+			if from, ok := one["pushed"].(row); ok {
+				fmt.Fprintf(c.OutOrStdout(), "%-10s %s\n", "origin", cell(from, "description"))
 			}
 			if hold, ok := one["hold"].(row); ok {
 				return r.showHold(c, hold)

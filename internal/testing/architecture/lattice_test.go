@@ -23,6 +23,7 @@ var lattice = []struct {
 	{"internal/intent", ""},
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
+	{"internal/linediff", ""},
 	{"internal/filestamp", ""},
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
@@ -136,6 +137,10 @@ var lattice = []struct {
 	{"server/promote", "internal/intent"},
 	{"server/store/postgres", "internal/fault"},
 	{"server/store/partial", "internal/intent internal/fault"},
+	{
+		"server/push",
+		"internal/fault internal/intent internal/python/pep440 compiler/export server/store/partial",
+	},
 	{"server/store/locks", "internal/fault"},
 	{"server/store/queue", "internal/fault"},
 	{
@@ -186,6 +191,8 @@ var lattice = []struct {
 		"server/process",
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
+	{"server/comparison", "internal/intent"},
+	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
 	{
@@ -208,8 +215,9 @@ var lattice = []struct {
 	},
 	{
 		"server/control",
-		"gitsync internal/intent internal/fault internal/bus internal/diag internal/provenance " +
-			"server/access server/access/audit server/promote server/store server/source server/forge server/keeper",
+		"gitsync internal/intent internal/fault internal/bus internal/diag internal/linediff internal/provenance " +
+			"server/comparison server/contents server/access server/access/audit server/promote server/push " +
+			"server/store server/source server/forge server/keeper",
 	},
 
 	// Clusters: from a template and a size to running machines.
@@ -339,10 +347,12 @@ var lattice = []struct {
 
 	// The doors.
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
+	{"api/graphql/schema", ""},
+	{"api/graphql", "api/graphql/schema internal/fault internal/intent server/access server/store"},
 	{
 		"api",
-		"server/access server/access/audit server/access/people server/access/tokens " +
-			"server/agent/authority server/control server/edge server/promote server/store internal/intent " +
+		"api/graphql server/access server/access/audit server/access/people server/access/tokens " +
+			"server/agent/authority server/control server/edge server/promote server/push server/store internal/intent " +
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
@@ -356,8 +366,10 @@ var lattice = []struct {
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/cluster/task",
+			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff",
 	},
+
+	{"server/webconsole", "internal/fault"},
 
 	// The wiring, and the program.
 	{
@@ -371,7 +383,7 @@ var lattice = []struct {
 			"server/process server/replica server/source server/store server/store/postgres webhooks " +
 			"server/cluster server/cluster/admin server/cluster/desk server/cluster/provisioner/authority " +
 			"server/cluster/repository server/cluster/resources server/cluster/resources/blob " +
-			"server/cluster/workers",
+			"server/cluster/workers server/webconsole",
 	},
 	{
 		"server/embedded",
@@ -424,11 +436,12 @@ var floors = []struct {
 	{"the parts", "compiler gitsync scheduler executor layout"},
 	{
 		"the server",
-		"server/access server/config server/logfile server/edge server/callback server/promote server/store " +
-			"server/source server/deployer server/forge server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster",
+		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
+			"server/store server/source server/deployer server/forge " +
+			"server/build server/keeper server/control server/agent " +
+			"server/process server/replica server/eventbus server/cluster server/comparison server/contents",
 	},
-	{"the doors", "webhooks api server/console"},
+	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.
 	{"the wiring", "server server/embedded cmd"},
 }

@@ -136,6 +136,11 @@ func Change(ctx context.Context, before, after any) {
 	of(ctx).change(func(e *intent.AuditEntry) { e.Before, e.After = value(before), value(after) })
 }
 
+// Aside returns a context for a part of a request whose details do not belong into its entry.
+func Aside(ctx context.Context) context.Context {
+	return context.WithValue(ctx, trailKey{}, (*Trail)(nil))
+}
+
 // Failed says that a request failed, for a door that answers it before it ends the trail.
 func Failed(ctx context.Context, err error) {
 	if t := of(ctx); t != nil {

@@ -109,7 +109,7 @@ type Resource struct {
 type Blueprint struct {
 	Hash    string            `json:"hash"`
 	Python  string            `json:"python"`
-	Modules map[string]string `json:"modules"` // path by dotted module name
+	Modules map[string]string `json:"modules"` // path by dotted module name; "": a package of the wheels
 	Files   map[string]string `json:"files"`   // content hash by path below the code folder
 	Wheels  []Wheel           `json:"wheels"`
 	Runtime string            `json:"runtime"` // content hash of a zip archive

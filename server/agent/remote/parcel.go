@@ -156,6 +156,9 @@ func (s *parcels) pack(ctx context.Context, p *parcel, b intent.Blueprint, platf
 		out.Modules[f.Module], out.Files[f.Path] = f.Path, hash
 		read[hash] = func() ([]byte, error) { return s.c.Files.File(ctx, f.Hash) }
 	}
+	for _, module := range b.Modules {
+		out.Modules[module] = ""
+	}
 	wheels, err := s.wheels(ctx, b, platform)
 	if err != nil {
 		return err

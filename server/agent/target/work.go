@@ -90,8 +90,13 @@ func (w *work) blueprint(ctx context.Context, b *protocol.Blueprint) (intent.Blu
 	}
 	modules := map[string]string{}
 	for name, file := range b.Modules {
+		if file == "" {
+			made.Modules = append(made.Modules, name)
+			continue
+		}
 		modules[file] = name
 	}
+	slices.Sort(made.Modules)
 	for _, file := range slices.Sorted(maps.Keys(b.Files)) {
 		hash, err := w.sha1(b.Files[file])
 		if err != nil {

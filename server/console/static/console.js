@@ -121,7 +121,8 @@
 
   let source = null;
   function connect() {
-    const address = new URL(location.href);
+    // The answer to a refused form is at an address without a stream; the page then names another.
+    const address = new URL(document.body.dataset.live || location.href, location.href);
     address.searchParams.set('live', '1');
     address.hash = '';
     source = new EventSource(address);
@@ -219,6 +220,34 @@
     const asked = parts.findIndex((p) => '#' + p.id === location.hash);
     show(wrong >= 0 && !(asked >= 0 && links[asked].querySelector('.errors')) ? wrong : Math.max(asked, 0));
   }
+  // --- settings --------------------------------------------------------------
+
+  // The filter of the settings works without script too; here, the page follows each key.
+  const finder = document.querySelector('form[data-finds]');
+  if (finder) {
+    const find = finder.elements.find;
+    const sieve = () => {
+      const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let any = false;
+      for (const group of document.querySelectorAll('.setting-group')) {
+        let some = false;
+        for (const one of group.querySelectorAll('[data-words]')) {
+          one.hidden = !words.every((w) => one.dataset.words.includes(w));
+          some = some || !one.hidden;
+        }
+        group.hidden = !some;
+        const link = document.querySelector(`.contents a[href="#${group.id}"]`);
+        if (link) link.parentElement.hidden = !some;
+        any = any || some;
+      }
+      document.getElementById('no-setting').hidden = any;
+    };
+    find.addEventListener('input', sieve);
+    finder.elements.changed.addEventListener('change', () => finder.requestSubmit());
+  }
+  document.addEventListener('toggle', (e) => {
+    if (e.target.matches?.('details.halt[open]')) e.target.querySelector('input:not([type=hidden])').focus();
+  }, true);
   for (const select of document.querySelectorAll('.filter select')) {
     select.addEventListener('change', () => select.form.requestSubmit());
   }

@@ -21,3 +21,16 @@ SET LOCAL ordain.audit_retention = 'on';
 
 -- name: AuditDelete :exec
 DELETE FROM audit WHERE at < $1;
+
+-- name: SettingChanges :many
+-- Who last changed each setting of an environment, and when: one at a time, or several that were copied.
+SELECT DISTINCT ON (name) name, actor, at
+FROM (
+    SELECT substr(subject, 9) AS name, actor, at, id FROM audit
+    WHERE environment = $1 AND verb = 'environment.setting' AND outcome = 'done' AND subject LIKE 'setting %'
+    UNION ALL
+    SELECT json_object_keys(after), actor, at, id FROM audit
+    WHERE environment = $1 AND verb = 'environment.setting' AND outcome = 'done' AND subject LIKE 'settings of %'
+      AND json_typeof(after) = 'object'
+) AS change
+ORDER BY name, at DESC, id DESC;

@@ -54,6 +54,10 @@ UPDATE compile SET
     completed = COALESCE(completed, $5)
 WHERE id = $1 OR substitute = $1;
 
+-- name: CompileElsewhere :exec
+-- A compile that ran on another machine has ended when it is recorded.
+UPDATE compile SET started = $2, completed = $3, success = true, version = $4 WHERE id = $1;
+
 -- name: CompileGet :one
 SELECT id, environment, requested, started, completed, trigger_type, trigger_message, metadata, update_source,
        reinstall, export, variables, partial, removed_sets, success, version, revision, substitute, diagnostics, superseded_by, cancelled_by, cancelled_why, cancelled_at

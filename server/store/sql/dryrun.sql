@@ -1,9 +1,12 @@
 -- name: DryRunCreate :exec
-INSERT INTO dryrun (id, environment, version, date, total, todo, asked, compile, filter, base)
-VALUES ($1, $2, NULLIF($3::int, 0), $4, $5, $6, $7, $8, $9, $10);
+INSERT INTO dryrun (id, environment, version, date, total, todo, asked, compile, filter, base, resource_filter, context, chosen)
+VALUES ($1, $2, NULLIF($3::int, 0), $4, $5, $6, $7, $8, $9, $10, $11::json, $12::json, $13::text[]);
+
+-- name: DryRunChosen :one
+SELECT chosen FROM dryrun WHERE environment = $1 AND id = $2;
 
 -- name: DryRunGet :one
-SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, ended, ending, reason,
+SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, resource_filter, context, ended, ending, reason,
        (SELECT count(*) FROM dryrun_diff x WHERE x.dryrun = d.id AND x.kind IN ('agent_down', 'unknown')) AS unknown
 FROM dryrun d WHERE environment = $1 AND id = $2;
 
@@ -12,12 +15,12 @@ SELECT ended FROM dryrun WHERE environment = $1 AND id = $2 FOR UPDATE;
 
 -- name: DryRunList :many
 -- The dry runs of a version, or with 0 the newest of all.
-SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, ended, ending, reason,
+SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, resource_filter, context, ended, ending, reason,
        (SELECT count(*) FROM dryrun_diff x WHERE x.dryrun = d.id AND x.kind IN ('agent_down', 'unknown')) AS unknown
 FROM dryrun d WHERE environment = $1 AND ($2::int = 0 OR version = $2) ORDER BY date DESC, id LIMIT 1000;
 
 -- name: DryRunOpen :many
-SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, ended, ending, reason, 0::bigint AS unknown
+SELECT id, environment, coalesce(version, 0) AS version, date, total, todo, asked, compile, filter, base, resource_filter, context, ended, ending, reason, 0::bigint AS unknown
 FROM dryrun WHERE environment = $1 AND ended IS NULL ORDER BY date, id;
 
 -- name: DryRunAdd :exec

@@ -6,6 +6,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
        e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
        e.number,
+       coalesce((SELECT i.reason FROM intervention i WHERE e.halted AND i.environment = e.id AND i.kind = 'halt'
+                 ORDER BY i.key DESC LIMIT 1), '') AS halted_reason,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
@@ -15,6 +17,8 @@ ORDER BY p.name, e.name, e.id;
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
        e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
        e.number,
+       coalesce((SELECT i.reason FROM intervention i WHERE e.halted AND i.environment = e.id AND i.kind = 'halt'
+                 ORDER BY i.key DESC LIMIT 1), '') AS halted_reason,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides
 FROM environment e JOIN project p ON p.id = e.project
@@ -87,6 +91,12 @@ DELETE FROM parameter WHERE environment = $1;
 
 -- name: SettingSet :exec
 UPDATE environment SET settings = jsonb_set(settings, ARRAY[$2::text], $3::jsonb) WHERE id = $1;
+
+-- name: SettingsSet :exec
+-- A null sets a setting back to its default.
+UPDATE environment SET settings = (settings || $2::jsonb) - coalesce(
+    (SELECT array_agg(key) FROM jsonb_each($2::jsonb) WHERE value = 'null'::jsonb), '{}')
+WHERE id = $1;
 
 -- name: SettingDelete :exec
 UPDATE environment SET settings = settings - $2::text WHERE id = $1;

@@ -40,7 +40,7 @@ SELECT commit, by, reason, at FROM git_block WHERE environment = $1 AND ended IS
 -- name: GitUsed :many
 -- The commits that an environment may compare with or go back to.
 SELECT v.environment, c.commit
-FROM version v CROSS JOIN LATERAL (VALUES (v.provenance->>'commit'), (v.provenance->'rolled_back'->>'branch')) AS c(commit)
+FROM version v CROSS JOIN LATERAL (VALUES (v.provenance->>'commit'), (v.provenance->'rolled_back'->>'branch'), (v.provenance->'pushed'->>'after')) AS c(commit)
 WHERE v.released IS NOT NULL AND c.commit <> ''
 UNION SELECT environment, commit FROM git_block WHERE ended IS NULL
 ORDER BY environment, commit;

@@ -21,14 +21,18 @@ SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blo
        s.parked, s.parked_at, s.retry_at, s.failed_code, s.heals, s.drifted,
        CASE WHEN s.orphaned > 0 THEN s.orphaned
             ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
-       (SELECT c.requires FROM resource_content c WHERE c.key = s.content) AS requires
+       (SELECT c.requires FROM resource_content c WHERE c.key = s.content) AS requires,
+       (SELECT c.purged FROM resource_content c WHERE c.key = s.content) AS purged
 FROM resource r JOIN resource_state s ON s.resource = r.key
 WHERE r.environment = $1;
 
 -- name: ResourceCounted :list
 -- The same rows, for counting. Every state has its resource, and is joined in a way that lets the planner leave the
--- resource out where no condition needs it.
-SELECT r.id, r.type, r.agent, r.value, s.status, s.parked
+-- resource out where no condition needs it. A filter of resources compares these columns.
+SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blocked, s.is_deploying, s.orphaned, s.parked,
+       CASE WHEN s.orphaned > 0 THEN s.orphaned
+            ELSE coalesce((SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active'), 0) END AS version,
+       (SELECT c.purged FROM resource_content c WHERE c.key = s.content) AS purged
 FROM resource_state s LEFT JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1;
 

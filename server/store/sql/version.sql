@@ -15,10 +15,13 @@ SELECT number FROM version WHERE environment = $1 AND compile = $2;
 
 -- name: VersionCreate :exec
 WITH counted AS (
-    UPDATE environment SET last_version = $2 WHERE id = $1
+    UPDATE environment SET last_version = greatest(last_version, $2) WHERE id = $1
 )
 INSERT INTO version (environment, number, created, status, total, compile, provenance, unknowns, undefined, code, contents, origins, preview)
 VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- name: VersionReserve :exec
+UPDATE environment SET last_version = $2 WHERE id = $1;
 
 -- name: VersionOrigins :one
 SELECT origins FROM version WHERE environment = $1 AND number = $2;

@@ -15,6 +15,7 @@ see Masks in tasks.py.
 
 import gc
 import importlib
+import importlib.util
 import logging
 import os
 import sys
@@ -64,12 +65,22 @@ class HandlerRole:
         raise Failure(f"the handler role has no operation {op!r}", kind="protocol")
 
     def load(self, modules: list[str], secrets: Iterable[str] = ()) -> dict[str, Any]:
-        """Import modules. If one fails, the others work all the same."""
+        """Import modules. If one fails, the others work all the same.
+
+        :param modules: names of modules; ``package.*`` stands for an installed package with all that is inside.
+        """
         for name in secrets:
             self._masks.learn(os.environ[name])
         importlib.invalidate_caches()
         failed = {}
         for name in sorted(modules):
+            if name.endswith(".*"):
+                try:
+                    modules = [*modules, *_inside(name[:-2])]
+                except BaseException as exc:
+                    failed[name] = Failure.of(exc).as_dict()
+                    self._failed[name[:-2]] = f"{type(exc).__name__}: {exc}"
+        for name in sorted({each for each in modules if not each.endswith(".*")}):
             try:
                 importlib.import_module(name)
                 self._failed.pop(name, None)
@@ -272,6 +283,26 @@ class Placed(Seat):
     def __init__(self, agent: AgentInstance) -> None:
         super().__init__(agent.thread)
         self.agent = agent
+
+
+def _inside(package: str) -> list[str]:
+    """An installed package and the modules inside, without importing any."""
+    found = importlib.util.find_spec(package)
+    if found is None:
+        raise ModuleNotFoundError(f"no package that is installed has {package}")
+    names, waiting = [package], [(package, list(found.submodule_search_locations or ()))]
+    while waiting:
+        name, folders = waiting.pop()
+        for folder in folders:
+            for entry in sorted(os.scandir(folder), key=lambda each: each.name):
+                stem, ending = os.path.splitext(entry.name)
+                if entry.is_dir() and entry.name.isidentifier() and entry.name != "__pycache__":
+                    if any(os.path.isfile(os.path.join(entry.path, "__init__" + end)) for end in (".py", ".pyc")):
+                        names.append(f"{name}.{entry.name}")
+                        waiting.append((names[-1], [entry.path]))
+                elif ending in (".py", ".pyc") and stem.isidentifier() and stem != "__init__":
+                    names.append(f"{name}.{stem}")
+    return names
 
 
 def _states(dependencies: dict[str, str]) -> dict[str, const.HandlerResourceState]:
