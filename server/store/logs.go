@@ -73,8 +73,8 @@ type LogPage struct {
 	// Actions are in the order in which they ended, with those of their lines that match.
 	Actions []intent.Action
 	Lines   int
-	// Earlier and Later are where the log goes on; nil at its beginning and at its end. Newest is where to look for what
-	// is recorded after this page was read; nil: ask for the newest page again.
+	// Earlier and Later are where the log goes on; nil at its beginning and at its end. Newest is where to look for
+	// what is recorded after this page was read; nil: ask for the newest page again.
 	Earlier, Later, Newest *LogPlace
 	// Looked is set when the page ends because it looked at many actions, not because it is full.
 	Looked bool

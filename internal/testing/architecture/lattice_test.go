@@ -346,6 +346,8 @@ var lattice = []struct {
 	},
 
 	// The doors.
+	{"server/graph", "internal/intent internal/fault"},
+	{"server/console/graphview", ""},
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{"api/graphql/schema", ""},
 	{"api/graphql", "api/graphql/schema internal/fault internal/intent server/access server/store"},
@@ -356,7 +358,7 @@ var lattice = []struct {
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
-			"server/cluster/provisioner/authority",
+			"server/cluster/provisioner/authority server/graph",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -366,7 +368,8 @@ var lattice = []struct {
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff",
+			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
+			"server/graph server/console/graphview",
 	},
 
 	{"server/webconsole", "internal/fault"},
@@ -439,7 +442,8 @@ var floors = []struct {
 		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
 			"server/store server/source server/deployer server/forge " +
 			"server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster server/comparison server/contents",
+			"server/process server/replica server/eventbus server/cluster server/comparison server/contents " +
+			"server/graph",
 	},
 	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.

@@ -65,7 +65,9 @@
     const want = template.content.firstElementChild;
     const have = want && want.id && document.getElementById(want.id);
     const into = want && document.getElementById(want.dataset.into || '');
-    if (have) {
+    if (have && have.dataset.reload !== want.dataset.reload) {
+      location.reload(); // what the fragments belong to is another one
+    } else if (have) {
       morph(have, want);
       if (want.dataset.window) slide(want.dataset);
     } else if (into) {
