@@ -157,14 +157,17 @@ func TestTheLogIsFiltered(t *testing.T) {
 		"since":          {store.LogQuery{Since: at(20)}, []string{"start", said, "its uptime"}},
 		"until":          {store.LogQuery{Until: at(20)}, []string{"start", failed}},
 		"both":           {store.LogQuery{Since: at(15), Until: at(25)}, []string{"start", said}},
-		"after a time":   {store.LogQuery{After: &store.LogPlace{Ended: *at(20)}, Until: at(25)}, []string{"start", said}},
+		"after a time": {
+			store.LogQuery{After: &store.LogPlace{Ended: *at(20)}, Until: at(25)}, []string{"start", said},
+		},
 	} {
 		if got := texts(get(s.Log(ctx, env, c.q))(t)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	for _, q := range []store.LogQuery{
-		{Level: "loud"}, {Limit: 1001}, {Limit: -1}, {Text: "a\x00b"}, {Before: &store.LogPlace{}, After: &store.LogPlace{}},
+		{Level: "loud"}, {Limit: 1001}, {Limit: -1}, {Text: "a\x00b"},
+		{Before: &store.LogPlace{}, After: &store.LogPlace{}},
 	} {
 		if _, err := s.Log(ctx, env, q); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", q, err)
@@ -175,8 +178,8 @@ func TestTheLogIsFiltered(t *testing.T) {
 	}
 }
 
-// In a log of 50,000 actions of which one matches, a page looks at a part, says so, and the pages before it find the one.
-// The index gives what a page looks at.
+// In a log of 50,000 actions of which one matches, a page looks at a part, says so, and the pages before it find the
+// one.
 func TestASearchOfALongLogEndsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()

@@ -31,9 +31,8 @@ const (
 // newLogs makes `ordain logs`.
 func newLogs() *cobra.Command {
 	l := &logs{}
-	c := command("logs ENVIRONMENT", "Show what deployments wrote, newest last", func(c *cobra.Command, args []string) error {
-		return l.run(c, args[0])
-	})
+	c := command("logs ENVIRONMENT", "Show what deployments wrote, newest last",
+		func(c *cobra.Command, args []string) error { return l.run(c, args[0]) })
 	l.add(c)
 	f := c.Flags()
 	f.BoolVarP(&l.follow, "follow", "f", false, "go on with what is written from now on, until it is interrupted")
@@ -44,7 +43,8 @@ func newLogs() *cobra.Command {
 	f.StringVar(&l.action, "action", "", "only one kind of action: deploy, dryrun, getfact")
 	f.StringVar(&l.level, "level", "", "only lines of this level, such as WARNING, and graver ones")
 	f.StringVar(&l.text, "text", "", "only lines that contain this")
-	f.StringVar(&l.since, "since", "", "only what ended since this time, such as 2026-11-28T09:30:00Z, or for so long: 15m")
+	f.StringVar(&l.since, "since", "",
+		"only what ended since this time, such as 2026-11-28T09:30:00Z, or for so long: 15m")
 	f.StringVar(&l.until, "until", "", "only what ended before this time")
 	return c
 }

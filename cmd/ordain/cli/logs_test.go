@@ -46,12 +46,14 @@ func TestLogs(t *testing.T) {
 	}
 	server := httptest.NewServer(rest)
 	defer server.Close()
-	status, out, errs := ordain("", "logs", "production", "--server", server.URL, "--level", "ERROR", "--agent", "web04")
+	status, out, errs := ordain("", "logs", "production", "--server", server.URL, "--level", "ERROR",
+		"--agent", "web04")
 	if status != 0 || strings.Count(out, "ERROR") != 3 || strings.Contains(out, "DEBUG") ||
 		!strings.Contains(out, r.FailedFile.String()) {
 		t.Fatalf("%d\n%s%s", status, out, errs)
 	}
-	if status, out, _ = ordain("", "logs", "production", "--server", server.URL, "-o", "json", "-n", "1"); status != 0 ||
+	status, out, _ = ordain("", "logs", "production", "--server", server.URL, "-o", "json", "-n", "1")
+	if status != 0 ||
 		!strings.Contains(out, `"msg": "End of the deployment"`) && !strings.Contains(out, `"level": "ERROR"`) {
 		t.Errorf("%d\n%s", status, out)
 	}
@@ -77,12 +79,13 @@ func TestLogs(t *testing.T) {
 		t.Helper()
 		err := r.Store.FinishActions(ctx, r.Production.ID, []intent.FinishedAction{{
 			Action: intent.Action{
-				ID: uuid.New(), Environment: r.Production.ID, Kind: intent.ActionDeploy, Resource: r.HealthyDir, Version: 7,
-				Started: end, Finished: &end, Status: intent.StatusDeployed,
+				ID: uuid.New(), Environment: r.Production.ID, Kind: intent.ActionDeploy,
+				Resource: r.HealthyDir, Version: 7, Started: end, Finished: &end, Status: intent.StatusDeployed,
 				Messages: []intent.LogLine{{Level: "INFO", Message: message, Time: end}},
 			},
 			State: intent.ResourceState{
-				ID: r.HealthyDir, Compliance: intent.Compliant, LastRun: intent.RunSuccessful, Blocked: intent.NotBlocked,
+				ID: r.HealthyDir, Compliance: intent.Compliant, LastRun: intent.RunSuccessful,
+				Blocked: intent.NotBlocked,
 			},
 		}})
 		if err != nil {
