@@ -15,8 +15,8 @@ import (
 )
 
 // logsPage shows what actions on resources wrote. The newest page is live: each action is a fragment of its own, which
-// is added at the end, and the head says which action is the first that a reload would show, so that the script takes away
-// what is before it. A page of earlier lines stands still.
+// is added at the end, and the head says which action is the first that a reload would show, so that the script takes
+// away what is before it. A page of earlier lines stands still.
 type logsPage struct {
 	frame
 	Filter logFilter

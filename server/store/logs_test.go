@@ -123,8 +123,8 @@ func TestTheLogIsReadInTheOrderInWhichActionsEnded(t *testing.T) {
 	}
 }
 
-// Each filter finds what it is for, and only that; quotes, backslashes and letters beyond ASCII are found in messages as
-// people see them, not as they are stored.
+// Each filter finds what it is for, and only that; quotes, backslashes and letters beyond ASCII are found in messages
+// as people see them, not as they are stored.
 func TestTheLogIsFiltered(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.Open(t), t.Context()
