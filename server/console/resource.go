@@ -70,7 +70,10 @@ type edgeRow struct {
 	State     *state
 }
 
-type attempts struct{ Rows []attempt }
+type attempts struct {
+	Rows   []attempt
+	LogURL string // of everything that was written about the resource
+}
 
 type attempt struct {
 	ID      string
@@ -209,8 +212,10 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	p.Provides = edges{ID: "provides", Title: "Required by", Empty: "Nothing waits for it."}
 	for _, id := range slices.SortedFunc(slices.Values(d.Provides), compareIDs) {
-		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), nil})
+		s := stateOf(d.ProvidesStatus[id])
+		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), &s})
 	}
+	p.Attempts.LogURL = logsURL(e.ID, "resource", id.String())
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))
 	}
