@@ -64,24 +64,36 @@ type Entry struct {
 	steps []int
 }
 
-// Set records that a statement set a field, running in a step. What a function
-// read follows the function, as input.
-func (e *Entry) Set(name, statement int, implied, input bool, step int) {
-	r := row{0, name, statement, 0, TopLevel}
-	if input {
-		r[0] = 1
+// Mark says that a statement set a value.
+type Mark struct {
+	// Depth is 0 for a field. What a value was computed from follows it, one deeper.
+	Depth           int
+	Name, Statement int
+	Implied         bool // the statement set the other side of the relation
+	Condition       bool // the value decided which of several it is
+	Step            int  // in which the statement ran, or TopLevel
+}
+
+// Set adds a mark.
+func (e *Entry) Set(m Mark) {
+	r := row{m.Depth, m.Name, m.Statement, 0, TopLevel}
+	if m.Implied {
+		r[3] |= isImplied
 	}
-	if implied {
-		r[3] = 1
+	if m.Condition {
+		r[3] |= isCondition
 	}
-	if step >= 0 {
-		if r[4] = slices.Index(e.steps, step); r[4] < 0 {
+	if m.Step >= 0 {
+		if r[4] = slices.Index(e.steps, m.Step); r[4] < 0 {
 			r[4] = len(e.steps)
-			e.steps = append(e.steps, step)
+			e.steps = append(e.steps, m.Step)
 		}
 	}
 	e.rows = append(e.rows, r)
 }
+
+// Len is the number of marks since the last Add.
+func (e *Entry) Len() int { return len(e.rows) }
 
 // Add puts a resource into the table.
 func (b *Builder) Add(id string, e *Entry) {

@@ -18,6 +18,9 @@ const (
 	Assignment Kind = "assignment" // x.a = …
 	Extension  Kind = "extension"  // x.a += …
 	Expression Kind = "expression" // anything else
+	Element    Kind = "element"    // of the list that a loop goes through
+	Member     Kind = "member"     // an entry of a dict
+	Template   Kind = "template"   // a file that std::template filled in
 	Function   Kind = "function"   // get_<field> or a map, in Python
 	Unset      Kind = "unset"      // nothing set it: it has the field's own default
 	// Constructor is the statement that makes an instance.
@@ -56,10 +59,19 @@ type Call struct {
 // constructor among the statements.
 type step [4]int
 
-// row of a shape: depth (0 a field, 1 what its function read), name among the
-// texts, statement, 1 when the other side of a relation was set, and the step
-// among those of the resource, -1 for the top level.
+// row of a shape: depth (0 a field, 1 what it was computed from, 2 what that was
+// computed from …), name among the texts, statement, flags, and the step among
+// those of the resource, -1 for the top level.
 type row [5]int
+
+// Flags of a row.
+const (
+	isImplied   = 1 << iota // the other side of a relation was set
+	isCondition             // it decided which of several values it is
+)
+
+// MaxDepth bounds how far a value is followed.
+const MaxDepth = 8
 
 // Table has the provenance of all resources of a version.
 type Table struct {
@@ -113,7 +125,7 @@ func (t *Table) Check() error {
 	}
 	for _, shape := range t.Shapes {
 		for _, r := range shape {
-			if r[0] < 0 || r[0] > 1 || !below(r[1], t.Texts) || !below(r[2], t.Statements) || r[4] < -1 {
+			if r[0] < 0 || r[0] > MaxDepth || !below(r[1], t.Texts) || !below(r[2], t.Statements) || r[4] < -1 {
 				return wrong("row")
 			}
 		}
