@@ -1,6 +1,8 @@
 package lineage
 
 import (
+	"strconv"
+
 	"ordain.dev/ordain/compiler/syntax"
 )
 
@@ -102,6 +104,12 @@ func spelled(e syntax.Expr) string {
 		return spelled(e.X) + "[" + spelled(e.Key) + "]"
 	case *syntax.Call:
 		return e.Func.Text + "()"
+	case *syntax.Literal:
+		if e.Kind == syntax.StringLiteral {
+			return strconv.Quote(shorten(e.Str))
+		}
+	case *syntax.Conditional:
+		return "…"
 	}
 	return shorten(syntax.RenderSource(e))
 }

@@ -49,6 +49,15 @@ func (t *Tracer) valueWithin(e syntax.Expr, at place, hops int) types.Value {
 			return nil
 		}
 		return d.Values[string(key)]
+	case *syntax.Conditional:
+		truth, known := t.truthWithin(e.Cond, at, hops-1)
+		switch {
+		case !known:
+			return nil
+		case truth:
+			return t.valueWithin(e.Then, at, hops-1)
+		}
+		return t.valueWithin(e.Else, at, hops-1)
 	case *syntax.Not, *syntax.Binary, *syntax.IsDefined:
 		if truth, known := t.truthWithin(e, at, hops-1); known {
 			return types.Bool(truth)
