@@ -94,8 +94,8 @@ func (t *Tracer) pluginCall(
 	if e != s.value {
 		called := m.in.file.member(e, m.in)
 		called.Kind = provenance.Expression
-		mark.Name, mark.Statement, mark.Step = t.Text(m.name), t.index(called), t.step(f.by)
-		into.Set(mark)
+		mark.Name = t.Text(m.name)
+		t.set(into, mark, called, f.by)
 		mark = provenance.Mark{Depth: mark.Depth + 1}
 	}
 	t.all(into, m.parts, s, f, mark)
@@ -114,7 +114,7 @@ func (t *Tracer) variable(into *provenance.Entry, m mention, name string, f fram
 		of := f.by.Instance()
 		if name == "self" {
 			mark.Statement = t.Statement(provenance.Statement{Kind: provenance.Constructor, Place: t.Place(of.Made()[0])})
-			mark.Step = t.step(of.MadeBy())
+			mark.Step, mark.Own = t.step(of.MadeBy()), true
 			into.Set(mark)
 			return
 		}
@@ -130,8 +130,7 @@ func (t *Tracer) variable(into *provenance.Entry, m mention, name string, f fram
 
 // spot records the statement that gave a variable its value.
 func (t *Tracer) spot(into *provenance.Entry, s *spot, f frame, mark provenance.Mark) {
-	mark.Statement, mark.Step = t.index(s), t.step(f.by)
-	into.Set(mark)
+	t.set(into, mark, s, f.by)
 	t.follow(into, s, frame{by: f.by}, mark.Depth+1)
 }
 

@@ -84,8 +84,8 @@ func (t *Tracer) attribute(into *provenance.Entry, m provenance.Mark, i *eval.In
 	a := i.Entity().Attribute(attribute)
 	for _, s := range settings[:min(len(settings), most)] {
 		from := t.statement(i, attribute, s)
-		m.Statement, m.Implied, m.Step = t.index(from), s.Implied, t.step(s.By)
-		into.Set(m)
+		m.Implied = s.Implied
+		t.set(into, m, from, s.By)
 		if a != nil && a.End == nil {
 			t.follow(into, from, frame{s.By, i}, m.Depth+1)
 		}
@@ -127,6 +127,17 @@ func (t *Tracer) located(file *syntax.File) *located {
 		t.files[file] = l
 	}
 	return l
+}
+
+// set records the statement of a spot, which ran in an implementation.
+func (t *Tracer) set(into *provenance.Entry, m provenance.Mark, s *spot, by *eval.Origin) {
+	m.Statement, m.Step = t.index(s), t.step(by)
+	switch s.Kind {
+	case provenance.Default, provenance.Unset, provenance.Template:
+	default:
+		m.Own = true
+	}
+	into.Set(m)
 }
 
 // index is that of the statement of a spot.

@@ -60,8 +60,14 @@ func (b *Builder) Step(c Call, label string, parent, made int) int {
 
 // Entry is what is said of one resource. It can be used again after Add.
 type Entry struct {
-	rows  []row
-	steps []int
+	rows []row
+	own  []own
+}
+
+// own is a step or a statement that the shape leaves to each resource.
+type own struct {
+	index     int
+	statement bool
 }
 
 // Mark says that a statement set a value.
@@ -72,6 +78,9 @@ type Mark struct {
 	Implied         bool // the statement set the other side of the relation
 	Condition       bool // the value decided which of several it is
 	Step            int  // in which the statement ran, or TopLevel
+	// Own is set for a statement at the top level that few resources share: it is kept
+	// with the resource, so that resources which differ in that only have one shape.
+	Own bool
 }
 
 // Set adds a mark.
@@ -84,12 +93,20 @@ func (e *Entry) Set(m Mark) {
 		r[3] |= isCondition
 	}
 	if m.Step >= 0 {
-		if r[4] = slices.Index(e.steps, m.Step); r[4] < 0 {
-			r[4] = len(e.steps)
-			e.steps = append(e.steps, m.Step)
-		}
+		r[4] = e.position(own{m.Step, false})
+	} else if m.Own {
+		r[2] = -1 - e.position(own{m.Statement, true})
 	}
 	e.rows = append(e.rows, r)
+}
+
+func (e *Entry) position(o own) int {
+	n := slices.Index(e.own, o)
+	if n < 0 {
+		n = len(e.own)
+		e.own = append(e.own, o)
+	}
+	return n
 }
 
 // Len is the number of marks since the last Add.
@@ -109,6 +126,11 @@ func (b *Builder) Add(id string, e *Entry) {
 		b.shapes[string(key)] = shape
 		b.table.Shapes = append(b.table.Shapes, slices.Clone(e.rows))
 	}
-	b.table.Resources[id] = append([]int{shape}, e.steps...)
-	e.rows, e.steps = e.rows[:0], e.steps[:0]
+	entry := make([]int, 1, 1+len(e.own))
+	entry[0] = shape
+	for _, o := range e.own {
+		entry = append(entry, o.index)
+	}
+	b.table.Resources[id] = entry
+	e.rows, e.own = e.rows[:0], e.own[:0]
 }

@@ -44,12 +44,12 @@ func (t *Table) Explain(id string) ([]Field, bool) {
 	var fields []Field
 	for _, r := range t.Shapes[entry[0]] {
 		s := Setting{
-			Statement: t.Statements[r[2]],
+			Statement: t.Statements[r.statement(entry)],
 			Implied:   r[3]&isImplied != 0, Condition: r[3]&isCondition != 0,
 			Steps: []Step{},
 		}
 		if r[4] >= 0 {
-			s.Steps = t.chain(entry[1+r[4]])
+			s.Steps = t.chain(r.step(entry))
 		}
 		into := &fields
 		for depth := 0; depth < r[0] && len(*into) > 0; depth++ {

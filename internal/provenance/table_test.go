@@ -14,7 +14,7 @@ func sample() *Table {
 	argument := b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}})
 	e.Set(Mark{Depth: 1, Name: b.Text("in"), Statement: argument, Implied: true, Step: below})
 	e.Set(Mark{Depth: 2, Name: b.Text("deep"), Statement: argument, Condition: true, Step: top})
-	e.Set(Mark{Depth: 1, Name: b.Text("other"), Statement: argument, Step: TopLevel})
+	e.Set(Mark{Depth: 1, Name: b.Text("other"), Statement: argument, Step: TopLevel, Own: true})
 	b.Add("m::R[a,n=1]", &e)
 	return b.Table()
 }
@@ -39,6 +39,10 @@ func TestPackedTable(t *testing.T) {
 		in.Steps[1].Made.Line != 9 {
 		t.Errorf("%+v", in)
 	}
+	other := fields[0].Settings[0].Inputs[1]
+	if other.Name != "other" || other.Settings[0].Line != 3 || len(other.Settings[0].Steps) != 0 {
+		t.Errorf("the other: %+v", other)
+	}
 	deep := in.Inputs
 	if len(deep) != 1 || deep[0].Name != "deep" || !deep[0].Settings[0].Condition || deep[0].Settings[0].Implied {
 		t.Errorf("below it: %+v", deep)
@@ -60,6 +64,8 @@ func FuzzUnpack(f *testing.F) {
 		func(t *Table) { t.Shapes[0][1][4] = 7 },
 		func(t *Table) { t.Resources["x"] = []int{0} },
 		func(t *Table) { t.Shapes[0][0][0] = 1 },
+		func(t *Table) { t.Shapes[0][0][2] = -9 },
+		func(t *Table) { t.Resources["m::R[a,n=1]"][3] = 99 },
 	} {
 		table := sample()
 		damage(table)
