@@ -56,6 +56,7 @@ func (e *exporter) provenance() error {
 		return nil
 	}
 	p := &provenancer{exporter: e, Tracer: lineage.New(e.in.Result), labels: map[uint64]string{}}
+	p.Template = p.templateText
 	for _, it := range e.items {
 		p.resource(it)
 	}
