@@ -127,6 +127,9 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := dryRunPage{frame: f, Diff: diffsOf(e.ID, "Found", "Desired", diffs)}
+	if run.Version > 0 {
+		p.Diff.addWho(versionURL(e.ID, run.Version), diffs)
+	}
 	cutValues(run, p.Diff)
 	p.Head = dryRunHead{
 		dryRunRow: row, Version: run.Version, VersionURL: versionURL(e.ID, run.Version), EnvURL: envURL(e.ID),

@@ -246,6 +246,9 @@ func (c *console) pull(r *http.Request) (view, error) {
 		}
 		p.Head.Sentence = blastSentence(report.Diffs, *d)
 		p.Diff = diffsOf(e.ID, "Found", "Desired", report.Diffs)
+		if d.Version > 0 {
+			p.Diff.addWho(versionURL(e.ID, d.Version), report.Diffs)
+		}
 		cutValues(*d, p.Diff)
 	}
 	return view{template: "pull", data: p, fragments: []fragment{

@@ -290,6 +290,7 @@ func (c *console) compare(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Diff = diffsOf(e.ID, "Version "+strconv.Itoa(from), "Version "+strconv.Itoa(to), diffs)
+	p.Diff.addWho(versionURL(e.ID, to), diffs)
 	return view{template: "compare", data: p}, nil
 }
 
