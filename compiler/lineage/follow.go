@@ -113,7 +113,8 @@ func (t *Tracer) variable(into *provenance.Entry, m mention, name string, f fram
 	if f.by != nil {
 		of := f.by.Instance()
 		if name == "self" {
-			mark.Statement = t.Statement(provenance.Statement{Kind: provenance.Constructor, Place: t.Place(of.Made()[0])})
+			made := provenance.Statement{Kind: provenance.Constructor, Place: t.Place(of.Made()[0])}
+			mark.Statement = t.Statement(made)
 			mark.Step, mark.Own = t.step(of.MadeBy()), true
 			into.Set(mark)
 			return

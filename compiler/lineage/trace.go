@@ -116,7 +116,8 @@ func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Pla
 // BuiltIn records a field that has its own default, because the model does not set it.
 func (t *Tracer) BuiltIn(into *provenance.Entry, name string) {
 	into.Set(provenance.Mark{
-		Name: t.Text(name), Statement: t.Statement(provenance.Statement{Kind: provenance.Unset}), Step: provenance.TopLevel,
+		Name: t.Text(name), Statement: t.Statement(provenance.Statement{Kind: provenance.Unset}),
+		Step: provenance.TopLevel,
 	})
 }
 

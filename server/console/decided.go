@@ -60,7 +60,8 @@ func (c *console) decided(r *http.Request) (view, error) {
 
 // decidedURL is the address of the page, at one attribute.
 func decidedURL(version string, id intent.ResourceID, attribute string) string {
-	return version + "/decided?id=" + template.URLQueryEscaper(id.String()) + "#attribute-" + template.URLQueryEscaper(attribute)
+	return version + "/decided?id=" + template.URLQueryEscaper(id.String()) +
+		"#attribute-" + template.URLQueryEscaper(attribute)
 }
 
 // addWho links each value of a comparison to who decided it in the version.
