@@ -199,6 +199,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page("/e/{env}/deliveries/{delivery}", access.SeeDeliveries, c.delivery)
 	page("/e/{env}/versions", access.SeeVersions, c.versions)
 	page("/e/{env}/versions/{version}", access.SeeVersions, c.version)
+	page("/e/{env}/versions/{version}/decided", access.SeeVersions, c.decided)
 	page("/e/{env}/compare", access.SeeVersions, c.compare)
 	page("/e/{env}/dryruns/{dryrun}", access.SeeDryRuns, c.dryRun)
 	page("/e/{env}/pulls", access.SeePulls, c.pulls)

@@ -110,6 +110,7 @@ func changesOf(was, will string, attributes map[string]intent.AttributeChange) c
 type changeRow struct {
 	Name, Current, Desired string
 	Long                   bool
+	Who                    string // the address of who decided it
 	Whole                  string // the address of the whole values, when they are cut here
 	// Lines are the lines that differ, in the values or in the contents whose hashes they are; nil: the values say all.
 	Lines *linediff.Diff
