@@ -195,6 +195,7 @@ var lattice = []struct {
 	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
+	{"server/forge/weblink", "internal/intent"},
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
