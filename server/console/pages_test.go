@@ -64,7 +64,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"compare": comparePage{}, "dryrun": dryRunPage{}, "pulls": pullsPage{}, "pull": pullPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"settings": settingsPage{}, "clone": clonePage{},
+		"settings": settingsPage{}, "clone": clonePage{}, "search": searchPage{}, "source": sourcePage{}, "keyboard": keyboardPage{},
 		"copysettings": copyPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
 		"failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
 		"clusters-job": clusterJobPage{}, "clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{},
@@ -184,6 +184,9 @@ func paths(r *servertest.Rich) map[string]string {
 		"project": "/projects/" + r.Project.ID.String(),
 		"clone":   env + "/clone", "copy-settings": env + "/settings/copy?from=" + r.Staging.ID.String(),
 		"clusters": env + "/clusters", "new-cluster": env + "/new-cluster",
+		"search": "/search?q=s", "search-env": "/search?q=s&env=" + r.Production.ID.String(),
+		"search-none": "/search?q=%3Cscript%3Ealert(1)&env=" + r.Production.ID.String(),
+		"keyboard":    "/keyboard", "keyboard-env": env + "/keyboard",
 	}
 }
 
