@@ -35,7 +35,7 @@ func TestSearchOpensWhatATextNames(t *testing.T) {
 	}
 }
 
-// A commit that failed is found by its hash and its subject, in its environment and from outside.
+// A commit that failed is found by its hash, or the beginning of that, in its environment and from outside.
 func TestSearchFindsFailedCommits(t *testing.T) {
 	s := servertest.New(t, servertest.Present)
 	h := newConsole(t, s)
@@ -44,15 +44,10 @@ func TestSearchFindsFailedCommits(t *testing.T) {
 	runs, err := s.Store.Compiles(t.Context(), env, intent.ListQuery{})
 	must(t, err)
 	want := runURL(env, runs.Items[0].ID)
-	for _, path := range []string{"/search?q=9a52d00", "/search?q=9a52d00&env=" + env.String()} {
+	for _, path := range []string{"/search?q=9a52d00", "/search?q=9A52&env=" + env.String()} {
 		if got := get(t, h, path).Header().Get("Location"); got != want {
 			t.Errorf("%s leads to %q, want %q", path, got, want)
 		}
-	}
-	subject := runs.Items[0].Revision.Subject
-	body := get(t, h, "/search?"+url.Values{"q": {subject}, "env": {env.String()}}.Encode())
-	if body.Header().Get("Location") != want && !strings.Contains(body.Body.String(), want) {
-		t.Errorf("the subject %q does not lead to the run", subject)
 	}
 }
 
