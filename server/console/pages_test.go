@@ -102,7 +102,8 @@ func TestResourcePageShowsOrigins(t *testing.T) {
 		"Decided", "<span class=\"mono\" title=\"content = page\">main.cf:12</span>", "#L12\" rel=\"noreferrer\">",
 		"/source?commit=" + v.Provenance.Commit + "&amp;path=main.cf#L3",
 		`<span class="mono">` + short(v.Provenance.Commit) + `</span> Noor Haddad`,
-		"in web::site of web::Site[name=shop], made at <a href=", "<span class=\"mono\">main.cf:3</span></a> <span class=\"muted\"",
+		"in web::site of web::Site[name=shop], made at <a href=",
+		"<span class=\"mono\">main.cf:3</span></a> <span class=\"muted\"",
 		"computed by File.get_hash at",
 	} {
 		if !strings.Contains(page, want) {

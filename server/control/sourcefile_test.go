@@ -66,7 +66,9 @@ func TestAFileOfTheModelIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := uuid.New()
-	if err := s.EnqueueCompile(ctx, intent.Compile{ID: id, Environment: env, Requested: now, Update: true}); err != nil {
+	if err := s.EnqueueCompile(ctx, intent.Compile{
+		ID: id, Environment: env, Requested: now, Update: true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.StartCompile(ctx, env, now); err != nil {

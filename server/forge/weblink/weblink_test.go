@@ -74,7 +74,8 @@ func TestNothingButHostAndPathBecomesALink(t *testing.T) {
 		}
 	}
 	for _, remote := range []string{
-		"", "/srv/git/github/shop.git", "file:///srv/github/shop", "http://github.com/ada/shop", "javascript:alert(1)//github",
+		"", "/srv/git/github/shop.git", "file:///srv/github/shop", "http://github.com/ada/shop",
+		"javascript:alert(1)//github",
 		"https://github.com/shop", "https://git\"hub.com/a/b", "https:///ada/github", "git://github.com/ada/shop",
 	} {
 		if s := Of(remote, "auto", ""); s.Known() {
