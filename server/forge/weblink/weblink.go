@@ -4,8 +4,8 @@
 //	remote (https, ssh, user@host:path) + settings forge, forge_api ──▶ Site ──▶ https://host/group/name/commit/4c81d2
 //
 // Each forge has a dialect of its own. A Site exists only if the name of the host says which forge it is, or the
-// setting does; the zero Site returns no links. Links are https, and hold nothing of the remote but its host and path: a user
-// name, a password, a query never get into them.
+// setting does; the zero Site returns no links. Links are https, and hold nothing of the remote but its host and path:
+// a user name, a password, a query never get into them.
 package weblink
 
 import (
