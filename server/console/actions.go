@@ -22,7 +22,7 @@ var doneTexts = map[string]string{
 	"cloned":            "The environment was cloned. What was not copied, such as secrets, can be set below.",
 	"copied":            "The settings were copied.",
 	"nothingcopied":     "Nothing was copied: no setting was chosen, or none differs any more.",
-	"compile":           "A compile was asked for.",
+	"compile":           "Sync was asked for: the newest commit is fetched and compiled.",
 	"runcancelled":      "The run is cancelled; what is deployed stays.",
 	"deploy":            "What is not as intended is being deployed.",
 	"repair":            "Every resource is being verified and repaired.",

@@ -22,7 +22,7 @@ type comparePage struct {
 	Problem    string
 }
 
-// changesURL is the address of what changed in a version since the one that was the intent before it.
+// changesURL is the address of what changed in a version since the one that was active before it.
 func changesURL(env uuid.UUID, to int) string {
 	return envURL(env) + "/compare?to=" + strconv.Itoa(to)
 }
@@ -96,7 +96,7 @@ func (c *console) compare(r *http.Request) (view, error) {
 }
 
 // toCompare returns the versions that a request compares, the older first. Without one to compare with it is the
-// version that was the intent before, never a preview. 0 stands for a version that does not exist.
+// version that was active before, never a preview. 0 stands for a version that does not exist.
 func (c *console) toCompare(r *http.Request, e intent.Environment, newest []intent.Version) (from, to int, err error) {
 	from, errFrom := strconv.Atoi(r.URL.Query().Get("from"))
 	to, errTo := strconv.Atoi(r.URL.Query().Get("to"))

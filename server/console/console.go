@@ -227,6 +227,9 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	handle("GET /e/{env}/audit/export", access.SeeAudit, c.exportAudit)
 	handle("GET /audit/export", access.SeeServerAudit, c.exportAudit)
 	handle("GET /search", access.ListEnvironments, c.search)
+	page("/keyboard", access.ListEnvironments, c.keyboard)
+	page("/e/{env}/keyboard", access.SeeEnvironment, c.keyboard)
+	page("/e/{env}/source", access.SeeGit, c.source)
 
 	c.clusterAdminRoutes(handle, page, form)
 

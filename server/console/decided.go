@@ -49,7 +49,7 @@ func (c *console) decided(r *http.Request) (view, error) {
 	}
 	resource.Version = v.Number
 	p.Desired = desiredOf(intent.ResourceDetail{Resource: resource}, nil)
-	if err := c.addOrigins(r.Context(), e.ID, resource, &p.Desired); err != nil {
+	if err := c.addOrigins(r.Context(), e, resource, &p.Desired); err != nil {
 		return view{}, err
 	}
 	if !p.Desired.Origins {

@@ -401,30 +401,6 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// The search box leads to the page of what was typed.
-func TestSearch(t *testing.T) {
-	r, h := rich(t)
-	env := r.Production.ID.String()
-	deployed, err := r.Store.Version(t.Context(), r.Production.ID, 7)
-	must(t, err)
-	for text, want := range map[string]string{
-		"7": "/versions/7", "v8": "/versions/8", short(deployed.Provenance.Commit): "/versions/7",
-		"99": "/resources?value=99", "site-023": "/resources?value=site-023", "deadbeef": "/resources?value=deadbeef",
-		r.FailedFile.String(): "/resource?id=", r.FailedFile.AtVersion(6): "/resource?id=", "": "/resources",
-	} {
-		w := get(t, h, "/search?"+url.Values{"env": {env}, "q": {text}}.Encode())
-		if got := w.Header().Get("Location"); !strings.HasPrefix(got, "/e/"+env+want) {
-			t.Errorf("%q leads to %s", text, got)
-		}
-	}
-	if got := get(t, h, "/search?q=stag").Header().Get("Location"); got != "/e/"+r.Staging.ID.String() {
-		t.Errorf("an environment by name: %s", got)
-	}
-	if w := get(t, h, "/search?q=nobody"); w.Code != http.StatusNotFound {
-		t.Errorf("an environment that does not exist: %d", w.Code)
-	}
-}
-
 // The pages of a list show every row exactly once.
 func TestListsArePagedToTheEnd(t *testing.T) {
 	r, h := rich(t)

@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/control"
+	"ordain.dev/ordain/server/forge/weblink"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -19,6 +20,7 @@ import (
 type gitPage struct {
 	frame
 	Repository, Branch, Subdir string
+	RepositoryURL              string // at its forge, if that is known
 	State                      *gitStateRow
 	Standing                   standingView
 	Commits                    []gitCommitRow
@@ -44,6 +46,7 @@ type gitStateRow struct {
 type gitCommitRow struct {
 	State                             state
 	Commit, Full, Subject             string
+	Hash                              commitView
 	Author, Signer, SignerKey, RunURL string
 	Version                           int
 	VersionURL                        string
@@ -93,12 +96,15 @@ func (c *console) git(r *http.Request) (view, error) {
 	if p.State != nil && s.Kind == intent.GitOK && now.Kind() != intent.StandsSame {
 		p.State.State = state{"differs", "fetched"}
 	}
+	site := weblink.OfEnvironment(e)
+	p.RepositoryURL = site.Home()
 	commits, err := c.store.GitCommits(r.Context(), e.ID, shownCommits)
 	if err != nil {
 		return view{}, err
 	}
 	for _, one := range commits {
 		row := gitCommitRowOf(e.ID, one)
+		row.Hash = commitOf(site, row.Full)
 		if s != nil && s.Kind.Refused() && s.Commit == one.Revision.Commit && one.Version == 0 {
 			row.State = gitStates[s.Kind]
 		}
@@ -148,9 +154,9 @@ func gitCommitRowOf(env intent.EnvironmentID, c intent.GitCommit) gitCommitRow {
 	case c.Held:
 		row.State = state{"waiting", "held"}
 	case c.Status == intent.VersionActive:
-		row.State = state{"intended", "the intent"}
+		row.State = active
 	case c.Status == intent.VersionRetired:
-		row.State = state{"none", "was the intent"}
+		row.State = retired
 	case c.Version > 0:
 		row.State = state{"none", "compiled"}
 	default:

@@ -48,5 +48,19 @@ var environmentMenu = []navGroup{
 	}},
 }
 
+// menuKeys are the letters that lead to pages, after g, by the name of the page. A page without one has no key.
+var menuKeys = map[string]string{
+	"home": "h", "overview": "o", "resources": "r", "drift": "d",
+	"runs": "u", "git": "g", "pulls": "p", "versions": "v", "deliveries": "w",
+	"clusters": "c", "agents": "a", "executors": "x", "processes": "s",
+	"notifications": "n", "settings": "t", "audit": "l", "people": "e", "catalogue": "b", "account": "y",
+}
+
+// Key returns the letter that leads to the page of an entry, after g; nothing if there is none.
+func (i navItem) Key() string { return menuKeys[i.Page] }
+
+// Go returns the letter that leads to a page that is in no menu of an environment.
+func (f frame) Go(page string) string { return menuKeys[page] }
+
 // Menu returns the menu of the page's environment.
 func (f frame) Menu() []navGroup { return environmentMenu }

@@ -11,6 +11,7 @@ import (
 type origin struct {
 	Words  string // how: set, default …
 	Place  place  // empty when nothing set it
+	URL    string // of the place, where the repository has it
 	Source string
 	Commit *lineAuthor
 	Via    []via
@@ -28,56 +29,69 @@ func placeOf(p provenance.Place) place {
 
 // lineAuthor is who committed a line, and in which commit.
 type lineAuthor struct {
-	Short, Author, Subject string
-	Uncommitted            bool
+	Short, Full, Author, Subject string
+	URL                          string // at the forge
+	Uncommitted                  bool
 }
 
-func lineAuthorOf(c *provenance.Commit) *lineAuthor {
+func (l sourceLinks) author(c *provenance.Commit) *lineAuthor {
 	if c == nil {
 		return nil
 	}
-	return &lineAuthor{Short: short(c.ID), Author: c.Author, Subject: c.Subject, Uncommitted: c.Uncommitted}
+	return &lineAuthor{
+		Short: short(c.ID), Full: c.ID, Author: c.Author, Subject: c.Subject, URL: l.site.Commit(c.ID),
+		Uncommitted: c.Uncommitted,
+	}
+}
+
+// place returns the address of a place whose author is known, so that the repository has it.
+func (l sourceLinks) place(p provenance.Place, c *provenance.Commit) string {
+	if c == nil || c.Uncommitted {
+		return ""
+	}
+	return l.line(p.File, p.Line)
 }
 
 // via is one step on the way to the statement that set a value.
 type via struct {
 	Text   string
 	Place  place
+	URL    string
 	Commit *lineAuthor
 	Via    []via // what that was computed from
 }
 
 // originOf returns the statement that set an attribute. Of the statements that filled a list, it is the first.
-func originOf(f provenance.Field) *origin {
+func originOf(f provenance.Field, links sourceLinks) *origin {
 	if len(f.Settings) == 0 {
 		return nil
 	}
 	s := f.Settings[0]
 	o := &origin{
 		Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place),
-		Commit: lineAuthorOf(s.Commit),
+		Commit: links.author(s.Commit), URL: links.place(s.Place, s.Commit),
 	}
-	o.Via = viaOf(s)
+	o.Via = links.viaOf(s)
 	return o
 }
 
 // viaOf lists what a value was computed from, and the implementations that led to its statement.
-func viaOf(s provenance.Setting) (out []via) {
+func (l sourceLinks) viaOf(s provenance.Setting) (out []via) {
 	for _, input := range s.Inputs {
 		for _, from := range input.Settings {
 			if from.File == "" {
 				continue
 			}
 			out = append(out, via{
-				Text: inputWords(input.Name, from), Place: placeOf(from.Place), Commit: lineAuthorOf(from.Commit),
-				Via: viaOf(from),
+				Text: inputWords(input.Name, from), Place: placeOf(from.Place), URL: l.place(from.Place, from.Commit),
+				Commit: l.author(from.Commit), Via: l.viaOf(from),
 			})
 		}
 	}
 	for _, step := range s.Steps {
 		out = append(out, via{
 			Text:  "in " + step.Implementation + " of " + step.Instance + ", made at",
-			Place: placeOf(step.Made), Commit: lineAuthorOf(step.MadeCommit),
+			Place: placeOf(step.Made), URL: l.place(step.Made, step.MadeCommit), Commit: l.author(step.MadeCommit),
 		})
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge/weblink"
 )
 
 // overviewPage is the home of an environment.
@@ -23,6 +24,7 @@ type summary struct {
 	State    state
 	Text     string
 	Commit   string
+	Hash     commitView
 	Subject  string
 	Author   string
 	Version  int
@@ -127,6 +129,7 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 		s.Version, s.VerURL = version.Number, versionURL(e.ID, version.Number)
 		from := version.Provenance
 		s.Commit, s.Subject, s.Author, s.When = short(from.Commit), from.Subject, from.Author, version.Released
+		s.Hash = commitOf(weblink.OfEnvironment(e), from.Commit)
 	}
 	s.State, s.Text = sentence(s, version, counts)
 	if !s.Halted {

@@ -67,6 +67,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
 		"metrics": metricsPage{}, "queue": queuePage{},
 		"settings": settingsPage{}, "clone": clonePage{},
+		"search": searchPage{}, "source": sourcePage{}, "keyboard": keyboardPage{},
 		"copysettings": copyPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
 		"graph": graphPage{}, "failure": failurePage{}, "clusters": clustersPage{}, "clusters-one": clusterPage{},
 		"clusters-job": clusterJobPage{}, "clusters-task": clusterTaskPage{}, "clusters-form": clusterFormPage{},
@@ -101,9 +102,11 @@ func TestResourcePageShowsOrigins(t *testing.T) {
 	must(t, err)
 	page := get(t, h, paths(r)["resource-failed"]).Body.String()
 	for _, want := range []string{
-		"Decided", "set at <span class=\"mono\" title=\"content = page\">main.cf:12</span>",
+		"Decided", "<span class=\"mono\" title=\"content = page\">main.cf:12</span>", "#L12\" rel=\"noreferrer\">",
+		"/source?commit=" + v.Provenance.Commit + "&amp;path=main.cf#L3",
 		`<span class="mono">` + short(v.Provenance.Commit) + `</span> Noor Haddad`,
-		"in web::site of web::Site[name=shop], made at <span class=\"mono\">main.cf:3</span> <span class=\"muted\"",
+		"in web::site of web::Site[name=shop], made at <a href=",
+		"<span class=\"mono\">main.cf:3</span></a> <span class=\"muted\"",
 		"computed by File.get_hash at",
 	} {
 		if !strings.Contains(page, want) {
@@ -198,6 +201,9 @@ func paths(r *servertest.Rich) map[string]string {
 		"project": "/projects/" + r.Project.ID.String(),
 		"clone":   env + "/clone", "copy-settings": env + "/settings/copy?from=" + r.Staging.ID.String(),
 		"clusters": env + "/clusters", "new-cluster": env + "/new-cluster",
+		"search": "/search?q=s", "search-env": "/search?q=s&env=" + r.Production.ID.String(),
+		"search-none": "/search?q=%3Cscript%3Ealert(1)&env=" + r.Production.ID.String(),
+		"keyboard":    "/keyboard", "keyboard-env": env + "/keyboard",
 	}
 }
 

@@ -203,7 +203,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Desired = desiredOf(d, actions)
-	if err := c.addOrigins(ctx, e.ID, d.Resource, &p.Desired); err != nil {
+	if err := c.addOrigins(ctx, e, d.Resource, &p.Desired); err != nil {
 		return view{}, err
 	}
 	p.Needs = edges{ID: "requires", Title: "Requires", Empty: "It waits for nothing."}
@@ -335,18 +335,19 @@ func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 }
 
 // addOrigins adds to each attribute what set it, where that is known.
-func (c *console) addOrigins(ctx context.Context, env intent.EnvironmentID, r intent.Resource, to *desired) error {
-	explained, err := c.control.Explain(ctx, env, r.Version, r.ID)
+func (c *console) addOrigins(ctx context.Context, e intent.Environment, r intent.Resource, to *desired) error {
+	explained, err := c.control.Explain(ctx, e.ID, r.Version, r.ID)
 	if fault.Is(err, fault.NotFound) {
 		return nil // the version was stored before origins were kept
 	}
 	if err != nil {
 		return err
 	}
+	links := sourceLinksOf(e, explained.Commit)
 	for _, a := range explained.Attributes {
 		for i := range to.Rows {
 			if to.Rows[i].Name == a.Name {
-				to.Rows[i].Origin = originOf(a.Field)
+				to.Rows[i].Origin = originOf(a.Field, links)
 				to.Origins = true
 			}
 		}

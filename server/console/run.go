@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/internal/diag"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge/weblink"
 )
 
 // runPage is the story of one commit, from the request to the deployment.
@@ -28,6 +29,7 @@ type runHead struct {
 	Email    string
 	Branch   string
 	Full     string // the whole commit
+	Hash     commitView
 	Update   bool
 	DiffURL  string // the address of what changed since the version before
 	Merged   string // the address of the run that answered this request
@@ -102,6 +104,7 @@ func (c *console) run(r *http.Request) (view, error) {
 	}}
 	if run.Revision != nil {
 		p.Head.Email, p.Head.Branch, p.Head.Full = run.Revision.Email, run.Revision.Branch, run.Revision.Commit
+		p.Head.Hash = commitOf(weblink.OfEnvironment(e), run.Revision.Commit)
 	}
 	p.Head.By, p.Head.CancelTo = run.Cancelled, runURL(e.ID, run.ID)+"/cancel"
 	p.Head.MayEnd = run.Completed == nil && run.Cancelled == nil && run.Substitute == nil
@@ -119,6 +122,7 @@ func (c *console) run(r *http.Request) (view, error) {
 		p.Head.DiffURL = changesURL(e.ID, *run.Version)
 	}
 	p.Diags = readDiagnostics(run.Diagnostics)
+	sourceLinksOf(e, p.Head.Full).places(p.Diags.List)
 	p.Steps = c.story(run, stages)
 	if waits != nil {
 		p.Steps[0].waitsFor(e.ID, waits)
@@ -331,6 +335,8 @@ type diagnostic struct {
 	Code     string
 	Message  string
 	Place    string
+	PlaceURL string
+	file     string
 	Line     int
 	Before   string // the source line up to the place
 	At       string // the place itself
@@ -357,7 +363,7 @@ func diagnosticsOf(given []diag.Diagnostic) []diagnostic {
 			Trace: d.Trace, Causes: diagnosticsOf(d.Causes),
 		}
 		if l := d.Location; l != nil {
-			one.Place, one.Line = l.String(), l.Line
+			one.Place, one.Line, one.file = l.String(), l.Line, l.File
 			one.Before = d.Source
 			source := []rune(d.Source)
 			if l.Column > 0 && l.Column <= len(source) {

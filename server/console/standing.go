@@ -142,7 +142,7 @@ func sayWaits(rows []runRow, now intent.Standing) {
 	}
 }
 
-// markRolledBack says in the list of commits which of them is the intent after a rollback, and which was rolled back.
+// markRolledBack says in the list of commits which of them is active after a rollback, and which was rolled back.
 func markRolledBack(rows []gitCommitRow, now intent.Standing, env intent.EnvironmentID) {
 	if now.Deployed == nil || now.Deployed.RolledBack == nil {
 		return

@@ -30,10 +30,10 @@ var (
 	running     = state{"deploying", "running"}
 	notReached  = state{"none", "not reached"}
 	notYet      = state{"none", "not yet"}
-	active      = state{"intended", "the intent"}
+	active      = state{"intended", "active"}
 	candidate   = state{"waiting", "candidate"}
 	held        = state{"paused", "held"}
-	retired     = state{"none", "was the intent"}
+	retired     = state{"none", "was active"}
 	skipped     = state{"none", "skipped"}
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}

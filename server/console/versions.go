@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge/weblink"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -119,6 +120,7 @@ type versionHead struct {
 	EnvURL string
 	RunURL string
 	Full   string // the whole commit
+	Hash   commitView
 }
 
 type resourceTable struct {
@@ -152,6 +154,7 @@ func (c *console) version(r *http.Request) (view, error) {
 	}
 	p := versionPage{frame: f, Head: versionHead{
 		versionRow: versionRowOf(v), EnvURL: envURL(e.ID), Full: v.Provenance.Commit,
+		Hash: commitOf(weblink.OfEnvironment(e), v.Provenance.Commit),
 	}}
 	if v.Provenance.Compile != uuid.Nil {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)

@@ -167,4 +167,6 @@ type statementTexts struct {
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
 	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
 	FileReader, FileReaderMove, FileReadable                                                               string
+	// search.sql
+	SearchRuns, SearchVersions, SearchWords, SearchPulls, SearchClusters, SearchResources string
 }

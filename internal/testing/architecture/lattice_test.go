@@ -196,6 +196,7 @@ var lattice = []struct {
 	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
+	{"server/forge/weblink", "internal/intent"},
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/provenance internal/reach internal/service " +
@@ -370,7 +371,7 @@ var lattice = []struct {
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
-			"server/graph server/console/graphview server/console/svgchart",
+			"server/graph server/console/graphview server/console/svgchart server/forge/weblink",
 	},
 	{"server/console/svgchart", ""},
 

@@ -170,27 +170,93 @@
 
   // --- keys and clicks -------------------------------------------------------
 
-  document.addEventListener('keydown', (e) => {
-    const typing = e.target.closest('input, textarea, select, [contenteditable]');
-    if (e.key === '/' && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) {
-      e.preventDefault();
-      document.getElementById('search')?.focus();
+  // What a row of a list leads to is its first link: j and k move the focus over these, so that Enter opens one.
+  const rows = () => [...document.querySelectorAll('main tbody tr, main ol.runs > li, main ul.hits > li, main ul.edges > li, main ul.cards > li')]
+    .filter((row) => row.offsetParent).map((row) => row.querySelector('a[href]')).filter(Boolean);
+  function move(by) {
+    const links = rows();
+    const row = document.activeElement?.closest('tr, li');
+    const at = links.findIndex((l) => l === document.activeElement || row?.contains(l));
+    const to = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)];
+    to?.focus({ focusVisible: true });
+    to?.scrollIntoView({ block: 'nearest' });
+  }
+  // The keys are listed on a page; here, they are shown above the one that is open.
+  async function listKeys() {
+    const link = document.getElementById('keyboard-page');
+    if (!link || document.getElementById('keys')) return;
+    const answer = await fetch(link.href).catch(() => null);
+    const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const list = page && page.getElementById('keys');
+    if (!list) {
+      location.href = link.href;
+      return;
     }
+    const dialog = document.createElement('dialog');
+    dialog.className = 'keys-dialog';
+    dialog.setAttribute('aria-labelledby', 'keys-title');
+    const close = document.createElement('button');
+    close.type = 'button';
+    close.textContent = 'Close';
+    close.addEventListener('click', () => dialog.close());
+    dialog.addEventListener('close', () => dialog.remove());
+    dialog.append(document.adoptNode(list), close);
+    document.body.append(dialog);
+    dialog.showModal();
+    close.focus();
+  }
+  let going = 0; // when g was pressed
+  document.addEventListener('keydown', (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
     if (e.key === 'Escape') {
       const open = document.querySelector('.switcher[open]');
-      if (open) { open.open = false; open.querySelector('summary').focus(); }
+      if (open) {
+        open.open = false;
+        open.querySelector('summary').focus();
+      } else if (!document.querySelector('dialog[open]')) {
+        document.activeElement?.blur();
+      }
+      return;
     }
+    const typing = e.target.closest('input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]');
+    if (typing || document.querySelector('dialog[open]')) return;
+    const went = Date.now() - going < 1500;
+    going = 0;
+    if (went) {
+      const link = document.querySelector(`[data-go="${CSS.escape(e.key)}"]`);
+      if (link) {
+        e.preventDefault();
+        link.click();
+      }
+      return;
+    }
+    switch (e.key) {
+      case '/': document.getElementById('search')?.focus(); break;
+      case '?': listKeys(); break;
+      case 'j': move(1); break;
+      case 'k': move(-1); break;
+      case 'g': going = Date.now(); break;
+      case 'x': {
+        const box = document.activeElement?.closest('tr, li')?.querySelector('input[type=checkbox]');
+        if (!box) return;
+        box.click();
+        break;
+      }
+      default: return;
+    }
+    e.preventDefault();
   });
   document.addEventListener('click', (e) => {
     const open = document.querySelector('.switcher[open]');
     if (open && !open.contains(e.target)) open.open = false;
     const copy = e.target.closest('[data-copy]');
     if (copy) {
-      navigator.clipboard.writeText(copy.parentElement.querySelector('code').textContent)
+      navigator.clipboard.writeText(copy.dataset.copy || copy.parentElement.querySelector('code').textContent)
         .then(() => { copy.textContent = 'Copied'; }, () => { copy.textContent = 'Press Ctrl+C'; });
     }
   });
-  for (const button of document.querySelectorAll('[data-copy]')) button.hidden = !navigator.clipboard;
+  // Buttons that copy are shown where they work. The class is on an element that no fragment replaces.
+  if (navigator.clipboard) document.documentElement.classList.add('copies');
 
   // --- long forms ------------------------------------------------------------
 
