@@ -255,6 +255,8 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		switch call.handler {
 		case "getResourceV1":
 			path = "/api/v1/resource/" + url.PathEscape(r.FailedFile.AtVersion(7)) + "?logs=true"
+		case "compareSettings":
+			path += "?from=" + r.Staging.ID.String()
 		case "explain":
 			path += "?verb=environment.halt"
 		case "explainResource", "getVersionResource", "getDryRun":
