@@ -237,6 +237,9 @@ func referenceHistory(t *testing.T) (c *client, compile, process string) {
 	if err := s.Store.FinishActions(t.Context(), env, done); err != nil {
 		t.Fatal(err)
 	}
+	s.Executors = intent.Executors{Here: true, Processes: []intent.ExecutorProcess{{
+		PID: 4207, RSS: 38 << 20, Agents: 1, Started: s.Now(), IdleSince: s.Now(),
+	}}}
 	s.Start(t)
 	process = c.get("/api/v1/agentproc").text("processes", 0, "sid")
 	return c, v.Provenance.Compile.String(), process
