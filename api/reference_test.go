@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -240,6 +241,11 @@ func referenceHistory(t *testing.T) (c *client, compile, process string) {
 	s.Executors = intent.Executors{Here: true, Processes: []intent.ExecutorProcess{{
 		PID: 4207, RSS: 38 << 20, Agents: 1, Started: s.Now(), IdleSince: s.Now(),
 	}}}
+	if _, err := s.Store.Beat(t.Context(), intent.Replica{
+		ID: s.Store.Replica(), Name: "here", Roles: []string{"scheduler"}, Started: s.Now(),
+	}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	s.Start(t)
 	process = c.get("/api/v1/agentproc").text("processes", 0, "sid")
 	return c, v.Provenance.Compile.String(), process

@@ -63,7 +63,7 @@ func TestAnExportIsDeployedAndGitSupersedesIt(t *testing.T) {
 	if p.Note("a") != "exported" {
 		t.Fatalf("the note is %q", p.Note("a"))
 	}
-	if report.Trigger.Type != intent.TriggerPushed || report.Version == nil || report.Revision.Commit != "" {
+	if report.Trigger.Type != intent.TriggerPushed || report.Version == nil || report.Revision != nil {
 		t.Errorf("the report is %+v", report)
 	}
 	pushed := active(t, p)
