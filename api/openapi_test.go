@@ -217,8 +217,9 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		_, err := r.Catalogue.Create(t.Context(), project, catalogue.HardwareTypes, []byte(text))
 		must(err)
 	}
+	deploying := c.get("/api/v2/resource?filter.status=deploying&limit=1").text("data", 0, "resource_version_id")
 	values := map[string]string{ // of what a path has in braces, by the path's first part and the name, or by the name
-		"rid": r.FailedFile.String(), "version": "9", "number": "7", "from": "6", "to": "7",
+		"rid": r.FailedFile.String(), "rvid": deploying, "version": "9", "number": "7", "from": "6", "to": "7",
 		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
 		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),

@@ -12,7 +12,7 @@ import (
 )
 
 // A client that openapi-python-client generates from the document works as it is: it lists projects, makes an
-// environment, reads resources page by page, changes a setting, and reads an error. The generator stops at anything in
+// environment, reads resources page by page, and reads errors. The generator stops at anything in
 // the document that it would have to leave out. ORDAIN_TEST_PYTHON_CLIENT=1 installs the generator from PyPI into a
 // virtual environment of the test (about 60 MB).
 func TestAGeneratedPythonClient(t *testing.T) {

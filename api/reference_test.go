@@ -206,7 +206,9 @@ func referenceHistory(t *testing.T) (c *client, compile, process string) {
 		})
 	}
 	c.call("PUT", "/api/v1/version", exportBody(t, number, resources, fields{"version_info": fields{
-		"export_metadata": fields{"type": "api", "message": "a test", "hostname": "here", "inmanta:compile:state": "success"},
+		"export_metadata": fields{
+			"type": "api", "message": "a test", "hostname": "here", "inmanta:compile:state": "success",
+		},
 	}}), 200)
 	v, err := s.Store.Version(t.Context(), env, number)
 	if err != nil {
