@@ -311,6 +311,6 @@ func TestAnExportCannotUseFilesOfAnotherProject(t *testing.T) {
 	ours.call("GET", "/api/v1/file/"+hash, "", 404)
 	theirs.tid = ours.tid
 	theirs.call("POST", "/api/v2/reserve_version", "", 404) // they do not learn that it exists
-	upload(ours) // someone who has the content may use it
+	upload(ours)                                            // someone who has the content may use it
 	ours.call("PUT", "/api/v1/version", body(ours.reserve()), 200)
 }
