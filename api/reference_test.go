@@ -244,7 +244,7 @@ func referenceHistory(t *testing.T) (c *client, compile, process string) {
 		PID: 4207, RSS: 38 << 20, Agents: 1, Started: s.Now(), IdleSince: s.Now(),
 	}}}
 	if _, err := s.Store.Beat(t.Context(), intent.Replica{
-		ID: s.Store.Replica(), Name: "here", Roles: []string{"scheduler"}, Started: s.Now(),
+		ID: s.Store.Replica(), Name: "here", Roles: []string{"api", "process"}, Started: s.Now(),
 	}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
