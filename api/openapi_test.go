@@ -259,6 +259,10 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		switch call.handler {
 		case "getResourceV1":
 			path = "/api/v1/resource/" + url.PathEscape(r.FailedFile.AtVersion(7)) + "?logs=true"
+		case "isEnabled":
+			path += "?agent=web01"
+		case "hasFeature":
+			path += "?slice_name=core.resource&feature_name=resource_discovery"
 		case "compareSettings":
 			path += "?from=" + r.Staging.ID.String()
 		case "explain":
