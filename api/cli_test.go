@@ -10,13 +10,11 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
-	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/servertest"
 )
 
 // inmantaCLI returns the path of Inmanta's own command line client. ORDAIN_TEST_INMANTA_CLI is the path of one that is
-// installed, or 1 to install it from PyPI into a virtual environment of the test (about 100 MB), made with the Python
-// that ORDAIN_TEST_PYTHON names or the newest on the path.
+// installed, or 1 to install it from PyPI into a virtual environment of the test (about 100 MB).
 func inmantaCLI(t *testing.T) string {
 	t.Helper()
 	wish := os.Getenv("ORDAIN_TEST_INMANTA_CLI")
@@ -27,32 +25,7 @@ func inmantaCLI(t *testing.T) string {
 	if wish != "1" {
 		return wish
 	}
-	python := ""
-	for _, name := range []string{os.Getenv("ORDAIN_TEST_PYTHON"), "python3.13", "python3.12", "python3"} {
-		path, err := exec.LookPath(name)
-		if err == nil &&
-			exec.Command(path, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 12))").Run() == nil {
-			python = path
-			break
-		}
-	}
-	if python == "" {
-		tool.Missing(t, "inmanta-core needs Python 3.12 or newer with the module venv; none was found; "+
-			"name one in ORDAIN_TEST_PYTHON")
-	}
-	dir := filepath.Join(t.TempDir(), "venv")
-	for _, command := range [][]string{
-		{python, "-m", "venv", dir},
-		{
-			filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"inmanta-core==20.1.0",
-		},
-	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
-	}
-	return filepath.Join(dir, "bin", "inmanta-cli")
+	return filepath.Join(pythonVenv(t, "inmanta-core==20.1.0"), "inmanta-cli")
 }
 
 // The published client of Inmanta works as it is: it makes a project and an environment, asks for a compile, lists and

@@ -217,8 +217,9 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		_, err := r.Catalogue.Create(t.Context(), project, catalogue.HardwareTypes, []byte(text))
 		must(err)
 	}
+	deploying := c.get("/api/v2/resource?filter.status=deploying&limit=1").text("data", 0, "resource_version_id")
 	values := map[string]string{ // of what a path has in braces, by the path's first part and the name, or by the name
-		"rid": r.FailedFile.String(), "version": "9", "number": "7", "from": "6", "to": "7",
+		"rid": r.FailedFile.String(), "rvid": deploying, "version": "9", "number": "7", "from": "6", "to": "7",
 		"report_id": r.DryRun.String(), "environment/id": r.Production.ID.String(), "project/id": r.Project.ID.String(),
 		"environment_settings/id": "auto_deploy", "compilereport/id": r.Failed.String(),
 		"compiledata/id": r.Failed.String(), "version/id": "8", "deliveries/id": r.Delivery.String(),
@@ -234,7 +235,10 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 			strings.HasPrefix(call.path, "/api/v2/cluster/") && strings.Contains(call.path, "/plugins/{type}") ||
 			strings.HasSuffix(call.path, "/{kind}/{name}/form") ||
 			strings.HasSuffix(call.path, "/{kind}/{name}/resolved") ||
-			slices.Contains([]string{"currentUser", "listAssignments", "requestCompileByGet"}, call.handler) {
+			slices.Contains([]string{
+				"currentUser", "listAssignments", "requestCompileByGet",
+				"getSchedulerReport", "getScheduler", // these need a server that runs an environment
+			}, call.handler) {
 			continue
 		}
 		segments := strings.Split(call.path, "/")
@@ -255,6 +259,12 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 		switch call.handler {
 		case "getResourceV1":
 			path = "/api/v1/resource/" + url.PathEscape(r.FailedFile.AtVersion(7)) + "?logs=true"
+		case "isEnabled":
+			path += "?agent=web01"
+		case "hasFeature":
+			path += "?slice_name=core.resource&feature_name=resource_discovery"
+		case "compareSettings":
+			path += "?from=" + r.Staging.ID.String()
 		case "explain":
 			path += "?verb=environment.halt"
 		case "explainResource", "getVersionResource", "getDryRun":

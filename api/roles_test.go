@@ -44,6 +44,10 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Else versions that are pushed would be forbidden to everybody.
+	if err := rich.Control.SetSetting(t.Context(), rich.Sandbox.ID, intent.AllowPushed, true); err != nil {
+		t.Fatal(err)
+	}
 	here := access.Scope{Project: rich.Project.ID}
 	unknown := uuid.New()
 	send := func(p access.Principal, d *declaration, env, project uuid.UUID) *httptest.ResponseRecorder {
@@ -136,7 +140,7 @@ func pathFor(d *declaration, env, project uuid.UUID) string {
 			case verb.Reach == access.OnProject, strings.Contains(d.path, "/project/{id}"),
 				strings.Contains(d.path, "/tenants/{id}"):
 				return project.String()
-			case strings.Contains(d.path, "setting"):
+			case strings.Contains(d.path, "environment_settings/"):
 				return "autostart_agent_deploy_interval"
 			}
 			return env.String()

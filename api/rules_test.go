@@ -99,7 +99,7 @@ func TestGzip(t *testing.T) {
 	s := servertest.New(t, servertest.Present)
 	c := newClient(t, s, func(cfg *Config) { cfg.MaxBody = 1000 })
 	w := httptest.NewRecorder()
-	ask := httptest.NewRequest("GET", "/api/v2/project", nil)
+	ask := httptest.NewRequest("GET", docsPath+"?format=openapi", nil) // short answers are not worth it
 	ask.Header.Set("Accept-Encoding", "br, gzip;q=0.5")
 	c.handler.ServeHTTP(w, ask)
 	gz, err := gzip.NewReader(w.Body)

@@ -54,6 +54,8 @@ FROM notification WHERE environment = $1;
 SELECT e.id, e.project, p.name AS project_name, e.name, e.repo_url, e.repo_branch, e.repo_subdir,
        e.description, e.icon, e.halted, e.halted_by, e.halted_at, e.tags, e.settings, e.protected, e.created,
        e.number,
+       coalesce((SELECT i.reason FROM intervention i WHERE e.halted AND i.environment = e.id AND i.kind = 'halt'
+                 ORDER BY i.key DESC LIMIT 1), '') AS halted_reason,
        (SELECT coalesce(json_agg(o ORDER BY o.until, o.id), '[]') FROM override o
         WHERE o.environment = e.id AND o.ended IS NULL AND o.until > now()) AS overrides,
        e.last_version,
