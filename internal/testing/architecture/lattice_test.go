@@ -192,6 +192,7 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
 	{"server/comparison", "internal/intent"},
+	{"server/standing", "internal/intent"},
 	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
@@ -217,7 +218,7 @@ var lattice = []struct {
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/linediff internal/provenance " +
 			"server/comparison server/contents server/access server/access/audit server/promote server/push " +
-			"server/store server/source server/forge server/keeper",
+			"server/standing server/store server/source server/forge server/keeper",
 	},
 
 	// Clusters: from a template and a size to running machines.
