@@ -70,8 +70,20 @@
       const last = document.getElementById('step-deployed');
       if (last) last.before(want);
     }
+    follow();
     tick();
   }
+
+  // Output of a stage that runs is shown from its end. A reader who scrolls up stays there, until they scroll down again.
+  const followed = new WeakSet();
+  function follow() {
+    for (const log of document.querySelectorAll('[data-follow] pre.log')) {
+      if (followed.has(log)) continue;
+      followed.add(log);
+      log.scrollTop = log.scrollHeight;
+    }
+  }
+  follow();
 
   // --- the stream --------------------------------------------------------
 
