@@ -125,6 +125,10 @@ func TestARollbackIsSeen(t *testing.T) {
 	b.finish(v.Number)
 	contains(t, b.page(""), "Ada rolled back from version 2 to 1", "cakes are wrong", plum+" is blocked",
 		"Unblock "+plum, "Rolled back.")
+	contains(t, b.page("/versions/3"), "Ada rolled back from version 2 to 1")
+	if strings.Contains(b.page("/versions/2"), "Ada rolled back") {
+		t.Error("the page of another version says how things stand")
+	}
 	page := b.page("/git")
 	contains(t, rowWith(t, page, lemon+"0"), "the intent", `/versions/3"`)
 	if row := rowWith(t, page, plum+"0"); !strings.Contains(row, "rolled back") || strings.Contains(row, "the intent") {
@@ -161,6 +165,31 @@ func TestWhatDoesNotExistIsNotTheSame(t *testing.T) {
 	if strings.Contains(page, ">same<") {
 		t.Error("something is said to be the same")
 	}
+	// What differs comes first, the rest is folded, and then comes the log of the attempt.
+	differs, folded := strings.Index(page, `<tr class="off">`), strings.Index(page, `id="desired-same"`)
+	if log := strings.Index(page, `id="attempts"`); differs < 0 || folded < differs || log < folded {
+		t.Errorf("what differs is at %d, the rest at %d, the log at %d", differs, folded, log)
+	}
+}
+
+// Who made a dry run is not told by the bell that it has ended.
+func TestADryRunRingsNoBell(t *testing.T) {
+	r, h := rich(t)
+	unread := func() string {
+		_, rest, _ := strings.Cut(get(t, h, envURL(r.Production.ID)).Body.String(), `id="bell"`)
+		rest, _, _ = strings.Cut(rest, "</a>")
+		return rest
+	}
+	before := unread()
+	run := intent.DryRun{ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "nosuchbranch"}
+	must(t, r.Store.CreateDryRun(t.Context(), run))
+	must(t, r.Store.EndDryRun(t.Context(), r.Production.ID, run.ID, intent.DryRunFailed, "there is no such branch",
+		nil, r.Now()))
+	if now := unread(); now != before {
+		t.Errorf("the bell was %s and is %s", before, now)
+	}
+	all := get(t, h, envURL(r.Production.ID)+"/notifications?show=all").Body.String()
+	contains(t, all, "Dry run of nosuchbranch failed")
 }
 
 // A run that waits says for what, on its page and in the lists.
