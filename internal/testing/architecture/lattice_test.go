@@ -440,7 +440,8 @@ var floors = []struct {
 		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
 			"server/store server/source server/deployer server/forge " +
 			"server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster server/comparison server/contents",
+			"server/process server/replica server/eventbus server/cluster server/comparison server/contents " +
+			"server/standing",
 	},
 	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.
