@@ -14,8 +14,8 @@ type Standing struct {
 	Tip         *Tip      // nil: no commit has been seen yet
 	// Halted is who halted the environment; nil: it is not halted.
 	Halted *Actor
-	// Why lists the reasons why what is deployed is not the tip of the branch, the most important one first. It is empty
-	// when both are the same.
+	// Why lists the reasons why what is deployed is not the tip of the branch, the most important one first. It is
+	// empty when both are the same.
 	Why []Difference
 	// Text says all of it in a few sentences.
 	Text string

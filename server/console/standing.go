@@ -24,7 +24,9 @@ type standingNote struct {
 type standingLink struct{ Text, URL string }
 
 // quiet are the reasons that need no banner: lists and steps show them, and they pass by themselves.
-var quiet = []intent.DifferenceKind{intent.StandsCompiling, intent.StandsWaiting, intent.StandsWindow, intent.StandsHalted}
+var quiet = []intent.DifferenceKind{
+	intent.StandsCompiling, intent.StandsWaiting, intent.StandsWindow, intent.StandsHalted,
+}
 
 // bad are the reasons that a person has to do something about.
 var bad = []intent.DifferenceKind{

@@ -1,5 +1,6 @@
-// Package standing decides why what is deployed in an environment is not the tip of its branch, and says so in sentences.
-// It reads no record and no clock: package control gathers the facts, and every page, call and command shows the result.
+// Package standing decides why what is deployed in an environment is not the tip of its branch, and says so in
+// sentences. It reads no record and no clock: package control gathers the facts, and every page, call and command shows
+// the result.
 //
 //	the record ──intent.StandingFacts──▶ Decide ──intent.Standing──▶ pages, API, command line
 //

@@ -22,7 +22,9 @@ func TestStandings(t *testing.T) {
 		return &intent.Version{Number: number, Released: &at, Provenance: intent.Provenance{Commit: commit}}
 	}
 	deployed := func(commit string) intent.StandingFacts {
-		return intent.StandingFacts{Active: version(4, commit), Tip: run(commit, true), Last: run(commit, true), Seen: at}
+		return intent.StandingFacts{
+			Active: version(4, commit), Tip: run(commit, true), Last: run(commit, true), Seen: at,
+		}
 	}
 	pushed := func(commit string) intent.StandingFacts {
 		f := deployed(aa)
@@ -31,7 +33,9 @@ func TestStandings(t *testing.T) {
 	}
 	ada := intent.Actor{By: "Ada", Reason: "cakes are wrong", At: at}
 	back := func(f intent.StandingFacts) intent.StandingFacts {
-		f.Active.Provenance.RolledBack = &intent.RollBack{From: 3, To: 2, Blocked: bb, By: "Ada", Reason: "cakes are wrong"}
+		f.Active.Provenance.RolledBack = &intent.RollBack{
+			From: 3, To: 2, Blocked: bb, By: "Ada", Reason: "cakes are wrong",
+		}
 		f.Blocks = []intent.Block{{Commit: bb, By: "Ada", Reason: "cakes are wrong", At: at}}
 		return f
 	}
@@ -48,15 +52,20 @@ func TestStandings(t *testing.T) {
 		kinds string
 		says  []string
 	}{
-		"nothing yet":     {intent.StandingFacts{}, "nothing", []string{"Nothing is deployed yet."}},
-		"the tip":         {deployed(aa), "same", []string{"Version 4 from aaaaaaa is deployed, the newest commit."}},
-		"the push failed": {failing(pushed(bb)), "failed", []string{"failed on bbbbbbb, so version 4 stays", "no such attribute"}},
+		"nothing yet": {intent.StandingFacts{}, "nothing", []string{"Nothing is deployed yet."}},
+		"the tip":     {deployed(aa), "same", []string{"Version 4 from aaaaaaa is deployed, the newest commit."}},
+		"the push failed": {
+			failing(pushed(bb)), "failed", []string{"failed on bbbbbbb, so version 4 stays", "no such attribute"},
+		},
 		"the first push failed": {
 			intent.StandingFacts{Tip: run(bb, false), Last: run(bb, false)}, "failed",
 			[]string{"Nothing is deployed yet. The last run failed on bbbbbbb."},
 		},
 		"a recompile of the tip failed": {failing(deployed(aa)), "failed", []string{"an earlier run deployed"}},
-		"it could not even be fetched":  {with(pushed(aa), func(f *intent.StandingFacts) { f.Last = run("", false) }), "failed", []string{"before it chose a commit"}},
+		"it could not even be fetched": {
+			with(pushed(aa), func(f *intent.StandingFacts) { f.Last = run("", false) }), "failed",
+			[]string{"before it chose a commit"},
+		},
 		"a newer one compiles after a failure": {
 			with(failing(pushed(bb)), func(f *intent.StandingFacts) {
 				f.Tip = run(cc, false)
@@ -88,7 +97,9 @@ func TestStandings(t *testing.T) {
 			})), "rolled_back", nil,
 		},
 		"blocked, with another version released since": {
-			with(pushed(bb), func(f *intent.StandingFacts) { f.Blocks = []intent.Block{{Commit: bb, By: "Ada", Reason: "wrong"}} }),
+			with(pushed(bb), func(f *intent.StandingFacts) {
+				f.Blocks = []intent.Block{{Commit: bb, By: "Ada", Reason: "wrong"}}
+			}),
 			"blocked", []string{"Ada blocked bbbbbbb: “wrong”"},
 		},
 		"not signed": {
@@ -108,16 +119,21 @@ func TestStandings(t *testing.T) {
 				f.Newer.Hold = &intent.Hold{Text: "it takes away 9 of 10 resources"}
 			}), "held", []string{"Version 5 waits for a person: it takes away"},
 		},
-		"not released": {with(pushed(bb), func(f *intent.StandingFacts) { f.Newer = version(5, bb) }), "unreleased", nil},
+		"not released": {
+			with(pushed(bb), func(f *intent.StandingFacts) { f.Newer = version(5, bb) }), "unreleased", nil,
+		},
 		"a promotion waits": {
 			with(deployed(aa), func(f *intent.StandingFacts) {
 				f.Promotion = &intent.Promotion{
-					Commit: bb, SourceName: "staging", Gates: []intent.PromotionGate{{Gate: intent.GateSoak, Text: "it soaks until noon"}},
+					Commit: bb, SourceName: "staging",
+					Gates: []intent.PromotionGate{{Gate: intent.GateSoak, Text: "it soaks until noon"}},
 				}
 			}), "promotion", []string{"bbbbbbb of staging waits to be promoted: it soaks until noon."},
 		},
 		"halted with the tip deployed": {
-			with(deployed(aa), func(f *intent.StandingFacts) { f.Environment.Halted, f.Environment.HaltedBy = true, "Ada" }), "same", nil,
+			with(deployed(aa), func(f *intent.StandingFacts) {
+				f.Environment.Halted, f.Environment.HaltedBy = true, "Ada"
+			}), "same", nil,
 		},
 		"halted while a commit waits": {
 			with(deployed(aa), func(f *intent.StandingFacts) {
@@ -126,7 +142,9 @@ func TestStandings(t *testing.T) {
 			}), "halted waiting", []string{"Ada halted the environment"},
 		},
 		"a window": {
-			with(deployed(aa), func(f *intent.StandingFacts) { f.Window = "waits for window `nightly`, opens 02:00" }), "window",
+			with(deployed(aa), func(f *intent.StandingFacts) {
+				f.Window = "waits for window `nightly`, opens 02:00"
+			}), "window",
 			[]string{"Changes of version 4 wait"},
 		},
 		"cancelled": {

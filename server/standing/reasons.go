@@ -9,7 +9,9 @@ import (
 
 func (f facts) halted() intent.Difference {
 	by := intent.Actor{By: f.Environment.HaltedBy}
-	d := intent.Difference{Kind: intent.StandsHalted, By: &by, Text: "The environment is halted: nothing is compiled or deployed"}
+	d := intent.Difference{
+		Kind: intent.StandsHalted, By: &by, Text: "The environment is halted: nothing is compiled or deployed",
+	}
 	if at := f.Environment.HaltedAt; at != nil {
 		by.At = *at
 	}
@@ -74,7 +76,8 @@ func (f facts) ended(same bool) *intent.Difference {
 	if f.Tip != nil && commit != "" && commit != f.Tip.Revision.Commit {
 		return nil // a newer commit is on its way
 	}
-	if f.Git != nil && (f.Git.Kind == intent.GitFailing && commit == "" || f.Git.Kind.Refused() && f.Git.Commit == commit) {
+	if f.Git != nil && (f.Git.Kind == intent.GitFailing && commit == "" ||
+		f.Git.Kind.Refused() && f.Git.Commit == commit) {
 		return nil // the state of the repository says why
 	}
 	what := "the last run"
@@ -129,7 +132,8 @@ func (f facts) block(commit string) *intent.Block {
 
 // refusals are the kinds of a commit that the policy of the environment rejects.
 var refusals = map[intent.GitKind]intent.DifferenceKind{
-	intent.GitUnsigned: intent.StandsUnsigned, intent.GitRewritten: intent.StandsRewritten, intent.GitProtected: intent.StandsProtected,
+	intent.GitUnsigned: intent.StandsUnsigned, intent.GitRewritten: intent.StandsRewritten,
+	intent.GitProtected: intent.StandsProtected,
 }
 
 func (f facts) refused(same bool) *intent.Difference {
@@ -162,7 +166,8 @@ func (f facts) rolledBack() *intent.Difference {
 	}
 	if f.block(b.Blocked) != nil {
 		d.Text += "; " + intent.Revision{Commit: b.Blocked}.Short() + " is blocked"
-		d.Advice = "push a fix: a newer commit is deployed as usual; or unblock " + intent.Revision{Commit: b.Blocked}.Short()
+		d.Advice = "push a fix: a newer commit is deployed as usual; or unblock " +
+			intent.Revision{Commit: b.Blocked}.Short()
 	}
 	return d
 }
@@ -211,7 +216,9 @@ func (f facts) promotion(same bool) *intent.Difference {
 	if p == nil || same {
 		return nil
 	}
-	d := &intent.Difference{Kind: intent.StandsPromotion, Commit: p.Commit, Text: p.Short() + " of " + p.SourceName + " waits to be promoted"}
+	d := &intent.Difference{
+		Kind: intent.StandsPromotion, Commit: p.Commit, Text: p.Short() + " of " + p.SourceName + " waits to be promoted",
+	}
 	for i, gate := range p.Held() {
 		sep := ": "
 		if i > 0 {

@@ -63,8 +63,8 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 		return err
 	}
 	if !n.Quiet {
-		counted, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationCountUp, env, title, uri, at, message,
-			n.Severity, n.Compile)
+		counted, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationCountUp, env, title, uri, at,
+			message, n.Severity, n.Compile)
 		if err != nil || len(counted) > 0 {
 			return err
 		}

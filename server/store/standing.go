@@ -156,7 +156,8 @@ func (r standingRow) value() (f intent.StandingFacts, err error) {
 	}
 	if p := promotion; p != nil {
 		f.Promotion = &intent.Promotion{
-			Environment: r.Environment, Commit: p.Commit, Subject: p.Subject, Author: p.Author, SourceName: p.SourceName,
+			Environment: r.Environment, Commit: p.Commit, Subject: p.Subject, Author: p.Author,
+			SourceName: p.SourceName,
 			Created: p.Created.UTC(), Gates: p.Gates, State: intent.PromotionWaiting,
 		}
 	}
