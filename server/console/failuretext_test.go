@@ -7,7 +7,7 @@ func TestAFailureIsReadable(t *testing.T) {
 	t.Parallel()
 	first, trace := readable(
 		`failed: RemoteException('builtins.FileNotFoundError: [Errno 2] No such file: \'/tmp/x\'\n` +
-		`  File "<stdin>", line 4009\n    ^^^^^')`)
+			`  File "<stdin>", line 4009\n    ^^^^^')`)
 	if first != "failed: builtins.FileNotFoundError: [Errno 2] No such file: '/tmp/x'" ||
 		trace != "  File \"<stdin>\", line 4009\n    ^^^^^" {
 		t.Errorf("%q, %q", first, trace)

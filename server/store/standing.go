@@ -158,7 +158,7 @@ func (r standingRow) value() (f intent.StandingFacts, err error) {
 		f.Promotion = &intent.Promotion{
 			Environment: r.Environment, Commit: p.Commit, Subject: p.Subject, Author: p.Author,
 			SourceName: p.SourceName,
-			Created: p.Created.UTC(), Gates: p.Gates, State: intent.PromotionWaiting,
+			Created:    p.Created.UTC(), Gates: p.Gates, State: intent.PromotionWaiting,
 		}
 	}
 	return f, nil
