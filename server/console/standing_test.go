@@ -181,7 +181,9 @@ func TestADryRunRingsNoBell(t *testing.T) {
 		return rest
 	}
 	before := unread()
-	run := intent.DryRun{ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "nosuchbranch"}
+	run := intent.DryRun{
+		ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "nosuchbranch", Compile: &r.Failed,
+	}
 	must(t, r.Store.CreateDryRun(t.Context(), run))
 	must(t, r.Store.EndDryRun(t.Context(), r.Production.ID, run.ID, intent.DryRunFailed, "there is no such branch",
 		nil, r.Now()))
