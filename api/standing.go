@@ -86,7 +86,7 @@ func (s *server) getStanding(ctx context.Context, a inEnvironment) (standing, er
 		return standing{}, err
 	}
 	out := standing{
-		Kind: now.Kind(), Text: now.Sentence(), Halted: standingActorOf(now.Halted), Why: listed(now.Why, differenceOf),
+		Kind: now.Kind(), Text: now.Text, Halted: standingActorOf(now.Halted), Why: listed(now.Why, differenceOf),
 	}
 	if d := now.Deployed; d != nil {
 		out.Deployed = &standingDeployed{

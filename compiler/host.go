@@ -35,7 +35,8 @@ func (c *compilation) prepare(ctx context.Context, project *module.Project) erro
 	c.host = plugin.New(ctx, plugin.Config{
 		Python: c.options.Python, RuntimeDir: runtimeDir, Path: project.SitePackages, ProjectDir: project.Dir,
 		ProjectName: project.Metadata.Name, ModulePath: project.ModulePath, Metadata: shownMetadata(project),
-		Settings: settings, Env: env, OnOutput: c.options.OnOutput, CallTimeout: c.options.PluginTimeout,
+		Settings: settings, Env: env, OnOutput: c.options.OnOutput,
+		OnPrint: c.options.OnPrint, CallTimeout: c.options.PluginTimeout,
 		AutoStd: !c.options.NoStd, About: module.AboutModule,
 		CacheDir: c.options.CacheDir, MemoryMax: workerMemory(c.options.MemoryMax),
 		Known: c.options.Known, Clusters: c.options.Clusters, Warm: c.options.Warm,

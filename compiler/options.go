@@ -41,8 +41,11 @@ type Options struct {
 	Clusters plugin.Clusters
 	// Warm is a worker that may be copied; nil: there is none.
 	Warm *plugin.Warm
-	// OnOutput receives each line that plug-ins print, when they print it.
+	// OnOutput receives each line that plug-ins write to standard error, when they write it.
 	OnOutput func(stream, line string)
+	// OnPrint receives each line that plug-ins print to standard output, when they print it; nil: nobody reads along.
+	// The document has these lines too.
+	OnPrint func(line string)
 	// OnStage is called at the end of each stage of a compile: open, parse,
 	// evaluate, export.
 	OnStage func(name string)

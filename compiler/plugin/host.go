@@ -54,6 +54,9 @@ type Config struct {
 	// OnOutput receives what plug-ins write to standard error, and what programs print that
 	// they start.
 	OnOutput func(stream, line string)
+	// OnPrint receives each line that plug-ins print to standard output, when they print it; nil: nobody reads along.
+	// The results of calls have these lines too.
+	OnPrint func(line string)
 }
 
 // Known is what a server knows and plug-ins may ask for. It is passed from the server to the
@@ -131,6 +134,7 @@ type Host struct {
 	introduced []bool            // plug-ins that the worker knows
 	pending    []string          // printed while no call ran
 	printed    []string          // by the request that is running
+	searching  bool              // for further errors: what is printed meanwhile is not shown
 	warned     []string          // about deprecated plug-ins that were called outside of calls
 
 	onAnswer func(op string) // for tests: called for everything that Python asks

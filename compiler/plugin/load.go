@@ -227,6 +227,8 @@ func (h *Host) furtherFailures() []*LoadError {
 	var reply struct {
 		Errors []*exception `json:"errors"`
 	}
+	h.searching = true
+	defer func() { h.searching = false }()
 	err := h.within(
 		min(forFurther, h.config.CallTimeout),
 		"importing the modules' Python code",

@@ -63,12 +63,20 @@ func (h *Host) request(op string, args, reply any, what string) error {
 	return h.guarded(what, func(ctx context.Context) error { return h.dialogue.Ask(ctx, op, args, reply, h.answer) })
 }
 
-// noticed keeps lines that Python prints until the reply arrives, which repeats them.
+// noticed shows lines that Python prints at once, and keeps them until the reply arrives, which repeats them.
 func (h *Host) noticed(op string, args json.RawMessage) {
 	var notice struct {
 		Lines []string `json:"lines"`
 	}
-	if op == "printed" && len(h.printed) < mostPrinted && json.Unmarshal(args, &notice) == nil {
+	if op != "printed" || json.Unmarshal(args, &notice) != nil {
+		return
+	}
+	if h.config.OnPrint != nil && !h.searching {
+		for _, line := range notice.Lines {
+			h.config.OnPrint(line)
+		}
+	}
+	if len(h.printed) < mostPrinted {
 		h.printed = append(h.printed, notice.Lines...)
 	}
 }

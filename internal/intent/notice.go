@@ -27,6 +27,8 @@ type Notice struct {
 	URI string
 	// Compile is the compile that it is about, or nil.
 	Compile *CompileID
+	// Quiet means that it rings no bell: it is recorded as one that is read.
+	Quiet bool
 }
 
 // Notification is a recorded notice. Notices with the same title about the same thing

@@ -5,8 +5,9 @@ import "testing"
 // The reason of a failed deployment is a sentence, and its traceback has lines.
 func TestAFailureIsReadable(t *testing.T) {
 	t.Parallel()
-	first, trace := readable(`failed: RemoteException('builtins.FileNotFoundError: [Errno 2] No such file: \'/tmp/x\'\n` +
-		`  File "<stdin>", line 4009\n    ^^^^^')`)
+	first, trace := readable(
+		`failed: RemoteException('builtins.FileNotFoundError: [Errno 2] No such file: \'/tmp/x\'\n` +
+			`  File "<stdin>", line 4009\n    ^^^^^')`)
 	if first != "failed: builtins.FileNotFoundError: [Errno 2] No such file: '/tmp/x'" ||
 		trace != "  File \"<stdin>\", line 4009\n    ^^^^^" {
 		t.Errorf("%q, %q", first, trace)

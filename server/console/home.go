@@ -151,7 +151,8 @@ func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
 			h.cards[e.ID] = cards[i]
 		}
 	}
-	slices.SortStableFunc(h.environments, func(a, b intent.Environment) int { return cmp.Compare(ranks[a.ID], ranks[b.ID]) })
+	slices.SortStableFunc(h.environments,
+		func(a, b intent.Environment) int { return cmp.Compare(ranks[a.ID], ranks[b.ID]) })
 	h.projects, err = c.store.Projects(ctx)
 	return h, err
 }

@@ -35,7 +35,8 @@ type summary struct {
 	Standing standingView // what is deployed, and why it is not the tip of the branch
 	Bound    bool         // to a repository
 	Halted   bool
-	HaltedBy string // who halted it and when
+	HaltedBy string // who halted it
+	HaltedAt *time.Time
 	Gates    gateCard
 }
 
@@ -98,7 +99,7 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 	s := summary{Bound: e.Source.URL != "", EnvURL: envURL(e.ID), Halted: e.Halted}
 	s.Gates = c.gatesOf(e)
 	if e.Halted && e.HaltedAt != nil {
-		s.HaltedBy = "Halted by " + e.HaltedBy + " since " + minute(*e.HaltedAt, "UTC") + "."
+		s.HaltedBy, s.HaltedAt = e.HaltedBy, e.HaltedAt
 	}
 	counts, err := c.store.ResourceCounts(ctx, e.ID)
 	if err != nil {

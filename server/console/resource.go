@@ -46,11 +46,40 @@ type resourceHead struct {
 
 // desired is the intent beside what was found.
 type desired struct {
-	Rows  []desiredRow
-	Found *time.Time // when the found values were read
+	Rows  []desiredRow // those that differ; all of them if none does
+	Same  []desiredRow // the others, folded
+	Found *time.Time   // when the found values were read
 	// Origins is set when it is known what set the values.
 	Origins bool
 	Missing bool // nothing was found: the resource does not exist yet
+}
+
+// desiredTable is a part of the rows, with what the table needs to know of all of them.
+type desiredTable struct {
+	Rows             []desiredRow
+	Found            *time.Time
+	Origins, Missing bool
+}
+
+// Table returns the rows that are shown at once, and Folded the others.
+func (d desired) Table() desiredTable { return desiredTable{d.Rows, d.Found, d.Origins, d.Missing} }
+
+// Folded returns the rows that are folded away.
+func (d desired) Folded() desiredTable { return desiredTable{d.Same, d.Found, d.Origins, d.Missing} }
+
+// fold puts the rows that differ first and folds the others away, if there are both.
+func (d *desired) fold() {
+	var differ, same []desiredRow
+	for _, row := range d.Rows {
+		if row.Differs {
+			differ = append(differ, row)
+		} else {
+			same = append(same, row)
+		}
+	}
+	if len(differ) > 0 {
+		d.Rows, d.Same = differ, same
+	}
 }
 
 type desiredRow struct {
@@ -206,6 +235,7 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if err := c.addOrigins(ctx, e, d.Resource, &p.Desired); err != nil {
 		return view{}, err
 	}
+	p.Desired.fold()
 	p.Needs = edges{ID: "requires", Title: "Requires", Empty: "It waits for nothing."}
 	for _, id := range slices.SortedFunc(maps.Keys(d.RequiresStatus), compareIDs) {
 		s := stateOf(d.RequiresStatus[id])
@@ -381,6 +411,6 @@ func (c *console) attempt(a intent.Action, newest bool) attempt {
 		}
 		out.Lines = append(out.Lines, row)
 	}
-	out.Open = newest && (out.State == failed || out.Live)
+	out.Open = newest && (out.State == failed || out.Live || a.Status == intent.StatusNonCompliant)
 	return out
 }

@@ -133,7 +133,8 @@ func (c *console) run(r *http.Request) (view, error) {
 	}
 	p.Steps = append(p.Steps, last)
 	v := view{template: "run", data: p, fragments: []fragment{
-		{"run-head", "run-head", p.Head}, {"crumb", "crumb", p.Crumbs[len(p.Crumbs)-1]}, {"diagnostics", "diagnostics", p.Diags},
+		{"run-head", "run-head", p.Head}, {"crumb", "crumb", p.Crumbs[len(p.Crumbs)-1]},
+		{"diagnostics", "diagnostics", p.Diags},
 	}}
 	for _, s := range p.Steps {
 		v.fragments = append(v.fragments, fragment{"step-" + s.ID, "step", s})

@@ -24,7 +24,9 @@ type standingNote struct {
 type standingLink struct{ Text, URL string }
 
 // quiet are the reasons that need no banner: lists and steps show them, and they pass by themselves.
-var quiet = []intent.DifferenceKind{intent.StandsCompiling, intent.StandsWaiting, intent.StandsWindow, intent.StandsHalted}
+var quiet = []intent.DifferenceKind{
+	intent.StandsCompiling, intent.StandsWaiting, intent.StandsWindow, intent.StandsHalted,
+}
 
 // bad are the reasons that a person has to do something about.
 var bad = []intent.DifferenceKind{
@@ -66,6 +68,16 @@ func (c *console) standingOf(env intent.EnvironmentID, now intent.Standing) (out
 		out.Notes = append(out.Notes, note)
 	}
 	return out
+}
+
+// ofVersion keeps of a standing what it says about a version: all of it for the one that is deployed, and what is about
+// it for another one. A hold has a form of its own on the page of the version.
+func ofVersion(now intent.Standing, v intent.Version) intent.Standing {
+	deployed := now.Deployed != nil && now.Deployed.Version == v.Number
+	now.Why = slices.DeleteFunc(slices.Clone(now.Why), func(d intent.Difference) bool {
+		return d.Kind == intent.StandsHeld && d.Version == v.Number || !deployed && d.Version != v.Number
+	})
+	return now
 }
 
 // dropGit leaves out what the Git page says elsewhere: the state of the repository.

@@ -111,6 +111,8 @@ type versionPage struct {
 	Hold    *holdView
 	DryRuns dryRunList
 	List    resourceTable
+	// Standing says what stands between this version and the newest commit.
+	Standing standingView
 	// CanRollBack is set when the version was deployed before, and can be again.
 	CanRollBack bool
 }
@@ -160,6 +162,11 @@ func (c *console) version(r *http.Request) (view, error) {
 		p.Head.RunURL = runURL(e.ID, v.Provenance.Compile)
 	}
 	p.Hold, p.Facts, p.CanRollBack = holdOf(v), versionFacts(v.Provenance), v.Status == intent.VersionRetired
+	now, err := c.control.Standing(r.Context(), e.ID)
+	if err != nil {
+		return view{}, err
+	}
+	p.Standing = c.standingOf(e.ID, ofVersion(now, v))
 	runs, err := c.store.DryRuns(r.Context(), e.ID, v.Number)
 	if err != nil {
 		return view{}, err

@@ -27,8 +27,8 @@ func TestAPersonCancelsACompile(t *testing.T) {
 	}
 	standing, err := s.Standing(t.Context(), s.env)
 	if err != nil || standing.Kind() != intent.StandsCompiling || standing.Find(intent.StandsWaiting) == nil ||
-		!strings.Contains(standing.Sentence(), "A compile waits for the run before it, of commit-") {
-		t.Errorf("%s, %v", standing.Sentence(), err)
+		!strings.Contains(standing.Text, "A compile waits for the run before it, of commit-") {
+		t.Errorf("%s, %v", standing.Text, err)
 	}
 	waiting, _, err := s.store.Compile(t.Context(), waits)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestAPersonCancelsACompile(t *testing.T) {
 	standing, err = s.Standing(t.Context(), s.env)
 	if err != nil || standing.Kind() != intent.StandsCancelled || standing.Deployed == nil ||
 		standing.Tip.Commit != "commit-1" {
-		t.Errorf("%s, %+v, %v", standing.Sentence(), standing, err)
+		t.Errorf("%s, %+v, %v", standing.Text, standing, err)
 	}
 
 	close(hold)
@@ -75,7 +75,7 @@ func TestAPersonCancelsACompile(t *testing.T) {
 		t.Errorf("the next one is %+v", c)
 	}
 	if standing, err = s.Standing(t.Context(), s.env); err != nil || standing.Kind() != intent.StandsSame {
-		t.Errorf("%s, %v", standing.Sentence(), err)
+		t.Errorf("%s, %v", standing.Text, err)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestDryRunsDoNotChangeTheStanding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(now.Kind()) + ": " + now.Sentence()
+		return string(now.Kind()) + ": " + now.Text
 	}
 	before := standing()
 	run, err := s.StartDryRun(t.Context(), s.env, control.DryRunRequest{Commit: "feature"})

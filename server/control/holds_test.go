@@ -57,11 +57,17 @@ func (s *stage) export(tip string, r control.CompileRequest, exported []export.R
 // unread waits until so many notifications are unread and gives their titles, newest first.
 func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 	s.t.Helper()
+	return s.notices(n, "false")
+}
+
+// notices waits until there are n notifications that are read, or unread, and returns them, newest first.
+func (s *stage) notices(n int, read string) (titles []string, all []intent.Notification) {
+	s.t.Helper()
 	moves := s.events.Subscribe(nil)
 	defer moves.Close()
 	for {
 		page, err := s.store.Notifications(s.t.Context(), s.env,
-			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {"false"}}})
+			intent.ListQuery{Sort: "last", Desc: true, Filters: map[string][]string{"read": {read}}})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -74,7 +80,7 @@ func (s *stage) unread(n int) (titles []string, all []intent.Notification) {
 		select {
 		case <-moves.Events():
 		case <-time.After(time.Minute):
-			s.t.Fatalf("only %d are unread", len(page.Items))
+			s.t.Fatalf("only %d have read=%s", len(page.Items), read)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/standing"
 )
 
 // Standing says what is deployed in an environment, what the tip of its branch is, and why they differ.
@@ -46,7 +47,7 @@ func (c *Control) Standings(
 		if err := c.closedWindow(ctx, &f); err != nil {
 			return nil, err
 		}
-		out[e.ID] = f.Decide()
+		out[e.ID] = standing.Decide(f)
 	}
 	return out, nil
 }

@@ -11,7 +11,7 @@ import (
 // A person can cancel the compile that runs, as long as nothing of it has been stored:
 //
 //	control ──row: cancelled by──▶ record ──request──▶ cancelCompile ──▶ the context of the run ends, and with it its
-//	                                                                     processes ──▶ finish records that it was cancelled
+//	                                                         processes ──▶ finish records that it was cancelled
 //
 // The row comes first, so a run whose server was killed in between ends as soon as another one takes it over.
 

@@ -56,5 +56,6 @@ func (t *turns) waits(env intent.EnvironmentID) *intent.Wait {
 func (p *projectTurns) reached(project intent.ProjectID) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("the quota %s of its project: %d of %d run", intent.QuotaCompiles, p.held[project], p.most[project])
+	return fmt.Sprintf("the quota %s of its project: %d of %d run", intent.QuotaCompiles, p.held[project],
+		p.most[project])
 }

@@ -30,13 +30,16 @@ func overrideNotice(o intent.Override) intent.Notice {
 }
 
 // dryRunEnding tells people how a dry run ended, with how many resources it found
-// of each kind. It is nil for a cancelled dry run: the person who cancelled it knows.
+// of each kind. It is nil for a cancelled dry run: the person who cancelled it knows. It rings no bell, because the
+// person who asked for the dry run looks at its page, and a pull request gets a comment.
 func dryRunEnding(d intent.DryRun, found map[intent.DiffKind]int) *intent.Notice {
 	of := fmt.Sprintf("version %d", d.Version)
 	if d.Commit != "" {
 		of = d.Commit
 	}
-	n := &intent.Notice{URI: fmt.Sprintf("/api/v2/dryrun/%d/%s", d.Version, d.ID), Compile: d.Compile}
+	n := &intent.Notice{
+		URI: fmt.Sprintf("/api/v2/dryrun/%d/%s", d.Version, d.ID), Compile: d.Compile, Quiet: true,
+	}
 	switch d.Ending {
 	case intent.DryRunDone:
 		n.Severity, n.Title = intent.SeverityInfo, "Dry run of "+of+" ready"

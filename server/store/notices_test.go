@@ -138,7 +138,7 @@ func TestTheEndOfADryRunIsNotified(t *testing.T) {
 		all[0].Message != "3 resources looked at: 2 unknown, 1 unmodified." ||
 		all[0].URI != "/api/v2/dryrun/1/"+ready.String() ||
 		all[1].Title != "Dry run of feature failed" ||
-		all[1].Message != "the model has errors" {
+		all[1].Message != "the model has errors" || !all[0].Read || !all[1].Read {
 		t.Errorf("%+v", all)
 	}
 }

@@ -62,12 +62,15 @@ func addNotice(ctx context.Context, tx pgx.Tx, env intent.EnvironmentID, n inten
 	if _, err := tx.Exec(ctx, statements.NotificationLock, env); err != nil {
 		return err
 	}
-	counted, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationCountUp, env, title, uri, at, message,
-		n.Severity, n.Compile)
-	if err != nil || len(counted) > 0 {
-		return err
+	if !n.Quiet {
+		counted, err := many[struct{ ID uuid.UUID }](ctx, tx, statements.NotificationCountUp, env, title, uri, at,
+			message, n.Severity, n.Compile)
+		if err != nil || len(counted) > 0 {
+			return err
+		}
 	}
-	_, err = tx.Exec(ctx, statements.NotificationAdd, uuid.New(), env, at, n.Severity, title, message, uri, n.Compile)
+	_, err := tx.Exec(ctx, statements.NotificationAdd, uuid.New(), env, at, n.Severity, title, message, uri, n.Compile,
+		n.Quiet)
 	return err
 }
 

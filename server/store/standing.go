@@ -156,8 +156,9 @@ func (r standingRow) value() (f intent.StandingFacts, err error) {
 	}
 	if p := promotion; p != nil {
 		f.Promotion = &intent.Promotion{
-			Environment: r.Environment, Commit: p.Commit, Subject: p.Subject, Author: p.Author, SourceName: p.SourceName,
-			Created: p.Created.UTC(), Gates: p.Gates, State: intent.PromotionWaiting,
+			Environment: r.Environment, Commit: p.Commit, Subject: p.Subject, Author: p.Author,
+			SourceName: p.SourceName,
+			Created:    p.Created.UTC(), Gates: p.Gates, State: intent.PromotionWaiting,
 		}
 	}
 	return f, nil

@@ -96,6 +96,8 @@ func (f *compileFlags) readJob(c *cobra.Command, arg string) error {
 	o.Project, o.Python, o.CacheDir, o.Environment = j.Project, j.Python, j.CacheDir, j.Environment
 	o.Export, o.Partial, o.DeleteSets, o.Known = true, j.Partial, j.RemovedSets, &j.Known
 	o.Clusters = j.Clusters
+	f.printer.live = newLivePrinter(c.OutOrStdout())
+	o.OnPrint = f.printer.live.line
 	f.exportJSON, f.recipe, f.memoryMax = j.ExportFile, j.RecipeFile, j.MemoryMax
 	if j.WarmKey != "" {
 		syscall.CloseOnExec(warmDescriptor)

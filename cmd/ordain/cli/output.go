@@ -43,7 +43,10 @@ func (o *output) lost() error {
 }
 
 // printer prints the outcome of a compile: as text for people, or as JSON for programs.
-type printer struct{ format string }
+type printer struct {
+	format string
+	live   *livePrinter // nil: the output of plug-ins is printed at the end
+}
 
 func (p *printer) flag(c *cobra.Command) {
 	c.Annotations = map[string]string{reports: "yes"}
@@ -69,7 +72,7 @@ func (p *printer) outcome(c *cobra.Command, out *compiler.Outcome) error {
 			return err
 		}
 	} else {
-		for _, line := range doc.Output {
+		for _, line := range p.live.rest(doc.Output) {
 			fmt.Fprintln(c.OutOrStdout(), line)
 		}
 		p.text(c.ErrOrStderr(), doc.Warnings, doc.Diagnostics)

@@ -193,6 +193,7 @@ var lattice = []struct {
 		"internal/intent internal/fault internal/bus internal/service server/store server/store/queue",
 	},
 	{"server/comparison", "internal/intent"},
+	{"server/standing", "internal/intent"},
 	{"server/contents", "internal/intent internal/linediff internal/secret server/store"},
 	{"server/forge/client", "gitsync internal/intent internal/fault internal/reach"},
 	{"server/forge/forgetest", ""},
@@ -219,7 +220,7 @@ var lattice = []struct {
 		"server/control",
 		"gitsync internal/intent internal/fault internal/bus internal/diag internal/linediff internal/provenance " +
 			"server/comparison server/contents server/access server/access/audit server/promote server/push " +
-			"server/store server/source server/forge server/keeper",
+			"server/standing server/store server/source server/forge server/keeper",
 	},
 
 	// Clusters: from a template and a size to running machines.
@@ -446,7 +447,7 @@ var floors = []struct {
 			"server/store server/source server/deployer server/forge " +
 			"server/build server/keeper server/control server/agent " +
 			"server/process server/replica server/eventbus server/cluster server/comparison server/contents " +
-			"server/graph",
+			"server/graph server/standing",
 	},
 	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.

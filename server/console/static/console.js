@@ -77,6 +77,7 @@
       if (last) last.before(want);
     }
     keepUp();
+    follow();
     tick();
   }
 
@@ -94,7 +95,7 @@
   }
 
   // One that is at its end stays there; one that was scrolled up stays where it is.
-  const follower = document.querySelector('[data-follow]');
+  const follower = document.querySelector('.loglist[data-follow]');
   let following = !!follower;
   let moving = false;
   function keepUp() {
@@ -111,6 +112,17 @@
       if (!moving) following = follower.scrollHeight - follower.scrollTop - follower.clientHeight < 24;
     }, { passive: true });
   }
+
+  // Output of a stage that runs is shown from its end. A reader who scrolls up stays there, until they scroll down again.
+  const followed = new WeakSet();
+  function follow() {
+    for (const log of document.querySelectorAll('[data-follow] pre.log')) {
+      if (followed.has(log)) continue;
+      followed.add(log);
+      log.scrollTop = log.scrollHeight;
+    }
+  }
+  follow();
 
   // --- the stream --------------------------------------------------------
 

@@ -13,8 +13,8 @@ WHERE id = (SELECT id FROM notification
 RETURNING id;
 
 -- name: NotificationAdd :exec
-INSERT INTO notification (id, environment, created, last, severity, title, message, uri, compile)
-VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8);
+INSERT INTO notification (id, environment, created, last, severity, title, message, uri, compile, read)
+VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: NotificationGet :one
 SELECT id, environment, created, last, times, severity, title, message, uri, compile, read, cleared
