@@ -20,13 +20,8 @@ type Report struct {
 	Page        string // of the preview in the console; empty: none can be given
 	Command     string // that approves it
 	Diffs       []intent.ResourceDiff
-	Gone        []intent.ResourceID // no longer managed
-	Hold        *intent.Hold        // why it would be held
-	Windows     []string            // what would wait for windows, in words
-	Errors      []string            // of the model, with file and line
-	Refused     string              // why the commit could not be deployed as it is
-	Clusters    []string            // what would be done to clusters, a plan each in plain text
-	Version     int                 // the active one that it is compared with
+	Review
+	Version int // the active one that it is compared with
 }
 
 // Marker is the line by which the comment of an environment is known.
