@@ -90,7 +90,7 @@ func TestPullPageIsAReview(t *testing.T) {
 	}
 	says("7", "3 resources on 3 agents", "<dt>purged</dt><dd><strong>1</strong>", "<dt>agents</dt><dd><strong>3</strong>",
 		`href="https://git.example.com/infra/model/pulls/7/files"`, "/pulls/7/commits/"+r.PullHead,
-		"ida may write to the repository: no approval is needed", "Nothing would stop it; 1 check would delay it.")
+		"ida may write to the repository: no approval is needed", "Nothing would stop it; 2 checks would delay it.")
 	check("7", "Approval", "passes", "its author may write to the repository")
 	check("7", "Model", "passes", "it compiles")
 	check("7", "Dry run", "waits", "2 resources could not be checked; run it again when their agents answer")

@@ -26,6 +26,9 @@ func (s *Service) Report(ctx context.Context, e intent.Environment, p intent.Pul
 			}
 		}
 	}
+	if r.Lines, err = s.lines(ctx, e, r.Diffs); err != nil {
+		return r, err
+	}
 	r.Review, err = s.Review(ctx, e, p, changedOf(r.Diffs))
 	return r, err
 }

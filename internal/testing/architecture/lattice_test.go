@@ -198,7 +198,7 @@ var lattice = []struct {
 	{
 		"server/forge",
 		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
-			"server/source server/forge/client server/process",
+			"server/source server/forge/client server/process internal/linediff server/contents",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
