@@ -153,6 +153,7 @@ type statementTexts struct {
 	StandingFacts string
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
+	SavedViews, SavedViewPut, SavedViewDelete                                                              string
 	VersionMemberRows, VersionMemberCounts                                                                 string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
 	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
