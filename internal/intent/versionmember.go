@@ -1,7 +1,7 @@
 package intent
 
-// VersionMember is a resource of a version, with what became of it. Its standing is a status if the resource is deployed
-// as this version has it; otherwise it is one of those below.
+// VersionMember is a resource of a version, with what became of it. Its standing is a status if the resource is
+// deployed as this version has it; otherwise it is one of those below.
 type VersionMember struct {
 	ID       ResourceID
 	Standing Status

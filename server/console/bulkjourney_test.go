@@ -17,14 +17,16 @@ func TestJourneyDeployWhatAFilterChose(t *testing.T) {
 	b.look(1280, 900, "light")
 	env := "/e/" + r.Production.ID.String()
 	b.open(env + "/resources")
-	const pick = `([...document.querySelectorAll('.facets a')].find(x => x.textContent.trim().startsWith('%')).click(), true)`
+	const pick = `([...document.querySelectorAll('.facets a')]
+		.find(x => x.textContent.trim().startsWith('%')).click(), true)`
 	b.until(`document.querySelector('.facets a')`)
 	eval[bool](b, strings.Replace(pick, "%", "fs::File", 1))
 	b.until(`location.search.includes('is-type=fs%3A%3AFile') && document.querySelector('.facets a')`)
 	eval[bool](b, strings.Replace(pick, "%", "failed", 1))
 	b.until(`location.search.includes('status=failed') && document.querySelector('.bulk')`)
 	b.accessible("a filtered list")
-	b.do(chromedp.Click(chromedp.CSS(`.bulk input[name="all"]`)), chromedp.Click(chromedp.CSS(`.bulk button[value="deploy"]`)))
+	b.do(chromedp.Click(chromedp.CSS(`.bulk input[name="all"]`)),
+		chromedp.Click(chromedp.CSS(`.bulk button[value="deploy"]`)))
 	b.until(`document.querySelector('#confirm-title')?.textContent.startsWith('Deploy what is not as intended among')`)
 	b.accessible("the question before an action")
 	b.do(chromedp.Click(chromedp.CSS(`#confirm button.primary`)))

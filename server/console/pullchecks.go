@@ -218,7 +218,8 @@ func (v reviewed) checkResult(add addCheck) {
 	}
 	switch {
 	case unknown > 0:
-		add("Dry run", checkWaits, plural(unknown, "resource")+" could not be checked; run it again when their agents answer")
+		add("Dry run", checkWaits,
+			plural(unknown, "resource")+" could not be checked; run it again when their agents answer")
 	case undefined > 0:
 		add("Dry run", checkPasses, plural(undefined, "resource")+" wait for values that are not known yet")
 	default:
@@ -240,7 +241,8 @@ func (v reviewed) checkRemoval(add addCheck) {
 	guard := intent.GuardOf(v.env)
 	switch {
 	case v.Hold != nil && !v.Hold.Confirmable():
-		add("Removal limits", checkHolds, v.Hold.Text+"; nobody can confirm it while protected_resources protects these")
+		add("Removal limits", checkHolds,
+			v.Hold.Text+"; nobody can confirm it while protected_resources protects these")
 	case v.Hold != nil:
 		add("Removal limits", checkHolds, v.Hold.Text+"; a person would have to confirm it")
 	default:

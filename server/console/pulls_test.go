@@ -59,8 +59,8 @@ func TestWhatAForgeLacks(t *testing.T) {
 	}
 }
 
-// The page of a pull request is a review: numbers, checks, approvals, links to the forge. Its checks say what would stop
-// the commit after the merge: that it would be refused, that its version would be held, that changes would wait. They
+// The page of a pull request is a review: numbers, checks, approvals, links to the forge. Its checks say what would
+// stop the commit after the merge: that it would be refused, that its version would be held, that changes would wait. They
 // say nothing of the kind where nothing would.
 func TestPullPageIsAReview(t *testing.T) {
 	r, h := rich(t)
@@ -88,7 +88,8 @@ func TestPullPageIsAReview(t *testing.T) {
 			}
 		}
 	}
-	says("7", "3 resources on 3 agents", "<dt>purged</dt><dd><strong>1</strong>", "<dt>agents</dt><dd><strong>3</strong>",
+	says("7", "3 resources on 3 agents", "<dt>purged</dt><dd><strong>1</strong>",
+		"<dt>agents</dt><dd><strong>3</strong>",
 		`href="https://git.example.com/infra/model/pulls/7/files"`, "/pulls/7/commits/"+r.PullHead,
 		"ida may write to the repository: no approval is needed", "Nothing would stop it; 2 checks would delay it.")
 	check("7", "Approval", "passes", "its author may write to the repository")

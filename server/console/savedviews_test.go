@@ -22,7 +22,7 @@ func TestSavedViews(t *testing.T) {
 	page := func(rest string) string { t.Helper(); return get(t, h, env+"/resources"+rest).Body.String() }
 	link := `<a href="` + env + `/resources?status=failed"`
 	save("Broken <b>", "status=failed&back=//evil", http.StatusSeeOther)
-	if body := page(""); !strings.Contains(body, link+">Broken &lt;b&gt;</a>") || !strings.Contains(body, "Broken &lt;b&gt;") ||
+	if body := page(""); !strings.Contains(body, link+">Broken &lt;b&gt;</a>") ||
 		strings.Contains(body, "evil") {
 		t.Errorf("the view is no link to its filter")
 	}

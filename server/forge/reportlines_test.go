@@ -30,7 +30,8 @@ func TestACommentShowsChangedLines(t *testing.T) {
 		fmt.Fprintf(&long, "line %d of many\n", i)
 	}
 	got = text("/etc/motd", linediff.Compare("", long.String()))
-	if !strings.Contains(got, "@@ the rest is not shown here: +390 −0 lines @@") || strings.Contains(got, "line 389") {
+	if !strings.Contains(got, "@@ the rest is not shown here: +390 −0 lines @@") ||
+		strings.Contains(got, "line 389") {
 		t.Error(got)
 	}
 	if got = text("/etc/api_token", linediff.Compare("hunter1\n", "hunter2\n")); strings.Contains(got, "hunter") {

@@ -13,7 +13,8 @@ func TestLineDiffsArePrinted(t *testing.T) {
 	}
 	diff := []row{
 		{"resource_id": "fs::File[web,path=/a]", "status": "modified", "attributes": row{
-			"hash": change("-old\n+new\x1b[31m\n@@ 3 unchanged lines @@\n"), "mode": row{"from_value": 600, "to_value": 644},
+			"hash": change("-old\n+new\x1b[31m\n@@ 3 unchanged lines @@\n"),
+			"mode": row{"from_value": 600, "to_value": 644},
 		}},
 		{"resource_id": "fs::File[web,path=/b]", "status": "modified", "unknown": true,
 			"attributes": row{"hash": change("-hidden\n")}},

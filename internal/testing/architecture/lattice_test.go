@@ -366,7 +366,8 @@ var lattice = []struct {
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
-			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff",
+			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
+			"server/forge",
 	},
 
 	{"server/webconsole", "internal/fault"},
