@@ -82,6 +82,9 @@ const DiffUnknown DiffKind = "unknown"
 // Unknown reports whether it is unknown what a deployment would do.
 func (k DiffKind) Unknown() bool { return k == DiffUnknown || k == DiffAgentDown }
 
+// Touches reports whether a deployment would create, change or purge the resource.
+func (k DiffKind) Touches() bool { return k == DiffAdded || k == DiffModified || k == DiffDeleted }
+
 func matchesOne(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, text) })
 }

@@ -2,6 +2,7 @@ package comparison
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -169,11 +170,36 @@ func (x *Index) Kinds() map[intent.DiffKind]int {
 func (x *Index) Agents() int {
 	agents := map[string]bool{}
 	for _, r := range x.rows {
-		if r.kind == intent.DiffAdded || r.kind == intent.DiffModified || r.kind == intent.DiffDeleted {
+		if r.kind.Touches() {
 			agents[r.agent] = true
 		}
 	}
 	return len(agents)
+}
+
+// Types returns how many types have a resource that would be created, changed or purged.
+func (x *Index) Types() int {
+	types := map[string]bool{}
+	for _, r := range x.rows {
+		if r.kind.Touches() {
+			types[r.typ] = true
+		}
+	}
+	return len(types)
+}
+
+// Touched lists the resources that would be created, changed or purged.
+func (x *Index) Touched() iter.Seq[intent.ResourceID] {
+	return func(yield func(intent.ResourceID) bool) {
+		for _, r := range x.rows {
+			if !r.kind.Touches() {
+				continue
+			}
+			if id, err := intent.ParseResourceID(r.id); err == nil && !yield(id) {
+				return
+			}
+		}
+	}
 }
 
 // Counts counts what differs by type and agent, those with the most differences first. What does not differ is left

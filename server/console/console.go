@@ -244,6 +244,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	for _, a := range bulkActions {
 		post("/e/{env}/resources/"+a.Name, a.verb, c.doBulk(a))
 	}
+	post("/e/{env}/views", access.SeeResources, c.doSaveView)
+	post("/e/{env}/views/delete", access.SeeResources, c.doDeleteView)
 	post("/e/{env}/resource/unpark", access.Unpark, c.doUnpark)
 	post("/e/{env}/git/accept", access.AcceptCommit, c.doAccept)
 	post("/e/{env}/git/unblock", access.UnblockCommit, c.doUnblock)

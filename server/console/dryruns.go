@@ -152,14 +152,19 @@ func (c *console) dryRun(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p.Gone = goneList{Count: len(gone), Hidden: max(0, len(gone)-shownDiffs)}
-	for _, id := range gone[:len(gone)-p.Gone.Hidden] {
-		p.Gone.Rows = append(p.Gone.Rows, edgeRow{Text: id.String(), URL: resourceURL(e.ID, id)})
-	}
+	p.Gone = goneListOf(e.ID, gone)
 	return view{template: "dryrun", data: p, fragments: []fragment{
 		{"dryrun-head", "dryrun-head", p.Head}, {"diagnostics", "diagnostics", p.Diags},
 		{"diff", "diff", p.Diff}, {"gone", "gone", p.Gone},
 	}}, nil
+}
+
+func goneListOf(env intent.EnvironmentID, gone []intent.ResourceID) goneList {
+	out := goneList{Count: len(gone), Hidden: max(0, len(gone)-shownDiffs)}
+	for _, id := range gone[:len(gone)-out.Hidden] {
+		out.Rows = append(out.Rows, edgeRow{Text: id.String(), URL: resourceURL(env, id)})
+	}
+	return out
 }
 
 // mayRelease reports whether a person may release the version of a dry run.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
@@ -52,33 +51,6 @@ type outboxRow struct {
 	At       time.Time
 	Problem  string
 	Dead     bool
-}
-
-// pullPage shows one pull request.
-type pullPage struct {
-	frame
-	Head pullHead
-	Diff diffList
-}
-
-type pullHead struct {
-	pullRow
-	Full       string // commit
-	Base       string
-	Forge      string // the address of its page at the forge
-	Problem    string
-	Approval   bool // it needs one
-	CanRun     bool // its preview can be computed again
-	ApprovedBy string
-	ApprovedAt *time.Time
-	DryRunURL  string
-	RunURL     string
-	Sentence   string
-	PageURL    string
-	Refused    string   // why its commit would be refused
-	Held       string   // why its version would be held
-	Waits      []string // for what its changes would wait
-	Errors     []string // of its model
 }
 
 // shownOutbox is how many of the newest messages for the forge are listed.
@@ -198,61 +170,6 @@ func pullNumber(r *http.Request) (int, error) {
 		return 0, fault.New("console", fault.NotFound, "there is no pull request "+r.PathValue("number"))
 	}
 	return n, nil
-}
-
-func (c *console) pull(r *http.Request) (view, error) {
-	e, err := c.environment(r)
-	if err != nil {
-		return view{}, err
-	}
-	n, err := pullNumber(r)
-	if err != nil {
-		return view{}, err
-	}
-	one, err := c.store.PullRequest(r.Context(), e.ID, n)
-	if err != nil {
-		return view{}, err
-	}
-	f, err := c.frame(r, "Pull request "+strconv.Itoa(n), "pulls",
-		crumb{Text: "Pull requests", URL: envURL(e.ID) + "/pulls"}, crumb{Text: strconv.Itoa(n)})
-	if err != nil {
-		return view{}, err
-	}
-	report, err := c.control.PullReport(r.Context(), e, one)
-	if err != nil {
-		return view{}, err
-	}
-	stage := one.PreviewState()
-	p := pullPage{frame: f, Head: pullHead{
-		pullRow: pullRowOf(one), Full: one.Head, Base: one.Base, Problem: one.Problem, PageURL: pullURL(e.ID, n),
-		Approval:   stage == intent.PreviewApproval,
-		CanRun:     one.State == intent.PullIsOpen && one.MayRun() && stage != intent.PreviewRunning,
-		ApprovedBy: one.ApprovedBy, ApprovedAt: one.ApprovedAt,
-		Refused: report.Refused, Waits: report.Windows, Errors: report.Errors,
-	}}
-	if strings.HasPrefix(one.URL, "https://") || strings.HasPrefix(one.URL, "http://") {
-		p.Head.Forge = one.URL
-	}
-	if report.Hold != nil {
-		p.Head.Held = report.Hold.Text
-	}
-	if one.Approved != one.Head {
-		p.Head.ApprovedBy, p.Head.ApprovedAt = "", nil
-	}
-	if d := one.Preview; d != nil && one.PreviewOf == one.Head {
-		p.Head.DryRunURL, p.Head.Problem = dryRunURL(e.ID, d.ID), d.Reason
-		if d.Compile != nil {
-			p.Head.RunURL = runURL(e.ID, *d.Compile)
-		}
-		diff, index, err := c.dryRunDifferences(r, e, *d, pullURL(e.ID, n))
-		if err != nil {
-			return view{}, err
-		}
-		p.Diff, p.Head.Sentence = diff, blastSentence(index, *d)
-	}
-	return view{template: "pull", data: p, fragments: []fragment{
-		{"pull-head", "pull-head", p.Head}, {"diff", "diff", p.Diff},
-	}}, nil
 }
 
 func (c *console) doPreviewPull(r *http.Request, e intent.Environment) (string, error) {

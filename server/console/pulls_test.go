@@ -59,27 +59,57 @@ func TestWhatAForgeLacks(t *testing.T) {
 	}
 }
 
-// The page of a pull request says what would stop its commit after the merge: that the commit would be refused, that
-// its version would be held, that changes would wait. It says nothing of the kind where nothing would.
-func TestPreviewSaysWhatWouldStopIt(t *testing.T) {
+// The page of a pull request is a review: numbers, checks, approvals, links to the forge. Its checks say what would
+// stop the commit after the merge: that it would be refused, that its version would be held, that changes would wait. They
+// say nothing of the kind where nothing would.
+func TestPullPageIsAReview(t *testing.T) {
 	r, h := rich(t)
 	ctx, env := t.Context(), r.Production.ID
-	page := func(number, want string) {
+	body := func(number string) string {
 		t.Helper()
-		const strong, end = "<strong>It would ", "</p>"
-		body := get(t, h, envURL(env)+"/pulls/"+number).Body.String()
-		_, said, _ := strings.Cut(body, strong)
-		said, _, _ = strings.Cut(said, end)
-		if said != want || strings.Count(body, strong) > 1 {
-			t.Errorf("it says %q, want %q", said, want)
+		return get(t, h, envURL(env)+"/pulls/"+number).Body.String()
+	}
+	check := func(number, name, word, want string) {
+		t.Helper()
+		page := body(number)
+		before, after, found := strings.Cut(page, "<strong>"+name+"</strong> <span>")
+		said, _, _ := strings.Cut(after, "</span>")
+		line := before[max(0, strings.LastIndex(before, "<li>")):]
+		if !found || said != want || !strings.Contains(line, "<span>"+word+"</span>") {
+			t.Errorf("%s of %s says %q, want %s: %q", name, number, said, word, want)
 		}
 	}
-	page("7", "")
+	says := func(number string, want ...string) {
+		t.Helper()
+		page := body(number)
+		for _, w := range want {
+			if !strings.Contains(page, w) {
+				t.Errorf("the page of %s does not contain %q", number, w)
+			}
+		}
+	}
+	says("7", "3 resources on 3 agents", "<dt>purged</dt><dd><strong>1</strong>",
+		"<dt>agents</dt><dd><strong>3</strong>",
+		`href="https://git.example.com/infra/model/pulls/7/files"`, "/pulls/7/commits/"+r.PullHead,
+		"ida may write to the repository: no approval is needed", "Nothing would stop it; 2 checks would delay it.")
+	check("7", "Approval", "passes", "its author may write to the repository")
+	check("7", "Model", "passes", "it compiles")
+	check("7", "Dry run", "waits", "2 resources could not be checked; run it again when their agents answer")
+	check("7", "Base", "passes", "compared with version 7, which is deployed")
+	check("7", "Signature", "not asked for", "git_verify is off")
+	check("7", "Windows", "passes", "changes may start at any time")
 	must(t, r.Control.SetSetting(ctx, env, "maintenance_windows", map[string]any{
 		"holidays": map[string]any{"kind": "freeze", "cron": "0 15 * * *", "duration": 7200},
 	}))
-	page("7", "wait:</strong> 3 of its changes: frozen by `holidays`, changes may start 2026-11-21 17:00 UTC.")
+	check("7", "Windows", "waits",
+		"3 of its changes: frozen by `holidays`, changes may start 2026-11-21 17:00 UTC")
 	must(t, r.Control.DeleteSetting(ctx, env, "maintenance_windows"))
+
+	says("12", "1 more approval needed.", "because it comes from a fork", "1 check would stop it")
+	check("12", "Approval", "holds", "its code does not run here before one person approves it")
+	must(t, r.Control.ApprovePull(ctx, env, 12, r.Stranger, "noor"))
+	says("12", "noor approved", "was needed, and was given")
+	check("12", "Approval", "passes", "approved by noor")
 
 	active, err := r.Store.Version(ctx, env, 7)
 	must(t, err)
@@ -90,14 +120,36 @@ func TestPreviewSaysWhatWouldStopIt(t *testing.T) {
 	}
 	must(t, r.Store.SavePull(ctx, pull, false, r.Now()))
 	previewIn(t, r, pull, r.FailedFile)
-	page("8", "be held:</strong> it takes away 203 of 204 resources, more than 20%: 152 fs::File, 41 fs::Directory, "+
-		"10 web::Site.")
+	check("8", "Removal limits", "holds", "it takes away 203 of 204 resources, more than 20%: 152 fs::File, "+
+		"41 fs::Directory, 10 web::Site; a person would have to confirm it")
+	says("8", "203 resources of the active version are not in this one", "<dt>no longer managed</dt><dd><strong>203")
 	must(t, r.Control.SetSetting(ctx, env, "prune_share", 100))
-	page("8", "")
+	check("8", "Removal limits", "passes", "it takes away 203 resources; more than 100% and at least 10 would be held")
 	must(t, r.Control.SetSetting(ctx, env, "git_verify", "tip"))
-	page("8", "be refused as it is:</strong> commit "+short(deployed)+" by Noor Haddad may not be deployed: it is not "+
+	check("8", "Signature", "refused", "commit "+short(deployed)+" by Noor Haddad may not be deployed: it is not "+
 		"signed; sign it with a key that git_allowed_signers names, or add the key there (or merge it with a commit "+
-		"that is signed).")
+		"that is signed)")
+}
+
+// A pull request links to its files and its newest commit as each forge names them, and to nothing that is no web page.
+func TestForgeLinks(t *testing.T) {
+	for page, want := range map[string]string{
+		"https://h/o/r/pull/3": "https://h/o/r/pull/3/files https://h/o/r/pull/3/commits/c0ffee",
+		"https://h/g/r/-/merge_requests/3/": "https://h/g/r/-/merge_requests/3/diffs " +
+			"https://h/g/r/-/merge_requests/3/diffs?commit_id=c0ffee",
+		"https://h/changes/3": "",
+		"javascript:alert(1)": "",
+	} {
+		var got []string
+		for i, l := range forgeLinks(intent.PullRequest{Number: 3, URL: page, Head: "c0ffee"}) {
+			if i > 0 {
+				got = append(got, l.URL)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q", page, got)
+		}
+	}
 }
 
 // previewIn records the preview of a pull request whose model has only one resource.

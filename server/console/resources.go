@@ -15,6 +15,7 @@ type resourcesPage struct {
 	frame
 	Filter resourceFilter
 	Facets []facet
+	Views  savedViews
 	Bulk   bulkBar
 	List   resourceList
 }
@@ -82,6 +83,9 @@ func (c *console) resources(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	if p.Facets, err = c.resourceFacets(r.Context(), e.ID, filter, &p.Filter); err != nil {
+		return view{}, err
+	}
+	if p.Views, err = c.savedViews(r, e, filter); err != nil {
 		return view{}, err
 	}
 	if p.Bulk, err = c.bulkBar(r, e.ID, filter, page.Total); err != nil {

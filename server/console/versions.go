@@ -110,7 +110,7 @@ type versionPage struct {
 	Facts   []attribute // provenance
 	Hold    *holdView
 	DryRuns dryRunList
-	List    resourceTable
+	List    memberTable
 	// Standing says what stands between this version and the newest commit.
 	Standing standingView
 	// CanRollBack is set when the version was deployed before, and can be again.
@@ -123,11 +123,6 @@ type versionHead struct {
 	RunURL string
 	Full   string // the whole commit
 	Hash   commitView
-}
-
-type resourceTable struct {
-	Rows  []resourceRow
-	Pager pager
 }
 
 // findVersion returns the version in the path of a request.
@@ -172,20 +167,9 @@ func (c *console) version(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.DryRuns = dryRunsOf(runs)
-	l := listingOf(r, store.VersionResourceList, p.Head.URL)
-	l.query.Desc = false
-	page, err := c.store.VersionResourcePage(r.Context(), e.ID, v.Number, l.query)
-	if err != nil {
+	if p.List, err = c.membersOf(r, v); err != nil {
 		return view{}, err
 	}
-	for _, x := range page.Items {
-		p.List.Rows = append(p.List.Rows, resourceRow{
-			URL: resourceURL(e.ID, x.ID), Type: x.ID.Type, Agent: x.ID.Agent, Value: x.ID.Value, ID: x.ID.String(),
-		})
-	}
-	p.List.Pager = pagerOf(l, page, func(x intent.Resource) (string, string) {
-		return resourcePlace(l.query.Sort, x.ID, "")
-	})
 	return view{template: "version", data: p, fragments: []fragment{
 		{"version-head", "version-head", p.Head}, {"dryruns", "dryruns", p.DryRuns},
 	}}, nil

@@ -192,7 +192,7 @@ func text(v any) (out string, long, ok bool) {
 		encoder := json.NewEncoder(&b)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		if encoder.Encode(masked(v)) != nil {
+		if encoder.Encode(Masked(v)) != nil {
 			return "", false, false
 		}
 		return b.String(), strings.Count(b.String(), "\n") > 3, true
@@ -212,13 +212,13 @@ func SecretName(name string) bool {
 	return slices.ContainsFunc(secretNames, func(s string) bool { return strings.Contains(lower, s) })
 }
 
-// masked hides what dicts have under names of secrets.
-func masked(v any) any {
+// Masked hides what dicts have under names of secrets.
+func Masked(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, inner := range v {
-			if out[name] = masked(inner); SecretName(name) && !empty(inner) {
+			if out[name] = Masked(inner); SecretName(name) && !empty(inner) {
 				out[name] = intent.Secret
 			}
 		}
@@ -226,7 +226,7 @@ func masked(v any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, inner := range v {
-			out[i] = masked(inner)
+			out[i] = Masked(inner)
 		}
 		return out
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"ordain.dev/ordain/internal/fault"
@@ -84,9 +85,12 @@ func (c *Control) PreviewPull(ctx context.Context, env intent.EnvironmentID, num
 	return c.cfg.Forge.StartPreview(ctx, e, p)
 }
 
-// PullReport returns the report on the preview of a pull request.
-func (c *Control) PullReport(ctx context.Context, e intent.Environment, p intent.PullRequest) (forge.Report, error) {
-	return c.cfg.Forge.Report(ctx, e, p)
+// PullReview returns what policies say of a pull request; changed lists the resources that its preview would create,
+// change or purge.
+func (c *Control) PullReview(
+	ctx context.Context, e intent.Environment, p intent.PullRequest, changed iter.Seq[intent.ResourceID],
+) (forge.Review, error) {
+	return c.cfg.Forge.Review(ctx, e, p, changed)
 }
 
 // PullText returns the text of the comment on a pull request, whether or not it is posted.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/forge"
 )
 
 // Where an environment asks for signatures, the preview of a pull request says
@@ -19,13 +20,14 @@ func TestAPreviewTellsOfAMissingSignature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.PullReport(t.Context(), e,
-			intent.PullRequest{Environment: s.env, Number: 7, Head: head, State: state})
+		p := intent.PullRequest{Environment: s.env, Number: 7, Head: head, State: state}
+		r, err := s.PullReview(t.Context(), e, p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(r.Text(), "refused"); told != (r.Refused != "") {
-			t.Errorf("the comment on %q:\n%s", r.Refused, r.Text())
+		comment := forge.Report{Pull: p, Review: r}.Text()
+		if told := strings.Contains(comment, "refused"); told != (r.Refused != "") {
+			t.Errorf("the comment on %q:\n%s", r.Refused, comment)
 		}
 		return r.Refused
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/linediff"
+	"ordain.dev/ordain/server/contents"
 	"ordain.dev/ordain/server/forge/client"
 )
 
@@ -20,13 +22,9 @@ type Report struct {
 	Page        string // of the preview in the console; empty: none can be given
 	Command     string // that approves it
 	Diffs       []intent.ResourceDiff
-	Gone        []intent.ResourceID // no longer managed
-	Hold        *intent.Hold        // why it would be held
-	Windows     []string            // what would wait for windows, in words
-	Errors      []string            // of the model, with file and line
-	Refused     string              // why the commit could not be deployed as it is
-	Clusters    []string            // what would be done to clusters, a plan each in plain text
-	Version     int                 // the active one that it is compared with
+	Lines       map[intent.ResourceID]map[string]*linediff.Diff // of Diffs, where lines say more than values
+	Review
+	Version int // the active one that it is compared with
 	// Decided has, by resource and attribute, the line that most likely changed the value.
 	Decided map[intent.ResourceID]map[string]string
 }
@@ -128,6 +126,18 @@ func (r Report) counts() (created, changed, purged, same, unknown, undefined int
 	return
 }
 
+// reportKinds are the parts of the list of resources, in their order.
+var reportKinds = []struct {
+	title string
+	is    func(intent.DiffKind) bool
+}{
+	{"Purged", func(k intent.DiffKind) bool { return k == intent.DiffDeleted }},
+	{"Changed", func(k intent.DiffKind) bool { return k == intent.DiffModified }},
+	{"Created", func(k intent.DiffKind) bool { return k == intent.DiffAdded }},
+	{"Unknown", intent.DiffKind.Unknown},
+	{"Undefined", func(k intent.DiffKind) bool { return k == intent.DiffUndefined || k == intent.DiffSkipped }},
+}
+
 func (r Report) result(w *writer) {
 	created, changed, purged, same, unknown, undefined := r.counts()
 	switch {
@@ -146,16 +156,7 @@ func (r Report) result(w *writer) {
 		w.block("", strings.TrimRight(strings.Join(r.Clusters, "\n"), "\n"))
 	}
 	shown := 0
-	for _, kind := range []struct {
-		title string
-		is    func(intent.DiffKind) bool
-	}{
-		{"Purged", func(k intent.DiffKind) bool { return k == intent.DiffDeleted }},
-		{"Changed", func(k intent.DiffKind) bool { return k == intent.DiffModified }},
-		{"Created", func(k intent.DiffKind) bool { return k == intent.DiffAdded }},
-		{"Unknown", intent.DiffKind.Unknown},
-		{"Undefined", func(k intent.DiffKind) bool { return k == intent.DiffUndefined || k == intent.DiffSkipped }},
-	} {
+	for _, kind := range reportKinds {
 		titled := false
 		for _, d := range r.Diffs {
 			if !kind.is(d.Kind) {
@@ -169,7 +170,7 @@ func (r Report) result(w *writer) {
 				w.line("\n#### %s", kind.title)
 				titled = true
 			}
-			diff(w, d)
+			diff(w, d, r.Lines[d.ID])
 			r.decided(w, d)
 		}
 	}
@@ -200,7 +201,7 @@ func (r Report) policies(w *writer) {
 }
 
 // diff shows one resource.
-func diff(w *writer, d intent.ResourceDiff) {
+func diff(w *writer, d intent.ResourceDiff, lines map[string]*linediff.Diff) {
 	if d.Kind.Unknown() || len(d.Attributes) == 0 {
 		text := fmt.Sprintf("- `%s`", client.Code(d.ID.String()))
 		if d.Reason != "" {
@@ -215,6 +216,10 @@ func diff(w *writer, d intent.ResourceDiff) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 		change := d.Attributes[name]
+		if text := lineText(d.ID, name, lines[name]); text != "" {
+			fmt.Fprintf(&b, "  %s:\n%s", name, text)
+			continue
+		}
 		was, now := value(name, change.Current), value(name, change.Desired)
 		if d.Kind == intent.DiffAdded {
 			fmt.Fprintf(&b, "+ %s: %s\n", name, indent(now))
@@ -226,32 +231,15 @@ func diff(w *writer, d intent.ResourceDiff) {
 	w.block("diff", strings.TrimRight(b.String(), "\n"))
 }
 
-// secretNames are parts of the names of attributes whose values are not told.
-var secretNames = []string{
-	"password",
-	"passwd",
-	"passphrase",
-	"secret",
-	"token",
-	"private_key",
-	"privatekey",
-	"credential",
-	"api_key",
-	"apikey",
-}
-
 // value shows a value of an attribute, short. What may be a secret is masked:
 // a comment is read by more people than the console.
 func value(name string, v any) string {
-	lower := strings.ToLower(name)
-	for _, s := range secretNames {
-		if strings.Contains(lower, s) && v != nil && v != "" {
-			return intent.Secret
-		}
+	if contents.SecretName(name) && v != nil && v != "" {
+		return intent.Secret
 	}
-	text, ok := masked(v).(string)
+	text, ok := contents.Masked(v).(string)
 	if !ok {
-		b, err := json.Marshal(masked(v))
+		b, err := json.Marshal(contents.Masked(v))
 		if err != nil {
 			return "?"
 		}
@@ -261,31 +249,6 @@ func value(name string, v any) string {
 		text = strings.ToValidUTF8(text[:maxValue], "") + fmt.Sprintf("… (%d bytes)", len(text))
 	}
 	return text
-}
-
-// masked hides what dicts have under names of secrets.
-func masked(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, inner := range v {
-			lower, hidden := strings.ToLower(name), false
-			for _, s := range secretNames {
-				hidden = hidden || strings.Contains(lower, s)
-			}
-			if out[name] = masked(inner); hidden && inner != nil && inner != "" {
-				out[name] = intent.Secret
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, inner := range v {
-			out[i] = masked(inner)
-		}
-		return out
-	}
-	return v
 }
 
 // indent keeps the lines of a value below its name.

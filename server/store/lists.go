@@ -46,6 +46,19 @@ var (
 		rows: &statements.VersionResourceRows, key: column{"id", Text},
 	}
 
+	// VersionMemberList is the list of Store.VersionMembers.
+	VersionMemberList = &List{
+		Fields: []Field{
+			{"resource_type", Text, true, Equals, "type"},
+			{"agent", Text, true, Contains, "agent"},
+			{"resource_id_value", Text, true, Contains, "value"},
+			{"resource_id", Text, true, NoFilter, "id"},
+			{"status", Text, true, Equals, "standing"},
+		},
+		Sort: "resource_type", ID: Text,
+		rows: &statements.VersionMemberRows, key: column{"id", Text},
+	}
+
 	// ResourceList is the list of Store.Resources.
 	ResourceList = &List{
 		Fields: []Field{

@@ -162,6 +162,8 @@ type statementTexts struct {
 	StandingFacts string
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
+	SavedViews, SavedViewPut, SavedViewDelete                                                              string
+	VersionMemberRows, VersionMemberCounts                                                                 string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
 	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string

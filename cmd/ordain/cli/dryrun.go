@@ -210,6 +210,7 @@ func (r *remote) showDryRun(c *cobra.Command, env, id string) error {
 func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []string) error {
 	out := c.OutOrStdout()
 	var changes []row
+	byLine := lineDiffsOf(diff)
 	for _, one := range diff {
 		switch {
 		case one["status"] == "unmodified":
@@ -229,6 +230,9 @@ func (r *remote) printDryRun(c *cobra.Command, summary row, diff []row, gone []s
 	}
 	if len(changes) > 0 {
 		if err := r.show(c, changes, "status", "resource_id", "attributes"); err != nil {
+			return err
+		}
+		if err := printLineDiffs(out, byLine); err != nil {
 			return err
 		}
 	}
@@ -276,7 +280,8 @@ func printWrong(c *cobra.Command, env string, wrong []row, summary row) {
 	}
 }
 
-// changesLine describes the changes of a resource briefly; the JSON has them whole.
+// changesLine describes the changes of a resource briefly; the JSON has them whole, and printLineDiffs shows those that
+// are known by line.
 func changesLine(attributes row) string {
 	const most = 60
 	short := func(v any) string {
@@ -294,6 +299,10 @@ func changesLine(attributes row) string {
 		}
 		if line != "" {
 			line += ", "
+		}
+		if _, ok := change["line_diff"].(string); ok {
+			line += name + ": see below"
+			continue
 		}
 		line += fmt.Sprintf("%s: %s → %s", name, short(change["from_value"]), short(change["to_value"]))
 	}

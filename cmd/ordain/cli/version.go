@@ -42,7 +42,19 @@ func newVersions() *cobra.Command {
 				&rows); err != nil {
 				return err
 			}
-			return r.show(c, rows, "resource_id", "status", "attributes")
+			if r.format == "json" {
+				return r.showJSON(c, rows)
+			}
+			byLine := lineDiffsOf(rows)
+			for _, one := range rows {
+				if attributes, ok := one["attributes"].(row); ok {
+					one["attributes"] = changesLine(attributes)
+				}
+			}
+			if err := r.show(c, rows, "resource_id", "status", "attributes"); err != nil {
+				return err
+			}
+			return printLineDiffs(c.OutOrStdout(), byLine)
 		}),
 	)
 	versions.RunE = func(c *cobra.Command, _ []string) error {

@@ -200,8 +200,8 @@ var lattice = []struct {
 	{"server/forge/weblink", "internal/intent"},
 	{
 		"server/forge",
-		"gitsync internal/intent internal/fault internal/bus internal/provenance internal/reach internal/service " +
-			"server/store server/source server/forge/client server/process",
+		"gitsync internal/intent internal/fault internal/bus internal/linediff internal/provenance internal/reach " +
+			"internal/service server/contents server/store server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},
@@ -372,7 +372,7 @@ var lattice = []struct {
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
-			"server/graph server/console/graphview server/console/svgchart server/forge/weblink",
+			"server/graph server/console/graphview server/console/svgchart server/forge server/forge/weblink",
 	},
 	{"server/console/svgchart", ""},
 

@@ -61,6 +61,24 @@ SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.require
 FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
+-- name: VersionMemberRows :list
+-- The resources of a version, with what became of them: the status of those that are deployed as this version has them;
+-- other: another version's content is what is deployed; absent: the deployed version does not have them.
+SELECT r.id, r.type, r.agent, r.value,
+       CASE WHEN s.resource IS NULL OR s.orphaned > 0 THEN 'absent' WHEN s.content <> c.key THEN 'other' ELSE s.status END AS standing
+FROM version v CROSS JOIN unnest(v.contents) AS k(key) JOIN resource_content c ON c.key = k.key
+JOIN resource r ON r.key = c.resource LEFT JOIN resource_state s ON s.resource = r.key
+WHERE v.environment = $1 AND v.number = $2;
+
+-- name: VersionMemberCounts :many
+SELECT r.type,
+       CASE WHEN s.resource IS NULL OR s.orphaned > 0 THEN 'absent' WHEN s.content <> c.key THEN 'other' ELSE s.status END AS standing,
+       count(*) AS count
+FROM version v CROSS JOIN unnest(v.contents) AS k(key) JOIN resource_content c ON c.key = k.key
+JOIN resource r ON r.key = c.resource LEFT JOIN resource_state s ON s.resource = r.key
+WHERE v.environment = $1 AND v.number = $2
+GROUP BY 1, 2;
+
 -- name: VersionResource :one
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
        c.send_event, c.receive_events, c.purged
