@@ -32,6 +32,7 @@ import (
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
+	"ordain.dev/ordain/server/graph"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -96,6 +97,7 @@ type server struct {
 	clusters   *cluster.Service
 	catalogue  *admin.Service
 	resources  *resources.Service
+	graphs     *graph.Graphs
 	joining    *provisioners.Service
 	isolation  serverSlice
 	maxBody    int64
@@ -160,7 +162,8 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Pushed-versions", s.pushCalls},
-		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Drift", s.stateCalls}, {"Gates", s.gateCalls},
+		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Graph", s.graphCalls},
+		{"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Events", s.eventCalls},
 		{"Agents", s.agentCalls}, {"Schedulers", s.schedulerCalls}, {"Remote-agents", s.remoteAgentCalls},
 		{"Clusters", s.clusterCalls}, {"Cluster-catalogue", s.catalogueCalls},

@@ -31,6 +31,7 @@ import (
 	"ordain.dev/ordain/server/cluster/resources"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/edge"
+	"ordain.dev/ordain/server/graph"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -94,6 +95,8 @@ type console struct {
 
 	environments shared[[]intent.Environment] // for the switcher of every page
 	homes        shared[homeContent]
+	graphs       *graph.Graphs
+	layouts      graphLayouts
 }
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….
@@ -124,6 +127,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	c.environments.load = c.store.Environments
 	c.homes.load = c.loadHome
+	c.graphs = graph.New(c.store)
 	var err error
 	if c.assets, err = loadAssets(); err != nil {
 		return nil, err
@@ -178,6 +182,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page("/e/{env}/runs/{run}", access.SeeCompiles, c.run)
 	page("/e/{env}/resources", access.SeeResources, c.resources)
 	page("/e/{env}/resource", access.SeeResources, c.resource)
+	page("/e/{env}/graph", access.SeeResources, c.graph)
 	page("/e/{env}/git", access.SeeGit, c.git)
 	page("/e/{env}/drift", access.SeeDrift, c.drift)
 	page("/e/{env}/deliveries", access.SeeDeliveries, c.deliveries)

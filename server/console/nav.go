@@ -18,6 +18,7 @@ var environmentMenu = []navGroup{
 	{"", []navItem{
 		{"overview", "Overview", ""},
 		{"resources", "Resources", "/resources"},
+		{"graph", "Graph", "/graph"},
 		{"drift", "Drift", "/drift"},
 	}},
 	{"Changes", []navItem{

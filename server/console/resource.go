@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ type resourcePage struct {
 
 type resourceHead struct {
 	ID, Type, Agent, Value, Attribute string
-	EnvURL                            string
+	EnvURL, GraphURL                  string
 	State                             state
 	Sentence                          string
 	Why                               []string // why it is not deployed, the most pressing reason first
@@ -168,7 +169,8 @@ func (c *console) resource(r *http.Request) (view, error) {
 	p := resourcePage{frame: f}
 	p.Head = resourceHead{
 		ID: id.String(), Type: id.Type, Agent: id.Agent, Value: id.Value, Attribute: id.Attribute, EnvURL: envURL(e.ID),
-		State: stateOf(d.State.Status()), LastRun: d.State.LastRunAt, LastSuccess: d.State.LastSuccess,
+		GraphURL: envURL(e.ID) + "/graph?" + url.Values{"root": {id.String()}}.Encode(),
+		State:    stateOf(d.State.Status()), LastRun: d.State.LastRunAt, LastSuccess: d.State.LastSuccess,
 		Version: d.Resource.Version, VersionURL: versionURL(e.ID, d.Resource.Version), Tries: d.State.Attempts,
 		Retry: d.State.RetryAt, ParkedAt: d.State.ParkedAt, Orphan: d.State.Orphaned > 0,
 		Parked: d.State.Parked != intent.NotParked && d.State.Orphaned == 0, AgentPaused: agent.Paused,

@@ -90,6 +90,9 @@ type statementTexts struct {
 	// graphql.sql
 	WindowResources, WindowResourcesCounted, WindowVersionResources, WindowResourceDetails string
 	WindowNotifications, WindowEnvironments, StateSummary                                  string
+	// graph.sql
+	GraphNodes, GraphCount, GraphNamed, GraphNeeds, GraphDependents, GraphEdges, GraphGroups string
+	GraphGroupEdges, GraphGroupBlocking                                                      string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql

@@ -347,6 +347,8 @@ var lattice = []struct {
 	},
 
 	// The doors.
+	{"server/graph", "internal/intent internal/fault"},
+	{"server/console/graphview", ""},
 	{"webhooks", "internal/intent internal/fault internal/jsontext server/edge"},
 	{"api/graphql/schema", ""},
 	{"api/graphql", "api/graphql/schema internal/fault internal/intent server/access server/store"},
@@ -357,7 +359,7 @@ var lattice = []struct {
 			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
-			"server/cluster/provisioner/authority",
+			"server/cluster/provisioner/authority server/graph",
 	},
 	{"api/client", "internal/fault"},
 	{
@@ -368,7 +370,7 @@ var lattice = []struct {
 			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
-			"server/console/svgchart",
+			"server/graph server/console/graphview server/console/svgchart",
 	},
 	{"server/console/svgchart", ""},
 
@@ -442,7 +444,8 @@ var floors = []struct {
 		"server/access server/config server/logfile server/edge server/callback server/promote server/push " +
 			"server/store server/source server/deployer server/forge " +
 			"server/build server/keeper server/control server/agent " +
-			"server/process server/replica server/eventbus server/cluster server/comparison server/contents",
+			"server/process server/replica server/eventbus server/cluster server/comparison server/contents " +
+			"server/graph",
 	},
 	{"the doors", "webhooks api server/console server/webconsole"},
 	// The packages server and server/embedded start parts and doors; nothing else in their folder may.

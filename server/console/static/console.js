@@ -64,7 +64,9 @@
     template.innerHTML = html;
     const want = template.content.firstElementChild;
     const have = want && want.id && document.getElementById(want.id);
-    if (have) {
+    if (have && have.dataset.reload !== want.dataset.reload) {
+      location.reload(); // what the fragments belong to is another one
+    } else if (have) {
       morph(have, want);
     } else if (want && want.classList.contains('step')) {
       const last = document.getElementById('step-deployed');
