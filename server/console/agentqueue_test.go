@@ -15,8 +15,10 @@ import (
 func queueOf(r *servertest.Rich) intent.Queue {
 	return intent.Queue{Here: true, Running: 1, Waiting: 2, Agents: []intent.AgentQueue{{
 		Agent: "web01", Waiting: 2, Why: intent.AgentBusy,
-		Running: []intent.QueuedTask{{Resource: r.FailedFile, Reason: "new version 7", Since: r.Now().Add(-time.Minute)}},
-		Next:    []intent.QueuedTask{{Resource: r.DriftedFile, Reason: "repair timer", WaitsFor: r.FailedFile}},
+		Running: []intent.QueuedTask{{
+			Resource: r.FailedFile, Reason: "new version 7", Since: r.Now().Add(-time.Minute),
+		}},
+		Next: []intent.QueuedTask{{Resource: r.DriftedFile, Reason: "repair timer", WaitsFor: r.FailedFile}},
 	}}}
 }
 
