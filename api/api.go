@@ -162,7 +162,7 @@ func (s *server) calls(router *gin.Engine) []*declaration {
 		{"Environments", s.environmentCalls}, {"Secrets", s.secretCalls},
 		{"Settings", s.settingCalls}, {"Compiles", s.compileCalls}, {"Versions", s.versionCalls},
 		{"Pushed-versions", s.pushCalls},
-		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Graph", s.graphCalls},
+		{"Holds", s.holdCalls}, {"Resources", s.resourceCalls}, {"Logs", s.logCalls}, {"Graph", s.graphCalls},
 		{"Drift", s.stateCalls}, {"Gates", s.gateCalls},
 		{"Events", s.eventCalls},
 		{"Agents", s.agentCalls}, {"Schedulers", s.schedulerCalls}, {"Remote-agents", s.remoteAgentCalls},

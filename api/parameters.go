@@ -160,7 +160,7 @@ func (s *server) deleteParameter(ctx context.Context, a oneParameter) error {
 	if err != nil {
 		return err
 	}
-	return as404(s.store.DeleteParameter(ctx, a.Env, a.Name, id), "")
+	return as404(s.control.DeleteParameter(ctx, a.Env, a.Name, id), "")
 }
 
 func (s *server) findParametersV1(ctx context.Context, a parameterQuery) (parametersEnvelope, error) {

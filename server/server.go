@@ -337,7 +337,8 @@ func (s *Server) doors(
 		Clusters: s.clusters.Clusters, Catalogue: s.clusters.Catalogue, Resources: s.clusters.Resources,
 		Provisioners: s.clusters.Provisioners,
 		Provider:     s.provider(key), Audit: trail,
-		Idle: func() bool { return s.peers.With(config.RoleProcess) == 0 },
+		Idle:       func() bool { return s.peers.With(config.RoleProcess) == 0 },
+		FactExpire: s.cfg.Options.FactExpire,
 	})
 	if err != nil {
 		return nil, err

@@ -106,6 +106,7 @@ func (s *Server) wire(ctx context.Context, records *store.Store) (http.Handler, 
 	s.forge = forge.NewService(forge.Config{
 		Store: records, Bus: events, Logger: s.log, Git: fetching{syncer}, Sources: sources, Forges: forges,
 		Keepers: s.keepers, PublicURL: s.publicURL(), Now: time.Now, Clusters: s.clusterPlans,
+		Explain: s.explain,
 	})
 	if err := s.openClusters(records, events, key, syncer, sources); err != nil {
 		return nil, err

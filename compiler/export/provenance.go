@@ -55,7 +55,8 @@ func (e *exporter) provenance() error {
 	if e.in.Result == nil || e.in.ModelOnly {
 		return nil
 	}
-	p := &provenancer{exporter: e, Tracer: lineage.New(), labels: map[uint64]string{}}
+	p := &provenancer{exporter: e, Tracer: lineage.New(e.in.Result), labels: map[uint64]string{}}
+	p.Template = p.templateText
 	for _, it := range e.items {
 		p.resource(it)
 	}

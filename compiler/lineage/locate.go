@@ -14,17 +14,25 @@ type located struct {
 	file *syntax.File
 	// at has statements by the place of the expression that is their value, or of a part of
 	// that.
-	at map[syntax.Pos]provenance.Statement
+	at map[syntax.Pos]*spot
 	// arguments has the statements of the arguments of a constructor, by its place.
-	arguments map[syntax.Pos]map[string]provenance.Statement
+	arguments map[syntax.Pos]map[string]*spot
+	top       *block            // the module level
+	in        *block            // the block that is being read
+	made      *syntax.Construct // the constructor whose arguments are being read
+	members   map[syntax.Expr]*spot
 }
 
 func locate(file *syntax.File) *located {
 	l := &located{
 		file:      file,
-		at:        map[syntax.Pos]provenance.Statement{},
-		arguments: map[syntax.Pos]map[string]provenance.Statement{},
+		at:        map[syntax.Pos]*spot{},
+		arguments: map[syntax.Pos]map[string]*spot{},
+		top:       &block{},
+		members:   map[syntax.Expr]*spot{},
 	}
+	l.top.file = l
+	l.in = l.top
 	l.block(file.Statements, provenance.Place{})
 	return l
 }
@@ -73,17 +81,22 @@ func (l *located) statement(s syntax.Stmt, loop provenance.Place) {
 		}
 		of.Place = l.place(first(s.Target).Start, last(s))
 		l.expression(s.Value, of)
+		if name, is := s.Target.(*syntax.Ref); is {
+			of.Plugin = plugin(s.Value)
+			l.in.assign(name.Name.Text, &spot{Statement: of, value: s.Value, in: l.in})
+		}
 	case *syntax.For:
 		of.Place = l.place(s.At.Start, last(s.Iter))
 		l.expression(s.Iter, of)
-		l.block(s.Body, of.Place)
+		l.inside(&block{loop: s.Var.Name, element: l.element(s.Iter, of)}, s.Body, of.Place)
 	case *syntax.If:
 		of.Place = l.place(s.At.Start, last(s.Cond))
 		l.expression(s.Cond, of)
-		l.block(s.Then, loop)
-		l.block(s.Else, loop)
+		when := &spot{Statement: of, value: s.Cond, in: l.in}
+		l.inside(&block{when: when}, s.Then, loop)
+		l.inside(&block{when: when}, s.Else, loop)
 	case *syntax.Implementation:
-		l.block(s.Body, loop)
+		l.inside(&block{}, s.Body, loop)
 	case *syntax.Entity:
 		for _, a := range s.Attributes {
 			if a.Default != nil {
@@ -109,7 +122,7 @@ func (l *located) expression(e syntax.Expr, of provenance.Statement) {
 		return
 	}
 	if _, taken := l.at[e.Where().Start]; !taken {
-		noted := of
+		noted := &spot{Statement: of, value: e, in: l.in, made: l.made}
 		noted.Plugin = plugin(e)
 		l.at[e.Where().Start] = noted
 	}
@@ -120,8 +133,11 @@ func (l *located) expression(e syntax.Expr, of provenance.Statement) {
 	case *syntax.Comprehension:
 		l.expression(e.Iter, of)
 		of.Loop = l.place(first(e).Start, last(e))
+		outer := l.in
+		l.in = l.comprehension(e, outer)
 		l.expression(e.Value, of)
 		l.expression(e.Guard, of)
+		l.in = outer
 		return
 	}
 	for _, part := range operands(e) {
@@ -130,19 +146,22 @@ func (l *located) expression(e syntax.Expr, of provenance.Statement) {
 }
 
 func (l *located) construct(e *syntax.Construct, of provenance.Statement) {
-	arguments := map[string]provenance.Statement{}
+	outer := l.made
+	l.made = e
+	defer func() { l.made = outer }()
+	arguments := make(map[string]*spot, len(e.Named)+len(e.Splats))
 	for _, a := range e.Named {
 		one := of
 		one.Kind, one.Place = provenance.Argument, l.place(a.Name.At.Start, max(last(a.Value), a.Name.At.End.Line))
 		l.expression(a.Value, one)
 		one.Plugin = plugin(a.Value)
-		arguments[a.Name.Name] = one
+		arguments[a.Name.Name] = &spot{Statement: one, value: a.Value, in: l.in, made: e}
 	}
 	for _, s := range e.Splats {
 		one := of
 		one.Kind, one.Place = provenance.Argument, l.place(first(s.Expr).Start, last(s.Expr))
 		l.expression(s.Expr, one)
-		arguments[""] = one // for arguments without an entry
+		arguments[""] = &spot{Statement: one, value: s.Expr, in: l.in, made: e} // for arguments without an entry
 	}
 	l.arguments[e.At.Start] = arguments
 }

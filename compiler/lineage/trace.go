@@ -14,10 +14,16 @@ import (
 type Tracer struct {
 	*provenance.Builder
 	files      map[*syntax.File]*located
-	statements map[settingKey]int
+	statements map[settingKey]*spot
 	steps      map[*eval.Origin]int
 	calls      map[callKey]provenance.Call
-	settings   []eval.Setting
+	// Template returns the text of a template of a module, and its path for people.
+	Template func(module, path string) (shown, text string, ok bool)
+
+	result    *eval.Result
+	variables map[string]types.Value // those at module level, by full name
+	templates map[string]*template
+	limit     int // how long the entry may become with what a value was computed from
 }
 
 // settingKey is everything on which the statement of a setting depends.
@@ -33,30 +39,56 @@ type callKey struct {
 	selected *syntax.Span
 }
 
-// New makes a tracer with an empty table.
-func New() *Tracer {
+// New makes a tracer for a model, with an empty table.
+func New(result *eval.Result) *Tracer {
 	return &Tracer{
-		Builder: provenance.NewBuilder(), files: map[*syntax.File]*located{},
-		statements: map[settingKey]int{}, steps: map[*eval.Origin]int{}, calls: map[callKey]provenance.Call{},
+		Builder: provenance.NewBuilder(), files: map[*syntax.File]*located{}, result: result,
+		templates:  map[string]*template{},
+		statements: map[settingKey]*spot{}, steps: map[*eval.Origin]int{}, calls: map[callKey]provenance.Call{},
 	}
 }
 
 // maxElements bounds how many elements of one relation are recorded.
 const maxElements = 50
 
-// Attribute records under a name where an attribute of an instance was set. input: it is not a field
-// of its own, but was read by the function recorded last.
+// maxInputElements bounds how many elements of a relation are recorded that a value was computed from.
+const maxInputElements = 3
+
+// maxMarks bounds how much is recorded of what one value was computed from.
+const maxMarks = 40
+
+// Attribute records under a name where an attribute of an instance was set, and what its value was
+// computed from. input: it is not a field of its own, but was read by the function recorded last.
 func (t *Tracer) Attribute(into *provenance.Entry, name string, i *eval.Instance, attribute string, input bool) {
-	t.settings = i.Settings(t.settings[:0], attribute)
-	text := t.Text(name)
-	for n, s := range t.settings {
-		if n == maxElements {
-			break
-		}
-		into.Set(text, t.statement(i, attribute, s), s.Implied, input, t.step(s.By))
+	m := provenance.Mark{Name: t.Text(name)}
+	if input {
+		m.Depth = 1
+	} else {
+		t.limit = into.Len() + maxMarks
 	}
-	if len(t.settings) == 0 {
-		into.Set(text, t.Statement(t.unset(i, attribute)), false, input, provenance.TopLevel)
+	t.attribute(into, m, i, attribute)
+}
+
+func (t *Tracer) attribute(into *provenance.Entry, m provenance.Mark, i *eval.Instance, attribute string) {
+	var room [8]eval.Setting
+	settings := i.Settings(room[:0], attribute)
+	if len(settings) == 0 {
+		m.Statement, m.Step = t.Statement(t.unset(i, attribute)), provenance.TopLevel
+		into.Set(m)
+		return
+	}
+	most := maxElements
+	if m.Depth > 0 {
+		most = maxInputElements
+	}
+	a := i.Entity().Attribute(attribute)
+	for _, s := range settings[:min(len(settings), most)] {
+		from := t.statement(i, attribute, s)
+		m.Implied = s.Implied
+		t.set(into, m, from, s.By)
+		if a != nil && a.End == nil {
+			t.follow(into, from, frame{s.By, i}, m.Depth+1)
+		}
 	}
 }
 
@@ -71,13 +103,22 @@ func (t *Tracer) unset(i *eval.Instance, attribute string) provenance.Statement 
 
 // Function records that a Python function computed a field.
 func (t *Tracer) Function(into *provenance.Entry, name string, at provenance.Place, function string) {
-	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Function, Place: at, Plugin: function}),
-		false, false, provenance.TopLevel)
+	t.limit = into.Len() + maxMarks
+	into.Set(provenance.Mark{
+		Name: t.Text(name),
+		Statement: t.Statement(provenance.Statement{
+			Kind: provenance.Function, Place: at, Plugin: function,
+		}),
+		Step: provenance.TopLevel,
+	})
 }
 
 // BuiltIn records a field that has its own default, because the model does not set it.
 func (t *Tracer) BuiltIn(into *provenance.Entry, name string) {
-	into.Set(t.Text(name), t.Statement(provenance.Statement{Kind: provenance.Unset}), false, false, provenance.TopLevel)
+	into.Set(provenance.Mark{
+		Name: t.Text(name), Statement: t.Statement(provenance.Statement{Kind: provenance.Unset}),
+		Step: provenance.TopLevel,
+	})
 }
 
 func (t *Tracer) located(file *syntax.File) *located {
@@ -89,7 +130,26 @@ func (t *Tracer) located(file *syntax.File) *located {
 	return l
 }
 
-func (t *Tracer) statement(i *eval.Instance, attribute string, s eval.Setting) int {
+// set records the statement of a spot, which ran in an implementation.
+func (t *Tracer) set(into *provenance.Entry, m provenance.Mark, s *spot, by *eval.Origin) {
+	m.Statement, m.Step = t.index(s), t.step(by)
+	switch s.Kind {
+	case provenance.Default, provenance.Unset, provenance.Template:
+	default:
+		m.Own = true
+	}
+	into.Set(m)
+}
+
+// index is that of the statement of a spot.
+func (t *Tracer) index(s *spot) int {
+	if !s.indexed {
+		s.number, s.indexed = t.Statement(s.Statement), true
+	}
+	return s.number
+}
+
+func (t *Tracer) statement(i *eval.Instance, attribute string, s eval.Setting) *spot {
 	key := settingKey{s.At, attribute, false}
 	if s.Expr != nil {
 		key.at = s.Expr
@@ -101,15 +161,15 @@ func (t *Tracer) statement(i *eval.Instance, attribute string, s eval.Setting) i
 	if known, ok := t.statements[key]; ok {
 		return known
 	}
-	index := t.Statement(t.resolve(key, s.Implied))
-	t.statements[key] = index
-	return index
+	found := t.resolve(key, s.Implied)
+	t.statements[key] = found
+	return found
 }
 
 // resolve finds the statement at a place.
-func (t *Tracer) resolve(key settingKey, implied bool) provenance.Statement {
+func (t *Tracer) resolve(key settingKey, implied bool) *spot {
 	if key.at.File == nil {
-		return provenance.Statement{Kind: provenance.Expression}
+		return &spot{Statement: provenance.Statement{Kind: provenance.Expression}}
 	}
 	l := t.located(key.at.File)
 	if key.argument && !implied {
@@ -123,7 +183,9 @@ func (t *Tracer) resolve(key settingKey, implied bool) provenance.Statement {
 	if found, ok := l.at[key.at.Start]; ok {
 		return found
 	}
-	return provenance.Statement{Kind: provenance.Expression, Place: l.place(key.at.Start, key.at.End.Line)}
+	return &spot{
+		Statement: provenance.Statement{Kind: provenance.Expression, Place: l.place(key.at.Start, key.at.End.Line)},
+	}
 }
 
 // step returns the index of a step, and adds it with those above it when it is new.

@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/compiler/eval"
 	"ordain.dev/ordain/compiler/lineage"
 	"ordain.dev/ordain/compiler/syntax"
+	"ordain.dev/ordain/compiler/types"
 	"ordain.dev/ordain/internal/provenance"
 )
 
@@ -57,6 +58,12 @@ s.hosts += Host(name="c", note="by hand", n=2)
 
 func trace(t *testing.T) map[string][]provenance.Field {
 	t.Helper()
+	return traceModel(t, model)
+}
+
+// traceModel returns the fields of all instances, by their labels; of those with a path by that.
+func traceModel(t *testing.T, model string) map[string][]provenance.Field {
+	t.Helper()
 	f, err := syntax.Parse(syntax.FileInfo{Path: "main.cf", Namespace: "__config__"}, []byte(model))
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +72,17 @@ func trace(t *testing.T) map[string][]provenance.Field {
 	if result.Err != nil {
 		t.Fatal(result.Err.Trace())
 	}
-	tracer := lineage.New()
+	tracer := lineage.New(result)
 	var entry provenance.Entry
 	for _, i := range result.Instances {
 		for _, a := range i.Entity().Attributes {
 			tracer.Attribute(&entry, a.Name, i, a.Name, false)
 		}
-		tracer.Add(lineage.Label(i), &entry)
+		id := lineage.Label(i)
+		if path, ok := i.Field("path"); ok {
+			id = types.Text(path)
+		}
+		tracer.Add(id, &entry)
 	}
 	packed, err := tracer.Table().Pack()
 	if err != nil {

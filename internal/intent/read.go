@@ -20,8 +20,9 @@ type ResourceDetail struct {
 	FirstGenerated time.Time
 	// RequiresStatus is the state of each resource that it requires.
 	RequiresStatus map[ResourceID]Status
-	// Provides are the resources that require it.
-	Provides []ResourceID
+	// Provides are the resources that require it, and ProvidesStatus the state of each.
+	Provides       []ResourceID
+	ProvidesStatus map[ResourceID]Status
 }
 
 // ResourceHistory is one change of a resource's intent.
@@ -87,6 +88,7 @@ type Parameter struct {
 	Updated  time.Time
 	Expires  bool
 	Metadata map[string]any
+	SetBy    string // the person or token that set it; empty when no request did
 }
 
 // FactsDue is a resource whose facts have to be fetched, now or later.

@@ -60,28 +60,57 @@ func (b *Builder) Step(c Call, label string, parent, made int) int {
 
 // Entry is what is said of one resource. It can be used again after Add.
 type Entry struct {
-	rows  []row
-	steps []int
+	rows []row
+	own  []own
 }
 
-// Set records that a statement set a field, running in a step. What a function
-// read follows the function, as input.
-func (e *Entry) Set(name, statement int, implied, input bool, step int) {
-	r := row{0, name, statement, 0, TopLevel}
-	if input {
-		r[0] = 1
+// own is a step or a statement that the shape leaves to each resource.
+type own struct {
+	index     int
+	statement bool
+}
+
+// Mark says that a statement set a value.
+type Mark struct {
+	// Depth is 0 for a field. What a value was computed from follows it, one deeper.
+	Depth           int
+	Name, Statement int
+	Implied         bool // the statement set the other side of the relation
+	Condition       bool // the value decided which of several it is
+	Step            int  // in which the statement ran, or TopLevel
+	// Own is set for a statement at the top level that few resources share: it is kept
+	// with the resource, so that resources which differ in that only have one shape.
+	Own bool
+}
+
+// Set adds a mark.
+func (e *Entry) Set(m Mark) {
+	r := row{m.Depth, m.Name, m.Statement, 0, TopLevel}
+	if m.Implied {
+		r[3] |= isImplied
 	}
-	if implied {
-		r[3] = 1
+	if m.Condition {
+		r[3] |= isCondition
 	}
-	if step >= 0 {
-		if r[4] = slices.Index(e.steps, step); r[4] < 0 {
-			r[4] = len(e.steps)
-			e.steps = append(e.steps, step)
-		}
+	if m.Step >= 0 {
+		r[4] = e.position(own{m.Step, false})
+	} else if m.Own {
+		r[2] = -1 - e.position(own{m.Statement, true})
 	}
 	e.rows = append(e.rows, r)
 }
+
+func (e *Entry) position(o own) int {
+	n := slices.Index(e.own, o)
+	if n < 0 {
+		n = len(e.own)
+		e.own = append(e.own, o)
+	}
+	return n
+}
+
+// Len is the number of marks since the last Add.
+func (e *Entry) Len() int { return len(e.rows) }
 
 // Add puts a resource into the table.
 func (b *Builder) Add(id string, e *Entry) {
@@ -97,6 +126,11 @@ func (b *Builder) Add(id string, e *Entry) {
 		b.shapes[string(key)] = shape
 		b.table.Shapes = append(b.table.Shapes, slices.Clone(e.rows))
 	}
-	b.table.Resources[id] = append([]int{shape}, e.steps...)
-	e.rows, e.steps = e.rows[:0], e.steps[:0]
+	entry := make([]int, 1, 1+len(e.own))
+	entry[0] = shape
+	for _, o := range e.own {
+		entry = append(entry, o.index)
+	}
+	b.table.Resources[id] = entry
+	e.rows, e.own = e.rows[:0], e.own[:0]
 }

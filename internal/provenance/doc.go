@@ -8,7 +8,8 @@
 //	Statements  the places in the text, with their source lines; as many as the model has
 //	Calls       an implementation and the statement that chose it
 //	Steps       a Call for one instance, the constructor and the Step that made the instance
-//	Shapes      which field was set by which Statement, in which Step of the resource
+//	Shapes      which field was set by which Statement, in which Step of the resource,
+//	            and below it what the value was computed from, and so on
 //	Resources   a Shape and the Steps that it speaks of
 //
 // The compiler fills it (compiler/lineage), the store keeps its packed form with

@@ -16,9 +16,12 @@ type Setting struct {
 	Commit *Commit `json:"commit,omitempty"`
 	// Implied: the statement set the other side of the relation.
 	Implied bool `json:"implied,omitempty"`
+	// Condition: the value decided which of several values was taken.
+	Condition bool `json:"condition,omitempty"`
 	// Steps lead from the statement up to the top level.
 	Steps []Step `json:"steps"`
-	// Inputs are the attributes of the model that the function read.
+	// Inputs are what the value was computed from: the arguments of a plug-in, the
+	// names in a string, what a function read; each with what it was computed from.
 	Inputs []Field `json:"inputs,omitempty"`
 }
 
@@ -40,13 +43,17 @@ func (t *Table) Explain(id string) ([]Field, bool) {
 	}
 	var fields []Field
 	for _, r := range t.Shapes[entry[0]] {
-		s := Setting{Statement: t.Statements[r[2]], Implied: r[3] == 1, Steps: []Step{}}
+		s := Setting{
+			Statement: t.Statements[r.statement(entry)],
+			Implied:   r[3]&isImplied != 0, Condition: r[3]&isCondition != 0,
+			Steps: []Step{},
+		}
 		if r[4] >= 0 {
-			s.Steps = t.chain(entry[1+r[4]])
+			s.Steps = t.chain(r.step(entry))
 		}
 		into := &fields
-		if r[0] == 1 && len(fields) > 0 {
-			last := &fields[len(fields)-1]
+		for depth := 0; depth < r[0] && len(*into) > 0; depth++ {
+			last := &(*into)[len(*into)-1]
 			into = &last.Settings[len(last.Settings)-1].Inputs
 		}
 		name := t.Texts[r[1]]

@@ -18,6 +18,9 @@ const (
 	Assignment Kind = "assignment" // x.a = …
 	Extension  Kind = "extension"  // x.a += …
 	Expression Kind = "expression" // anything else
+	Element    Kind = "element"    // of the list that a loop goes through
+	Member     Kind = "member"     // an entry of a dict
+	Template   Kind = "template"   // a file that std::template filled in
 	Function   Kind = "function"   // get_<field> or a map, in Python
 	Unset      Kind = "unset"      // nothing set it: it has the field's own default
 	// Constructor is the statement that makes an instance.
@@ -56,10 +59,36 @@ type Call struct {
 // constructor among the statements.
 type step [4]int
 
-// row of a shape: depth (0 a field, 1 what its function read), name among the
-// texts, statement, 1 when the other side of a relation was set, and the step
-// among those of the resource, -1 for the top level.
+// row of a shape: depth (0 a field, 1 what it was computed from, 2 what that was
+// computed from …), name among the texts, statement, flags, and the step, -1 for the
+// top level. The step is the position of its index in the entry of the resource, after
+// the shape. So is -1-n for the statement, for one that only few resources share.
 type row [5]int
+
+// statement returns the index of the statement of a row, for the entry of a resource.
+func (r row) statement(entry []int) int {
+	if r[2] < 0 {
+		return entry[-r[2]]
+	}
+	return r[2]
+}
+
+// step returns the index of the step of a row, for the entry of a resource.
+func (r row) step(entry []int) int {
+	if r[4] < 0 {
+		return TopLevel
+	}
+	return entry[1+r[4]]
+}
+
+// Flags of a row.
+const (
+	isImplied   = 1 << iota // the other side of a relation was set
+	isCondition             // it decided which of several values it is
+)
+
+// MaxDepth bounds how far a value is followed.
+const MaxDepth = 8
 
 // Table has the provenance of all resources of a version.
 type Table struct {
@@ -68,7 +97,7 @@ type Table struct {
 	Calls      []Call      `json:"calls"`
 	Steps      []step      `json:"steps"`
 	Shapes     [][]row     `json:"shapes"`
-	// Resources has, by id, the shape and the steps.
+	// Resources has, by id, the shape and the steps and statements that it speaks of.
 	Resources map[string][]int `json:"resources"`
 }
 
@@ -113,7 +142,7 @@ func (t *Table) Check() error {
 	}
 	for _, shape := range t.Shapes {
 		for _, r := range shape {
-			if r[0] < 0 || r[0] > 1 || !below(r[1], t.Texts) || !below(r[2], t.Statements) || r[4] < -1 {
+			if r[0] < 0 || r[0] > MaxDepth || !below(r[1], t.Texts) || r[2] >= len(t.Statements) || r[4] < -1 {
 				return wrong("row")
 			}
 		}
@@ -122,13 +151,9 @@ func (t *Table) Check() error {
 		if len(entry) == 0 || !below(entry[0], t.Shapes) {
 			return wrong("resource")
 		}
-		for _, s := range entry[1:] {
-			if !below(s, t.Steps) {
-				return wrong("resource")
-			}
-		}
 		for _, r := range t.Shapes[entry[0]] {
-			if r[4] >= len(entry)-1 {
+			if r[2] <= -len(entry) || r[4] >= len(entry)-1 || !below(r.statement(entry), t.Statements) ||
+				r[4] >= 0 && !below(r.step(entry), t.Steps) {
 				return wrong("resource")
 			}
 		}

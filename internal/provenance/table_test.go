@@ -10,9 +10,11 @@ func sample() *Table {
 	made := b.Statement(Statement{Kind: Constructor, Place: Place{File: "main.cf", Line: 9}})
 	top := b.Step(Call{Type: "m::A", Implementation: "m::a"}, "m::A[name=x]", TopLevel, made)
 	below := b.Step(Call{Type: "m::B", Implementation: "m::b"}, "m::B[name=y]", top, made)
-	e.Set(b.Text("f"), b.Statement(Statement{Kind: Function, Plugin: "get_f"}), false, false, TopLevel)
-	e.Set(b.Text("in"), b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}}), true, true,
-		below)
+	e.Set(Mark{Name: b.Text("f"), Statement: b.Statement(Statement{Kind: Function, Plugin: "get_f"}), Step: TopLevel})
+	argument := b.Statement(Statement{Kind: Argument, Place: Place{File: "main.cf", Line: 3}})
+	e.Set(Mark{Depth: 1, Name: b.Text("in"), Statement: argument, Implied: true, Step: below})
+	e.Set(Mark{Depth: 2, Name: b.Text("deep"), Statement: argument, Condition: true, Step: top})
+	e.Set(Mark{Depth: 1, Name: b.Text("other"), Statement: argument, Step: TopLevel, Own: true})
 	b.Add("m::R[a,n=1]", &e)
 	return b.Table()
 }
@@ -28,7 +30,7 @@ func TestPackedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields, ok := table.Explain("m::R[a,n=1]")
-	if !ok || len(fields) != 1 || len(fields[0].Settings) != 1 || len(fields[0].Settings[0].Inputs) != 1 {
+	if !ok || len(fields) != 1 || len(fields[0].Settings) != 1 || len(fields[0].Settings[0].Inputs) != 2 {
 		t.Fatalf("%+v", fields)
 	}
 	in := fields[0].Settings[0].Inputs[0].Settings[0]
@@ -36,6 +38,14 @@ func TestPackedTable(t *testing.T) {
 		in.Steps[1].Implementation != "m::a" ||
 		in.Steps[1].Made.Line != 9 {
 		t.Errorf("%+v", in)
+	}
+	other := fields[0].Settings[0].Inputs[1]
+	if other.Name != "other" || other.Settings[0].Line != 3 || len(other.Settings[0].Steps) != 0 {
+		t.Errorf("the other: %+v", other)
+	}
+	deep := in.Inputs
+	if len(deep) != 1 || deep[0].Name != "deep" || !deep[0].Settings[0].Condition || deep[0].Settings[0].Implied {
+		t.Errorf("below it: %+v", deep)
 	}
 	if _, ok := table.Explain("m::R[a,n=2]"); ok {
 		t.Error("it knows what it was not told")
@@ -54,6 +64,8 @@ func FuzzUnpack(f *testing.F) {
 		func(t *Table) { t.Shapes[0][1][4] = 7 },
 		func(t *Table) { t.Resources["x"] = []int{0} },
 		func(t *Table) { t.Shapes[0][0][0] = 1 },
+		func(t *Table) { t.Shapes[0][0][2] = -9 },
+		func(t *Table) { t.Resources["m::R[a,n=1]"][3] = 99 },
 	} {
 		table := sample()
 		damage(table)

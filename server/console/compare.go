@@ -86,7 +86,8 @@ func (c *console) compare(r *http.Request) (view, error) {
 	of := intent.Compared{Environment: e.ID, From: p.From, To: p.To}
 	keep := url.Values{"from": {strconv.Itoa(p.From)}, "to": {strconv.Itoa(p.To)}}
 	p.Diff, _, err = c.differences(r, e, of, true, diffPlace{path: envURL(e.ID) + "/compare", keep: keep,
-		was: "Version " + strconv.Itoa(p.From), will: "Version " + strconv.Itoa(p.To)})
+		was: "Version " + strconv.Itoa(p.From), will: "Version " + strconv.Itoa(p.To),
+		version: versionURL(e.ID, p.To)})
 	if fault.Is(err, fault.NotFound) {
 		p.Problem = "One of these versions does not exist any more."
 		return view{template: "compare", data: p}, nil

@@ -59,6 +59,8 @@ type Config struct {
 	Idle func() bool
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
+	// FactExpire is how long a fact holds; an hour when zero.
+	FactExpire time.Duration
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
 	Heartbeat time.Duration
 	// Pace is the shortest time between two updates of one stream; 100 ms when zero.
@@ -87,6 +89,7 @@ type console struct {
 	log           *slog.Logger
 	now           func() time.Time
 	idle          func() bool
+	factExpire    time.Duration
 	heartbeat     time.Duration
 	pace          time.Duration
 	streams       chan struct{} // holds an item for each open stream
@@ -108,6 +111,9 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.FactExpire == 0 {
+		cfg.FactExpire = time.Hour
+	}
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = 15 * time.Second
 	}
@@ -123,7 +129,7 @@ func New(cfg Config) (http.Handler, error) {
 		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resourceFiles: cfg.Resources,
 		joins:   cfg.Provisioners,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
-		idle: cfg.Idle, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
+		idle: cfg.Idle, factExpire: cfg.FactExpire, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	c.environments.load = c.store.Environments
 	c.homes.load = c.loadHome
@@ -185,10 +191,15 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page("/e/{env}/graph", access.SeeResources, c.graph)
 	page("/e/{env}/git", access.SeeGit, c.git)
 	page("/e/{env}/drift", access.SeeDrift, c.drift)
+	page("/e/{env}/logs", access.SeeResources, c.logs)
+	page("/e/{env}/orphans", access.SeeResources, c.orphans)
+	page("/e/{env}/facts", access.SeeParameters, c.facts)
+	page("/e/{env}/parameters", access.SeeParameters, c.parameters)
 	page("/e/{env}/deliveries", access.SeeDeliveries, c.deliveries)
 	page("/e/{env}/deliveries/{delivery}", access.SeeDeliveries, c.delivery)
 	page("/e/{env}/versions", access.SeeVersions, c.versions)
 	page("/e/{env}/versions/{version}", access.SeeVersions, c.version)
+	page("/e/{env}/versions/{version}/decided", access.SeeVersions, c.decided)
 	page("/e/{env}/compare", access.SeeVersions, c.compare)
 	page("/e/{env}/dryruns/{dryrun}", access.SeeDryRuns, c.dryRun)
 	page("/e/{env}/pulls", access.SeePulls, c.pulls)
@@ -258,6 +269,8 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	post("/e/{env}/processes/cancel", access.ManageProcesses, c.doCancelProcess)
 	post("/e/{env}/outbox/retry", access.RetryOutbox, c.doRetryOutbox)
 	post("/e/{env}/resource/facts", access.RefreshFacts, c.doFacts)
+	post("/e/{env}/parameters/set", access.SetParameters, c.doSetParameter)
+	post("/e/{env}/parameters/delete", access.SetParameters, c.doDeleteParameter)
 	change := func(path string, v access.Verb, form func(*http.Request) string, do action) {
 		handle("POST /e/{env}/settings/"+path, v, c.settingsPost(form, do))
 	}

@@ -106,6 +106,8 @@ type diffPlace struct {
 	was, will string     // headings of the two sides
 	// dryRun is the address of the dry run, which sends whole values; empty: nothing does.
 	dryRun string
+	// version is the address of the version that decided the desired values; empty: none is kept.
+	version string
 }
 
 // differences loads what a page shows of a comparison.
@@ -294,6 +296,11 @@ func (c *console) diffRows(
 			row.Changes, row.Reason = changes{}, d.Reason
 			if !d.Behind.IsZero() {
 				row.Behind, row.BehindURL = d.Behind.String(), resourceURL(e.ID, d.Behind)
+			}
+		}
+		if at.version != "" && (d.Kind == intent.DiffModified || d.Kind == intent.DiffAdded) {
+			for k := range row.Changes.Rows {
+				row.Changes.Rows[k].Who = decidedURL(at.version, d.ID, row.Changes.Rows[k].Name)
 			}
 		}
 		out, lists = append(out, row), append(lists, row.Changes)

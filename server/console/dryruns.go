@@ -201,9 +201,11 @@ func (c *console) dryRunDifferences(
 	r *http.Request, e intent.Environment, run intent.DryRun, path string,
 ) (diffList, *comparison.Index, error) {
 	of := intent.Compared{Environment: e.ID, DryRun: run.ID}
-	return c.differences(r, e, of, run.Ended != nil, diffPlace{
-		path: path, was: "Found", will: "Desired", dryRun: dryRunURL(e.ID, run.ID),
-	})
+	at := diffPlace{path: path, was: "Found", will: "Desired", dryRun: dryRunURL(e.ID, run.ID)}
+	if run.Version > 0 {
+		at.version = versionURL(e.ID, run.Version)
+	}
+	return c.differences(r, e, of, run.Ended != nil, at)
 }
 
 // dryRunValue sends both values of an attribute in full, as text.

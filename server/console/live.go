@@ -62,8 +62,9 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, load loader, al
 			s.send(f.id, html)
 		}
 		s.flush()
+		s.forget(v.fragments)
 		// Rest for the pace at least, and longer when loading took long.
-		if !rest(r, max(c.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C, allowed) {
+		if !rest(r, max(c.pace, v.pace, 3*time.Since(begun))) || !s.await(r, sub, heartbeat.C, allowed) {
 			return
 		}
 	}
@@ -140,6 +141,21 @@ func (s *stream) send(id, html string) {
 	s.serial++
 	html = strings.NewReplacer("\r\n", "\ndata: ", "\r", "\ndata: ", "\n", "\ndata: ").Replace(html)
 	s.write(fmt.Sprintf("event: fragment\nid: %d\ndata: %s\n\n", s.serial, html))
+}
+
+// forget drops what it knows of fragments that the page does not have any more, once they are many: the lines of a log
+// come and go for as long as somebody looks.
+func (s *stream) forget(now []fragment) {
+	if len(s.sent) < 2*len(now)+100 {
+		return
+	}
+	sent := make(map[string][32]byte, len(now))
+	for _, f := range now {
+		if sum, ok := s.sent[f.id]; ok {
+			sent[f.id] = sum
+		}
+	}
+	s.sent = sent
 }
 
 func (s *stream) write(text string) {

@@ -20,6 +20,7 @@ var environmentMenu = []navGroup{
 		{"resources", "Resources", "/resources"},
 		{"graph", "Graph", "/graph"},
 		{"drift", "Drift", "/drift"},
+		{"logs", "Logs", "/logs"},
 	}},
 	{"Changes", []navItem{
 		{"runs", "Runs", "/runs"},
@@ -35,6 +36,11 @@ var environmentMenu = []navGroup{
 		{"agents", "Agents", "/agents"},
 		{"executors", "Executors", "/executors"},
 		{"processes", "Processes", "/processes"},
+	}},
+	{"Data", []navItem{
+		{"facts", "Facts", "/facts"},
+		{"parameters", "Parameters", "/parameters"},
+		{"orphans", "Orphans", "/orphans"},
 	}},
 	{"About", []navItem{
 		{"notifications", "Notifications", "/notifications"},

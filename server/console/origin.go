@@ -44,6 +44,7 @@ type via struct {
 	Text   string
 	Place  place
 	Commit *lineAuthor
+	Via    []via // what that was computed from
 }
 
 // originOf returns the statement that set an attribute. Of the statements that filled a list, it is the first.
@@ -56,20 +57,53 @@ func originOf(f provenance.Field) *origin {
 		Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place),
 		Commit: lineAuthorOf(s.Commit),
 	}
+	o.Via = viaOf(s)
+	return o
+}
+
+// viaOf lists what a value was computed from, and the implementations that led to its statement.
+func viaOf(s provenance.Setting) (out []via) {
 	for _, input := range s.Inputs {
 		for _, from := range input.Settings {
-			if from.File != "" {
-				o.Via = append(o.Via, via{input.Name + " was set at", placeOf(from.Place), lineAuthorOf(from.Commit)})
+			if from.File == "" {
+				continue
 			}
+			out = append(out, via{
+				Text: inputWords(input.Name, from), Place: placeOf(from.Place), Commit: lineAuthorOf(from.Commit),
+				Via: viaOf(from),
+			})
 		}
 	}
 	for _, step := range s.Steps {
-		o.Via = append(o.Via, via{
-			"in " + step.Implementation + " of " + step.Instance + ", made at",
-			placeOf(step.Made), lineAuthorOf(step.MadeCommit),
+		out = append(out, via{
+			Text:  "in " + step.Implementation + " of " + step.Instance + ", made at",
+			Place: placeOf(step.Made), Commit: lineAuthorOf(step.MadeCommit),
 		})
 	}
-	return o
+	return out
+}
+
+// inputWords says how something was set that a value was computed from.
+func inputWords(name string, s provenance.Setting) string {
+	if s.Condition {
+		name = "depending on " + name
+	}
+	switch s.Kind {
+	case provenance.Default:
+		return name + " has its default at"
+	case provenance.Element:
+		return name + " goes through the list at"
+	case provenance.Template:
+		return "the template " + name + " is at"
+	case provenance.Constructor:
+		return name + " was made at"
+	case provenance.Unset:
+		return name + " was never set; it is defined at"
+	}
+	if s.Plugin != "" {
+		return name + " is what " + s.Plugin + " returned, at"
+	}
+	return name + " was set at"
 }
 
 // settingWords says how a value was set.

@@ -28,6 +28,7 @@ type view struct {
 	template  string
 	data      any
 	fragments []fragment
+	pace      time.Duration // the shortest time between two updates; 0: as for other pages
 }
 
 // fragment is one element of a page, with a template of its own. The id of the element is that of the fragment.

@@ -70,7 +70,10 @@ type edgeRow struct {
 	State     *state
 }
 
-type attempts struct{ Rows []attempt }
+type attempts struct {
+	Rows   []attempt
+	LogURL string // of everything that was written about the resource
+}
 
 type attempt struct {
 	ID      string
@@ -107,6 +110,7 @@ func changesOf(was, will string, attributes map[string]intent.AttributeChange) c
 type changeRow struct {
 	Name, Current, Desired string
 	Long                   bool
+	Who                    string // the address of who decided it
 	Whole                  string // the address of the whole values, when they are cut here
 	// Lines are the lines that differ, in the values or in the contents whose hashes they are; nil: the values say all.
 	Lines *linediff.Diff
@@ -209,8 +213,10 @@ func (c *console) resource(r *http.Request) (view, error) {
 	}
 	p.Provides = edges{ID: "provides", Title: "Required by", Empty: "Nothing waits for it."}
 	for _, id := range slices.SortedFunc(slices.Values(d.Provides), compareIDs) {
-		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), nil})
+		s := stateOf(d.ProvidesStatus[id])
+		p.Provides.Rows = append(p.Provides.Rows, edgeRow{id.String(), resourceURL(e.ID, id), &s})
 	}
+	p.Attempts.LogURL = logsURL(e.ID, "resource", id.String())
 	for i, a := range actions {
 		p.Attempts.Rows = append(p.Attempts.Rows, c.attempt(a, i == 0))
 	}

@@ -309,7 +309,9 @@ func (p *parts) Compile(
 	table, entry := provenance.NewBuilder(), provenance.Entry{}
 	for _, file := range []string{"main.cf", "/elsewhere/std/_init.cf"} {
 		statement := provenance.Statement{Kind: provenance.Argument, Place: provenance.Place{File: file, Line: 3}}
-		entry.Set(table.Text("commit"), table.Statement(statement), false, false, provenance.TopLevel)
+		entry.Set(provenance.Mark{
+			Name: table.Text("commit"), Statement: table.Statement(statement), Step: provenance.TopLevel,
+		})
 	}
 	table.Add(id.String(), &entry)
 	return &export.Document{

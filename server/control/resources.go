@@ -141,13 +141,3 @@ func (c *Control) PauseAgent(ctx context.Context, env intent.EnvironmentID, name
 	c.publish(env, bus.Resource, "")
 	return nil
 }
-
-// SetParameter stores a parameter or fact. If the model was waiting for it, the environment is compiled again.
-func (c *Control) SetParameter(ctx context.Context, env intent.EnvironmentID, p intent.Parameter) error {
-	audit.Subject(ctx, "parameter "+p.Name+" "+p.Resource.String())
-	if err := c.cfg.Store.SetParameter(ctx, env, p); err != nil {
-		return err
-	}
-	c.cfg.Keepers.CompileForFacts(ctx, env)
-	return nil
-}

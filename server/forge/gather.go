@@ -52,6 +52,7 @@ func (s *Service) addResult(ctx context.Context, e intent.Environment, id intent
 		return err
 	}
 	r.Windows = s.waits(e, diffs)
+	r.Decided = s.decided(ctx, e.ID, run.Version, diffs)
 	if s.cfg.Clusters != nil {
 		r.Clusters, err = s.cfg.Clusters(ctx, e, run.Version)
 	}

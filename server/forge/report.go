@@ -27,6 +27,8 @@ type Report struct {
 	Refused     string              // why the commit could not be deployed as it is
 	Clusters    []string            // what would be done to clusters, a plan each in plain text
 	Version     int                 // the active one that it is compared with
+	// Decided has, by resource and attribute, the line that most likely changed the value.
+	Decided map[intent.ResourceID]map[string]string
 }
 
 // Marker is the line by which the comment of an environment is known.
@@ -168,6 +170,7 @@ func (r Report) result(w *writer) {
 				titled = true
 			}
 			diff(w, d)
+			r.decided(w, d)
 		}
 	}
 	if len(r.Gone) > 0 {

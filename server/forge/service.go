@@ -10,6 +10,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/server/source"
 	"ordain.dev/ordain/server/store"
@@ -58,7 +59,9 @@ type Config struct {
 	PublicURL string
 	// Clusters plans what a version would do to clusters, a text for each that it would change; nil: there are none.
 	Clusters func(ctx context.Context, e intent.Environment, version int) ([]string, error)
-	Now      func() time.Time
+	// Explain tells who decided the values of a resource in a version; nil: nobody is asked.
+	Explain func(context.Context, intent.EnvironmentID, int, intent.ResourceID) (provenance.Explanation, error)
+	Now     func() time.Time
 }
 
 // Service notices what forges are to be told while it runs; its process sends it.

@@ -72,9 +72,9 @@ func origins() []byte {
 	hash := b.Statement(provenance.Statement{
 		Kind: provenance.Function, Plugin: "File.get_hash", Place: place("inmanta_plugins/fs/resources.py", 40),
 	})
-	e.Set(b.Text("content"), content, false, false, step)
-	e.Set(b.Text("purged"), hash, false, false, provenance.TopLevel)
-	e.Set(b.Text("content"), content, false, true, step)
+	e.Set(provenance.Mark{Name: b.Text("content"), Statement: content, Step: step})
+	e.Set(provenance.Mark{Name: b.Text("purged"), Statement: hash, Step: provenance.TopLevel})
+	e.Set(provenance.Mark{Depth: 1, Name: b.Text("content"), Statement: content, Step: step})
 	b.Add(siteResource(23).String(), &e)
 	packed, err := b.Table().Pack()
 	must(err)

@@ -186,6 +186,19 @@ var (
 		rows: &statements.ProcessRows, key: column{"id", Number},
 	}
 
+	// OrphanList is the list of Store.Orphans.
+	OrphanList = &List{
+		Fields: []Field{
+			{"resource_id", Text, true, Contains, "id"},
+			{"resource_type", Text, true, Contains, "type"},
+			{"agent", Text, true, Contains, "agent"},
+			{"resource_id_value", Text, true, Contains, "value"},
+			{"last_version", Number, true, InRange, "last_version"},
+		},
+		Sort: "last_version", Desc: true, ID: Text,
+		rows: &statements.OrphanRows, key: column{"id", Text},
+	}
+
 	// DriftList is the list of Store.Drift.
 	DriftList = &List{
 		Fields: []Field{

@@ -21,11 +21,13 @@ type parameterRow struct {
 	Updated  time.Time
 	Expires  bool
 	Metadata json.RawMessage
+	SetBy    string
 }
 
 func (r parameterRow) value() (intent.Parameter, error) {
 	p := intent.Parameter{
 		ID: r.ID, Name: r.Name, Value: r.Value, Source: r.Source, Updated: r.Updated.UTC(), Expires: r.Expires,
+		SetBy: r.SetBy,
 	}
 	var err error
 	if r.Resource != "" {
@@ -62,7 +64,7 @@ func setParameter(ctx context.Context, tx pgx.Tx, env uuid.UUID, p intent.Parame
 		return fault.Wrap("store.SetParameter", fault.Invalid, err)
 	}
 	_, err = tx.Exec(ctx, statements.ParameterSet, p.ID, env, p.Name, resourceText(p.Resource), cleanText(p.Value),
-		p.Source, p.Updated, p.Expires, string(metadata))
+		p.Source, p.Updated, p.Expires, string(metadata), p.SetBy)
 	return err
 }
 

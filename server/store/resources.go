@@ -120,6 +120,7 @@ type detailRow struct {
 	RequiresKnown  []string // those of Requires that have a state
 	RequiresStatus []string // in the same order
 	Provides       []string
+	ProvidesStatus []string // in the same order
 }
 
 func (r detailRow) value() (intent.ResourceDetail, error) {
@@ -134,9 +135,13 @@ func (r detailRow) value() (intent.ResourceDetail, error) {
 	d := intent.ResourceDetail{
 		Resource: resource, State: state, FirstGenerated: r.FirstSeen.UTC(),
 		RequiresStatus: make(map[intent.ResourceID]intent.Status, len(known)), Provides: provides,
+		ProvidesStatus: make(map[intent.ResourceID]intent.Status, len(provides)),
 	}
 	for i, id := range known {
 		d.RequiresStatus[id] = intent.Status(r.RequiresStatus[i])
+	}
+	for i, id := range provides {
+		d.ProvidesStatus[id] = intent.Status(r.ProvidesStatus[i])
 	}
 	return d, errors.Join(err1, err2, err3, err4)
 }

@@ -8,6 +8,10 @@ type statementTexts struct {
 	ResourceLogRows, StateUnpark, StateAnyParked, ActionRecorded                  string
 	// actionsearch.sql
 	ActionsBefore, ActionsAfter, ActionsOfRequirements, EnvironmentOwners, ServerVersionText string
+	// log.sql
+	LogBefore, LogAfter, LogBeforeOf, LogAfterOf string
+	// orphan.sql
+	OrphanRows string
 	// audit.sql
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	SettingChanges, SettingsSet                                  string

@@ -20,7 +20,7 @@ func explainInstance(out *compiler.Outcome, q question) (provenance.Explanation,
 	if err != nil {
 		return provenance.Explanation{}, err
 	}
-	tracer, entry := lineage.New(), provenance.Entry{}
+	tracer, entry := lineage.New(out.Result), provenance.Entry{}
 	values := map[string]json.RawMessage{}
 	for _, a := range found.Entity().Attributes {
 		tracer.Attribute(&entry, a.Name, found, a.Name, false)

@@ -42,6 +42,11 @@ func (x explainer) setting(indent int, s provenance.Setting) {
 		provenance.Expression: "expression",
 		provenance.Function:   "computed by " + s.Plugin,
 		provenance.Unset:      "not set",
+
+		provenance.Element:     "an element of what the loop goes through",
+		provenance.Member:      "an entry of a dict",
+		provenance.Template:    "the template that was filled in",
+		provenance.Constructor: "the constructor of the instance",
 	}[s.Kind]
 	if s.Implied {
 		text += ", which set the other side of the relation"
@@ -63,7 +68,11 @@ func (x explainer) setting(indent int, s provenance.Setting) {
 	x.source(indent+2, s.Place)
 	x.commit(indent+2, s.Commit)
 	for _, input := range s.Inputs {
-		x.line(indent+2, "from %s", input.Name)
+		word := "from"
+		if len(input.Settings) > 0 && input.Settings[0].Condition {
+			word = "depending on"
+		}
+		x.line(indent+2, "%s %s", word, input.Name)
 		for _, from := range input.Settings {
 			x.setting(indent+4, from)
 		}

@@ -198,8 +198,8 @@ var lattice = []struct {
 	{"server/forge/forgetest", ""},
 	{
 		"server/forge",
-		"gitsync internal/intent internal/fault internal/bus internal/reach internal/service server/store " +
-			"server/source server/forge/client server/process",
+		"gitsync internal/intent internal/fault internal/bus internal/provenance internal/reach internal/service " +
+			"server/store server/source server/forge/client server/process",
 	},
 	{"server/build/install", "internal/python/pep440 compiler/module gitsync internal/fault internal/python/venv"},
 	{"server/build/warm", "compiler/plugin internal/fault internal/isolation"},

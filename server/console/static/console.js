@@ -64,15 +64,52 @@
     template.innerHTML = html;
     const want = template.content.firstElementChild;
     const have = want && want.id && document.getElementById(want.id);
+    const into = want && document.getElementById(want.dataset.into || '');
     if (have && have.dataset.reload !== want.dataset.reload) {
       location.reload(); // what the fragments belong to is another one
     } else if (have) {
       morph(have, want);
+      if (want.dataset.window) slide(want.dataset);
+    } else if (into) {
+      into.append(want);
     } else if (want && want.classList.contains('step')) {
       const last = document.getElementById('step-deployed');
       if (last) last.before(want);
     }
+    keepUp();
     tick();
+  }
+
+  // --- live logs ---------------------------------------------------------
+
+  // A live log is a window: what a reload would not show any more goes, but for what has the focus. When all of it has
+  // moved on, nothing stays, so that there is no gap that nobody sees.
+  function slide({ window: id, first }) {
+    const list = document.getElementById(id);
+    const stays = document.getElementById(first);
+    for (const one of list ? [...list.children] : []) {
+      if (one === stays) return;
+      if (!one.contains(document.activeElement)) one.remove();
+    }
+  }
+
+  // One that is at its end stays there; one that was scrolled up stays where it is.
+  const follower = document.querySelector('[data-follow]');
+  let following = !!follower;
+  let moving = false;
+  function keepUp() {
+    if (!following || moving) return;
+    moving = true;
+    requestAnimationFrame(() => {
+      moving = false;
+      follower.scrollTop = follower.scrollHeight;
+    });
+  }
+  if (follower) {
+    follower.scrollTop = follower.scrollHeight;
+    follower.addEventListener('scroll', () => {
+      if (!moving) following = follower.scrollHeight - follower.scrollTop - follower.clientHeight < 24;
+    }, { passive: true });
   }
 
   // --- the stream --------------------------------------------------------

@@ -45,12 +45,7 @@ SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at,
             ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
        r.first_seen, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined, c.send_event, c.receive_events, c.purged,
        needs.ids AS requires_known, needs.statuses AS requires_status,
-       ARRAY(SELECT dr.id
-             FROM (SELECT resource, key FROM resource_content WHERE requires <> '{}' AND requires @> ARRAY[r.id] OFFSET 0) dc,
-                  LATERAL (SELECT FROM resource_state
-                           WHERE resource = dc.resource AND content = dc.key AND environment = $1 AND orphaned = 0 OFFSET 0) ds,
-                  LATERAL (SELECT id FROM resource WHERE key = dc.resource OFFSET 0) dr
-             ORDER BY dr.id) AS provides
+       provides.ids AS provides, provides.statuses AS provides_status
 FROM resource r
 JOIN resource_state s ON s.resource = r.key
 JOIN resource_content c ON c.key = s.content
@@ -59,6 +54,13 @@ CROSS JOIN LATERAL (
     FROM resource nr JOIN resource_state ns ON ns.resource = nr.key
     WHERE nr.environment = $1 AND nr.id = ANY (c.requires)
 ) AS needs
+CROSS JOIN LATERAL (
+    SELECT COALESCE(array_agg(dr.id ORDER BY dr.id), '{}') AS ids, COALESCE(array_agg(ds.status ORDER BY dr.id), '{}') AS statuses
+    FROM (SELECT resource, key FROM resource_content WHERE requires <> '{}' AND requires @> ARRAY[r.id] OFFSET 0) dc,
+         LATERAL (SELECT status FROM resource_state
+                  WHERE resource = dc.resource AND content = dc.key AND environment = $1 AND orphaned = 0 OFFSET 0) ds,
+         LATERAL (SELECT id FROM resource WHERE key = dc.resource OFFSET 0) dr
+) AS provides
 WHERE r.environment = $1 AND r.id = $2;
 
 -- name: ResourceHistoryRows :list
