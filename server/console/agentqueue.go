@@ -105,7 +105,8 @@ func agentWaitText(a intent.AgentQueue) (state, string) {
 	case intent.AgentPaused:
 		return paused, "The agent is paused."
 	case intent.AgentUnreachable:
-		return unreachable, "The target cannot be reached; one deployment tries again after " + minute(a.Until, "UTC") + "."
+		return unreachable, "The target cannot be reached; one deployment tries again after " +
+			minute(a.Until, "UTC") + "."
 	case intent.AgentGap:
 		return look, "The least time between two starts is over at " + a.Until.UTC().Format("15:04:05") + " UTC."
 	case intent.AgentFull:

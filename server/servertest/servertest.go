@@ -69,7 +69,6 @@ type Server struct {
 	Log       *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
-	Queue     intent.Queue
 
 	dir   string
 	key   *secret.Key
@@ -262,7 +261,9 @@ func (d deployer) DryRun(id intent.ActionID)          { d.server.note("dry run %
 func (d deployer) CancelDryRun(id intent.ActionID)    { d.server.note("cancel dry run %s", id) }
 func (d deployer) Executors() intent.Executors        { return d.server.Executors }
 
-func (d deployer) Queue(context.Context, intent.QueueQuestion) intent.Queue { return d.server.Queue }
+func (d deployer) Queue(context.Context, intent.QueueQuestion) intent.Queue {
+	return intent.Queue{Here: true}
+}
 
 func (d deployer) Deploy(_ intent.Request, what intent.DeployRequest) {
 	d.server.note("deploy full=%v %v %v", what.Full, what.Agents, what.Resources)

@@ -364,6 +364,7 @@ var lattice = []struct {
 			"server/cluster/provisioner/authority server/graph",
 	},
 	{"api/client", "internal/fault"},
+	{"server/console/svgchart", ""},
 	{
 		"server/console",
 		"server/access server/access/audit server/access/people server/access/provider " +
@@ -374,7 +375,6 @@ var lattice = []struct {
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
 			"server/graph server/console/graphview server/console/svgchart server/forge server/forge/weblink",
 	},
-	{"server/console/svgchart", ""},
 
 	{"server/webconsole", "internal/fault"},
 
