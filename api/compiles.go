@@ -360,8 +360,8 @@ func compileOf(c intent.Compile) compile {
 
 func compileV1Of(c intent.Compile) compileV1 {
 	out := compileV1{
-		compile: compileOf(c), CompileData: compileDataOf(c), Handled: c.Completed != nil, SubstituteCompileID: c.Substitute,
-		ReinstallProjectAndVenv: c.Reinstall,
+		compile: compileOf(c), CompileData: compileDataOf(c), Handled: c.Completed != nil,
+		SubstituteCompileID: c.Substitute, ReinstallProjectAndVenv: c.Reinstall,
 	}
 	out.UsedEnvironmentVariables = out.EnvironmentVariables
 	return out

@@ -178,8 +178,8 @@ func kindOf(value any) string {
 	return "an object"
 }
 
-// referenceHistory returns a client of a server with the history of the recorded answers, and the ids of its compile and
-// of its process with agents.
+// referenceHistory returns a client of a server with the history of the recorded answers, and the ids of its compile
+// and of its process with agents.
 func referenceHistory(t *testing.T) (c *client, compile, process string) {
 	t.Helper()
 	s := servertest.New(t, servertest.Present)

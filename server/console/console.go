@@ -129,7 +129,8 @@ func New(cfg Config) (http.Handler, error) {
 		clusters: cfg.Clusters, catalogue: cfg.Catalogue, resourceFiles: cfg.Resources,
 		joins:   cfg.Provisioners,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
-		idle: cfg.Idle, factExpire: cfg.FactExpire, heartbeat: cfg.Heartbeat, pace: cfg.Pace, streams: make(chan struct{}, cfg.MaxStreams),
+		idle: cfg.Idle, factExpire: cfg.FactExpire, heartbeat: cfg.Heartbeat, pace: cfg.Pace,
+		streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	c.environments.load = c.store.Environments
 	c.homes.load = c.loadHome

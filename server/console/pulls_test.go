@@ -60,8 +60,8 @@ func TestWhatAForgeLacks(t *testing.T) {
 }
 
 // The page of a pull request is a review: numbers, checks, approvals, links to the forge. Its checks say what would
-// stop the commit after the merge: that it would be refused, that its version would be held, that changes would wait. They
-// say nothing of the kind where nothing would.
+// stop the commit after the merge: that it would be refused, that its version would be held, that changes would wait.
+// They say nothing of the kind where nothing would.
 func TestPullPageIsAReview(t *testing.T) {
 	r, h := rich(t)
 	ctx, env := t.Context(), r.Production.ID

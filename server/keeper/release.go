@@ -29,7 +29,8 @@ func (r *Registry) Released(env intent.EnvironmentID, number int) {
 		d.VersionReleased(number)
 		if k := r.keeper(env); k != nil {
 			if err := k.redeployFailed(context.Background(), d); err != nil {
-				k.log.Warn("cannot tell whether to deploy what failed before; the next deploy interval does", "error", err)
+				k.log.Warn("cannot tell whether to deploy what failed before; the next deploy interval does",
+					"error", err)
 			}
 		}
 	}

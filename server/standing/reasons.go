@@ -217,7 +217,8 @@ func (f facts) promotion(same bool) *intent.Difference {
 		return nil
 	}
 	d := &intent.Difference{
-		Kind: intent.StandsPromotion, Commit: p.Commit, Text: p.Short() + " of " + p.SourceName + " waits to be promoted",
+		Kind: intent.StandsPromotion, Commit: p.Commit,
+		Text: p.Short() + " of " + p.SourceName + " waits to be promoted",
 	}
 	for i, gate := range p.Held() {
 		sep := ": "

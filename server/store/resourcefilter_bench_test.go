@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/server/store/storetest"
 )
 
-// BenchmarkFilteredPage is what the page of resources asks at 50,000 resources of 500 agents and 40 types: a page of the
-// list, and all counts.
+// BenchmarkFilteredPage is what the page of resources asks at 50,000 resources of 500 agents and 40 types: a page of
+// the list, and all counts.
 func BenchmarkFilteredPage(b *testing.B) {
 	const n = 50_000
 	s, ctx := storetest.Open(b), b.Context()

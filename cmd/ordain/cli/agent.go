@@ -10,7 +10,8 @@ func newAgent() *cobra.Command {
 	r := &remote{}
 	act := func(action string) func(*cobra.Command, []string) error {
 		return func(c *cobra.Command, args []string) error {
-			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, row{"by": userName(), "strict": true}, nil)
+			body := row{"by": userName(), "strict": true}
+			return r.in(c, args[0], post, "/api/v2/agent/"+escape(args[1])+"/"+action, body, nil)
 		}
 	}
 	group := r.group("agent", "Agents: the targets of deployments",

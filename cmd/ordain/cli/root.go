@@ -143,7 +143,8 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newCompile(), newExport(), newCheck(), newExplain(), newFormat(), newModel(),
 		newHook(), newProject(), newModule(), newEnvironment(), newSettings(), newVersions(), newResource(),
 		newCompileReport(), newDryRun(), newPull(), newForge(), newProcess(), newFact(), newAgent(), newExecutor(),
-		newDrift(), newLogs(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newStanding(), newRollback(),
+		newDrift(), newLogs(), newDiscovered(), newNotification(), newAudit(), newOverride(), newGit(), newStanding(),
+		newRollback(),
 		newPromote(), newCluster(), newProvisioner(), newLogin(), newLogout(), newUser(), newRole(), newAccess(),
 		newToken(), newTrust())
 	return root

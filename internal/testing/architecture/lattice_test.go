@@ -357,8 +357,8 @@ var lattice = []struct {
 	{
 		"api",
 		"api/graphql server/access server/access/audit server/access/people server/access/tokens " +
-			"server/agent/authority server/control server/edge server/promote server/push server/store internal/intent " +
-			"internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
+			"server/agent/authority server/control server/edge server/promote server/push server/store " +
+			"internal/intent internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
 			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
 			"server/cluster/provisioner/authority server/graph",

@@ -115,12 +115,24 @@ func (s *Service) whyNot(ctx context.Context, id uuid.UUID, hash, from string) *
 	var why *Refused
 	switch {
 	case t.Used != nil:
-		why = refuse(http.StatusForbidden, "used", "this join token was used at "+jointoken.Stamp(*t.Used)+", from "+t.UsedFrom+
-			". A token works once: if that was not you, revoke the agent "+t.Agent+another)
+		why = refuse(
+			http.StatusForbidden,
+			"used",
+			"this join token was used at "+jointoken.Stamp(*t.Used)+", from "+t.UsedFrom+
+				". A token works once: if that was not you, revoke the agent "+t.Agent+another,
+		)
 	case t.Revoked != nil:
-		why = refuse(http.StatusForbidden, "revoked", "this join token was revoked at "+jointoken.Stamp(*t.Revoked)+another)
+		why = refuse(
+			http.StatusForbidden,
+			"revoked",
+			"this join token was revoked at "+jointoken.Stamp(*t.Revoked)+another,
+		)
 	default:
-		why = refuse(http.StatusForbidden, "expired", "this join token expired at "+jointoken.Stamp(t.Expires)+another)
+		why = refuse(
+			http.StatusForbidden,
+			"expired",
+			"this join token expired at "+jointoken.Stamp(t.Expires)+another,
+		)
 	}
 	s.c.Logger.Warn("an agent tried to join with a token that has ended", "environment", t.Environment,
 		"agent", t.Agent, "token", id, "address", from, "reason", why.Reason)
