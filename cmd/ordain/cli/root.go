@@ -24,7 +24,7 @@ import (
 )
 
 // Version is the version of this program: the last release with a tag, or the next one with -dev.
-const Version = "0.4.0-dev"
+const Version = "0.5.0-dev"
 
 // errPrinted ends a command whose error has been printed already.
 var errPrinted = errors.New("the error has been printed")
