@@ -263,6 +263,9 @@ func TestEveryReadIsAsDocumented(t *testing.T) {
 			path += "?agent=web01"
 		case "hasFeature":
 			path += "?slice_name=core.resource&feature_name=resource_discovery"
+		case "getMetrics":
+			path += "?metrics=orchestrator.compile_time&start_interval=2026-11-20T00:00:00&" +
+				"end_interval=2026-11-21T00:00:00&nb_datapoints=10"
 		case "compareSettings":
 			path += "?from=" + r.Staging.ID.String()
 		case "explain":
