@@ -31,8 +31,8 @@ func newExporter(t *testing.T, r *servertest.Rich, c *client) *exporter {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(inmantaCLI(t)), "inmanta")
 	python := filepath.Join(filepath.Dir(path), "python")
-	if out, err := exec.Command(python, "-c", "import inmanta_plugins.std").CombinedOutput(); err != nil {
-		out, err = exec.Command(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+	if err := exec.Command(python, "-c", "import inmanta_plugins.std").Run(); err != nil {
+		out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
 			"inmanta-module-std=="+stdVersion).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -87,7 +87,7 @@ func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 // Parse reads what a person wrote: a bare number, or numbers with units such as 1 h 30 min.
 func (u Unit) Parse(text string) (float64, error) {
 	text = strings.TrimSpace(text)
-	bad := fmt.Errorf("%q cannot be read; write a number of %s, or %s", cutText(text, 40), u, u.example())
+	bad := fmt.Errorf("%q cannot be read", cutText(text, 40)) // the advice is in the hint of the setting
 	if n, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
 		return n, nil
 	}

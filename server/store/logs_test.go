@@ -53,10 +53,8 @@ func TestTheLogIsReadInTheOrderInWhichActionsEnded(t *testing.T) {
 	s, ctx := storetest.Open(t), t.Context()
 	env := newEnvironment(t, s)
 	var done []intent.FinishedAction
-	var want []string
 	for i := range 40 {
 		a, b := fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)
-		want = append(want, a, b)
 		done = append(done, logged(env, "web01", i, 100+i/4, fmt.Sprintf("INFO %q", a), fmt.Sprintf("INFO %q", b)))
 	}
 	done[39].Action.Started = epoch.Add(-time.Hour)
@@ -67,7 +65,7 @@ func TestTheLogIsReadInTheOrderInWhichActionsEnded(t *testing.T) {
 		}
 		return slices.Compare(x.Action.ID[:], y.Action.ID[:])
 	})
-	want = nil
+	var want []string
 	for _, d := range done {
 		for _, m := range d.Action.Messages {
 			want = append(want, m.Message)

@@ -58,7 +58,8 @@ func TestTheCommandLine(t *testing.T) {
 		"auto_deploy", "false")
 	w.Must(t, "settings", "reset", "cli-lab", "auto_deploy")
 	if code, _, errs := w.Ordain(t, "", "settings", "set", "cli-lab", "follow_soak", "yesterday"); code != 1 ||
-		errs != "ordain: setting follow_soak: yesterday is not of the type int\n" {
+		errs != "ordain: setting follow_soak: \"yesterday\" cannot be read; write a number of seconds, or a "+
+			"length of time such as 90 s, 10 min or 2 h\n" {
 		t.Errorf("a setting that cannot be: %d %s", code, errs)
 	}
 	lab.Mentions(t, w.Must(t, "agent", "list", "cli-lab"), "desk", "up")
