@@ -76,8 +76,10 @@ func (m *Manager) foldersInUse() map[string]bool {
 			used[paths.Code(e.hash)] = true
 		}
 	}
-	for w := range m.workers { // also those that are retired and finish their tasks
-		used[m.venvOf(w.executor)] = true
+	for w := range m.workers {
+		if w.running > 0 { // a retired one, too, finishes its tasks
+			used[m.venvOf(w.executor)] = true
+		}
 	}
 	return used
 }
