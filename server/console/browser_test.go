@@ -212,7 +212,21 @@ func (b *tab) fits(what string) {
 	over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`)
 	if over > 0 {
 		b.t.Errorf("%s is %d px wider than the screen: %s", what, over, eval[string](b,
-			`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
-				.slice(0, 5).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
+			`(() => { // goes down to the element without which the page fits
+				const root = document.documentElement, way = [];
+				const wide = () => root.scrollWidth > root.clientWidth;
+				for (let at = document.body; at;) {
+					const guilty = [...at.children].find(e => {
+						const before = e.style.display;
+						e.style.display = 'none';
+						const fits = !wide();
+						e.style.display = before;
+						return fits;
+					});
+					if (guilty) way.push(guilty.outerHTML.slice(0, 120));
+					at = guilty;
+				}
+				return way.slice(-3);
+			})().join('\n')`))
 	}
 }

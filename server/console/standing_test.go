@@ -130,8 +130,8 @@ func TestARollbackIsSeen(t *testing.T) {
 		t.Error("the page of another version says how things stand")
 	}
 	page := b.page("/git")
-	contains(t, rowWith(t, page, lemon+"0"), "the intent", `/versions/3"`)
-	if row := rowWith(t, page, plum+"0"); !strings.Contains(row, "rolled back") || strings.Contains(row, "the intent") {
+	contains(t, rowWith(t, page, lemon+"0"), ">active<", `/versions/3"`)
+	if row := rowWith(t, page, plum+"0"); !strings.Contains(row, "rolled back") || strings.Contains(row, ">active<") {
 		t.Errorf("the commit that was rolled back is %s", row)
 	}
 	must(t, b.Store.SetGitState(t.Context(), b.env, intent.GitState{
