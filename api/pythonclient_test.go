@@ -56,7 +56,6 @@ func TestAGeneratedPythonClient(t *testing.T) {
 // pythonSmoke prints the ids of all resources of an environment.
 const pythonSmoke = `
 import sys
-from uuid import UUID
 
 from ordain_client import Client
 from ordain_client.api.environments import create_environment, get_environment
@@ -64,7 +63,7 @@ from ordain_client.api.projects import create_project, list_projects
 from ordain_client.api.resources import get_resource, list_resources
 from ordain_client.models import CreateEnvironmentBody, CreateProjectBody, ErrorAnswer
 
-url, production = sys.argv[1], UUID(sys.argv[2])
+url, production = sys.argv[1], sys.argv[2]
 client = Client(base_url=url, raise_on_unexpected_status=True)
 
 assert [p.name for p in list_projects.sync(client=client).data] == ["infra"]
@@ -81,7 +80,7 @@ again = create_environment.sync_detailed(client=client, body=body)
 assert again.status_code == 400 and isinstance(again.parsed, ErrorAnswer), again
 assert "already" in again.parsed.message, again.parsed
 
-assert list_resources.sync(client=client, x_inmanta_tid=made.id).data == []
+assert list_resources.sync(client=client, x_inmanta_tid=str(made.id)).data == []
 page = list_resources.sync(client=client, x_inmanta_tid=production, limit=1000)
 seen = [r.resource_id for r in page.data]
 assert len(seen) == len(set(seen)) == page.metadata.total, (len(seen), page.metadata)

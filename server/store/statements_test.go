@@ -73,7 +73,7 @@ func exampleValue(f Field) string {
 var allLists = []*List{
 	CompileList, VersionList, VersionResourceList, ResourceList, ResourceHistoryList, ResourceLogList, ParameterList,
 	FactList, AgentList, NotificationList, AuditList, DiscoveredList, DeliveryList, DriftList,
-	ProcessList,
+	ProcessList, VersionMemberList, OrphanList,
 }
 
 // Every list has its default sort among its fields, and no two fields of a name; every statement of kind list belongs
