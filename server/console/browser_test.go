@@ -187,6 +187,9 @@ func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 	shots := os.Getenv("ORDAIN_CONSOLE_SHOTS")
 	for _, screen := range screens {
 		t.Run(screen.name, func(t *testing.T) {
+			if screen.name != "light" {
+				tool.Long(t, "asks axe about every page again")
+			}
 			b := browse(t, h)
 			b.look(screen.width, screen.height, screen.scheme)
 			for name, path := range paths(r) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/catalogue"
 )
 
@@ -179,6 +180,7 @@ func TestTheCatalogueWithoutScript(t *testing.T) {
 // axe finds no fault in the pages of the admin view, and each fits its screen. With ORDAIN_CONSOLE_SHOTS=dir, the test
 // leaves a picture of each in that folder.
 func TestClusterAdminPagesAreAccessible(t *testing.T) {
+	tool.Long(t, "asks axe about dozens of pages on three screens")
 	s := stocked(t)
 	s.work(t)
 	all := s.clusterAdminPaths()
