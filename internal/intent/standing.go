@@ -109,7 +109,7 @@ func (s Standing) Find(kinds ...DifferenceKind) *Difference {
 	return nil
 }
 
-// LastRun is what a standing is told of a run.
+// LastRun has the facts of a run that a standing depends on.
 type LastRun struct {
 	ID        CompileID
 	Revision  Revision // its Commit is empty if it chose none

@@ -24,8 +24,8 @@ type Clone struct {
 	Halted      bool
 	// Settings replace those of the original; nil as a value means the default.
 	Settings map[string]any
-	// WithSecrets copies the secrets of the original. Only those may ask for it who may set the secrets of both
-	// projects, because whoever controls the new repository could read them.
+	// WithSecrets copies the secrets of the original. The sender must have the right to set secrets in both projects,
+	// since the owner of the new repository could then read them.
 	WithSecrets bool
 	// Secrets are set besides, and win.
 	Secrets map[string]string

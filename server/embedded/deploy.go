@@ -288,7 +288,7 @@ func (w *World) why(ctx context.Context, o Order, r *run, s intent.ResourceState
 	return "its handler ended as " + string(a.Status), nil
 }
 
-// mostReason bounds what is told of an error.
+// mostReason is the largest part of an error that is shown, in bytes.
 const mostReason = 2000
 
 // reasonOf returns what the handler said last about why it did not succeed; empty when it did.
