@@ -106,7 +106,7 @@ func (f facts) ended(same bool) *intent.Difference {
 	}
 	d := &intent.Difference{Kind: intent.StandsFailed, Text: "The last run failed " + what, Run: &r.ID, Commit: commit}
 	if r.Problem != "" {
-		d.Text += ": " + strings.TrimRight(r.Problem, ".")
+		d.Text += ": " + strings.TrimRight(r.Problem, ".: ")
 	}
 	return d
 }
