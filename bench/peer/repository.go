@@ -23,6 +23,7 @@ type Model struct {
 	Items   int
 	Agents  int    // targets that the items are spread over
 	Failing int    // further items whose handler always fails
+	Chain   int    // items in a row that require the one before; 0: none does
 	Plugins string // the module's Python code; empty: a handler that does nothing
 }
 
@@ -154,7 +155,15 @@ func (r *Repository) write() error {
 	var b strings.Builder
 	b.WriteString("import bench\n")
 	for i, v := range r.values {
-		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"item%d\", value=\"%d\")\n", i%r.model.Agents, i, v)
+		requires := ""
+		if r.model.Chain > 0 {
+			fmt.Fprintf(&b, "item%d = ", i)
+			if i%r.model.Chain > 0 {
+				requires = fmt.Sprintf(", requires=item%d", i-1)
+			}
+		}
+		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"item%d\", value=\"%d\"%s)\n", i%r.model.Agents, i, v,
+			requires)
 	}
 	for i := range r.model.Failing {
 		fmt.Fprintf(&b, "bench::Item(agent=\"a%d\", name=\"bad%d\", value=\"fail\")\n", i%r.model.Agents, i)

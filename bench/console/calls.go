@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// measureList times GET /api/v2/resource for one client and for many at once, in an environment of its own. It returns
+// how many bars were missed.
+func (e *estate) measureList(ctx context.Context) (missed int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
+	defer cancel()
+	repo, err := e.repository(ctx, "api", e.api)
+	if err != nil {
+		return 0, err
+	}
+	env, err := e.server.Bind(ctx, repo.Bare, "main")
+	if err != nil {
+		return 0, err
+	}
+	if err := e.server.WaitDeployedCount(ctx, env, e.api); err != nil {
+		return 0, err
+	}
+	b := newBrowser(e.server.URL())
+	one, err := b.calls(ctx, env, 1, 2000)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("GET /api/v2/resource, %d resources, one client: p50 %s ms, p99 %s ms of %d%s\n", e.api,
+		ms(percentile(one, 50)), ms(percentile(one, 99)), len(one), verdict(percentile(one, 99) <= barOne, &missed))
+	many, err := b.calls(ctx, env, clients, 20)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("  %d clients at once: p50 %s ms, p99 %s ms of %d%s\n", clients, ms(percentile(many, 50)),
+		ms(percentile(many, 99)), len(many), verdict(percentile(many, 99) <= barMany, &missed))
+	return missed, nil
+}
+
+// calls lets several clients ask for the list, one call after the other, and returns how long the calls took.
+func (b *browser) calls(ctx context.Context, env string, clients, each int) (took []time.Duration, err error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range clients {
+		all.Go(func() {
+			for range each {
+				d, failed := b.call(ctx, env)
+				mu.Lock()
+				if took = append(took, d); failed != nil {
+					err = failed
+				}
+				mu.Unlock()
+				if failed != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return took, err
+}
+
+func (b *browser) call(ctx context.Context, env string) (time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+"/api/v2/resource", nil)
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("X-Inmanta-Tid", env)
+	began := time.Now()
+	answer, err := b.client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("GET /api/v2/resource answers %s", answer.Status)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return time.Since(began), err
+}
