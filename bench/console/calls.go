@@ -26,29 +26,39 @@ func (e *estate) measureList(ctx context.Context) (missed int, err error) {
 		return 0, err
 	}
 	b := newBrowser(e.server.URL())
-	one, err := b.calls(ctx, env, 1, 2000)
+	list := call{"/api/v2/resource", env}
+	one, err := b.calls(ctx, list, 1, 2000)
 	if err != nil {
 		return 0, err
 	}
 	fmt.Printf("GET /api/v2/resource, %d resources, one client: p50 %s ms, p99 %s ms of %d%s\n", e.api,
 		ms(percentile(one, 50)), ms(percentile(one, 99)), len(one), verdict(percentile(one, 99) <= barOne, &missed))
-	many, err := b.calls(ctx, env, clients, 20)
+	many, err := b.calls(ctx, list, clients, 20)
 	if err != nil {
 		return 0, err
 	}
 	fmt.Printf("  %d clients at once: p50 %s ms, p99 %s ms of %d%s\n", clients, ms(percentile(many, 50)),
 		ms(percentile(many, 99)), len(many), verdict(percentile(many, 99) <= barMany, &missed))
+	home, err := b.calls(ctx, call{"/", ""}, clients, 20)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("the list of environments for %d people at once: p50 %s ms, p99 %s ms of %d\n", clients,
+		ms(percentile(home, 50)), ms(percentile(home, 99)), len(home))
 	return missed, nil
 }
 
-// calls lets several clients ask for the list, one call after the other, and returns how long the calls took.
-func (b *browser) calls(ctx context.Context, env string, clients, each int) (took []time.Duration, err error) {
+// call is what clients ask for: a path, and the environment that it is about, if any.
+type call struct{ path, env string }
+
+// calls lets several clients make a call, one after the other, and returns how long the calls took.
+func (b *browser) calls(ctx context.Context, what call, clients, each int) (took []time.Duration, err error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for range clients {
 		all.Go(func() {
 			for range each {
-				d, failed := b.call(ctx, env)
+				d, failed := b.call(ctx, what)
 				mu.Lock()
 				if took = append(took, d); failed != nil {
 					err = failed
@@ -64,12 +74,14 @@ func (b *browser) calls(ctx context.Context, env string, clients, each int) (too
 	return took, err
 }
 
-func (b *browser) call(ctx context.Context, env string) (time.Duration, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+"/api/v2/resource", nil)
+func (b *browser) call(ctx context.Context, what call) (time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+what.path, nil)
 	if err != nil {
 		return 0, err
 	}
-	r.Header.Set("X-Inmanta-Tid", env)
+	if what.env != "" {
+		r.Header.Set("X-Inmanta-Tid", what.env)
+	}
 	began := time.Now()
 	answer, err := b.client.Do(r)
 	if err != nil {
@@ -77,7 +89,7 @@ func (b *browser) call(ctx context.Context, env string) (time.Duration, error) {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("GET /api/v2/resource answers %s", answer.Status)
+		return 0, fmt.Errorf("GET %s answers %s", what.path, answer.Status)
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
 	return time.Since(began), err

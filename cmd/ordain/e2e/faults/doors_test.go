@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/webhooks"
 )
 
@@ -158,6 +158,7 @@ func maxGrowth() int {
 
 // Small bodies that become huge once they are unpacked or decoded do not take the server's memory, two at once neither.
 func TestBodiesThatGrow(t *testing.T) {
+	tool.Long(t, "unpacks bodies of up to 98 MB")
 	c := ownChild(t)
 	env := c.Bind("")
 	size := 98 << 20
@@ -214,6 +215,7 @@ func TestBodiesThatGrow(t *testing.T) {
 
 // A webhook that proves nothing is not read, however large it is; one that proves who sends it is read within bounds.
 func TestWebhooksThatGrow(t *testing.T) {
+	tool.Long(t, "many bodies of 5 MB")
 	c := ownChild(t)
 	const secret = "0123456789abcdef0123456789abcdef"
 	env := c.Bind("https://forge.example/acme/shop.git")
@@ -474,56 +476,4 @@ func childrenOf(t *testing.T, parent int) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// With 300 people at once, the home page takes at most three times as long as a call of the API that lists the same
-// environments.
-func TestHomePageOfManyPeople(t *testing.T) {
-	c := ownChild(t)
-	env := c.Bind("")
-	var e struct {
-		ProjectID string `json:"project_id"`
-	}
-	if err := c.Client.Call(t.Context(), "GET", "/api/v2/environment/"+env, "", nil, &e); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		body := map[string]any{"project_id": e.ProjectID, "name": fmt.Sprint("e", i)}
-		if err := c.Client.Call(t.Context(), "PUT", "/api/v2/environment", "", body, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const people = 300
-	http := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: people}}
-	median := func(path string) time.Duration {
-		took := make([]time.Duration, people)
-		var all sync.WaitGroup
-		for i := range people {
-			all.Go(func() {
-				began := time.Now()
-				res, err := http.Get(c.URL + path)
-				if err == nil {
-					_, err = io.Copy(io.Discard, res.Body)
-					res.Body.Close()
-				}
-				if err != nil || res.StatusCode != 200 {
-					t.Errorf("%s: %v", path, err)
-				}
-				took[i] = time.Since(began)
-			})
-		}
-		all.Wait()
-		slices.Sort(took)
-		t.Logf("%s: median %v, slowest %v", path, took[people/2], took[people-1])
-		return took[people/2]
-	}
-	median("/") // connects, and fills the caches of the database
-	var page, call time.Duration
-	for range 5 {
-		call += median("/api/v2/project?environment_details=true")
-		page += median("/")
-	}
-	if page > 3*call {
-		t.Errorf("the home page takes %v, a call %v", page/5, call/5)
-	}
 }
