@@ -63,7 +63,7 @@ type Config struct {
 	FactExpire time.Duration
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
 	Heartbeat time.Duration
-	// Pace is the shortest time between two updates of one stream; 100 ms when zero.
+	// Pace is the shortest time between two updates of one stream; 250 ms when zero.
 	Pace time.Duration
 	// MaxStreams is how many pages can be live at once; 256 when zero.
 	MaxStreams int
@@ -98,6 +98,7 @@ type console struct {
 
 	environments shared[[]intent.Environment] // for the switcher of every page
 	homes        shared[homeContent]
+	overviews    sharedBy[intent.EnvironmentID, overviewContent]
 	graphs       *graph.Graphs
 	layouts      graphLayouts
 }
@@ -118,7 +119,7 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Heartbeat = 15 * time.Second
 	}
 	if cfg.Pace == 0 {
-		cfg.Pace = 100 * time.Millisecond
+		cfg.Pace = 250 * time.Millisecond
 	}
 	if cfg.MaxStreams == 0 {
 		cfg.MaxStreams = 256
@@ -134,6 +135,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	c.environments.load = c.store.Environments
 	c.homes.load = c.loadHome
+	c.overviews.load = c.loadOverview
 	c.graphs = graph.New(c.store)
 	var err error
 	if c.assets, err = loadAssets(); err != nil {

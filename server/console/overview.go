@@ -70,6 +70,13 @@ type runTable struct {
 // problemRows is how many such resources the overview shows.
 const problemRows = 12
 
+// overviewContent is what everybody sees who looks at the overview of an environment, and its fragments as they are
+// sent to those who stay.
+type overviewContent struct {
+	page     overviewPage // without a frame
+	rendered map[string]string
+}
+
 func (c *console) overview(r *http.Request) (view, error) {
 	e, err := c.environment(r)
 	if err != nil {
@@ -79,19 +86,44 @@ func (c *console) overview(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := overviewPage{frame: f}
-	if p.Sum, err = c.summary(r.Context(), e); err != nil {
+	content, err := c.overviews.get(r.Context(), e.ID)
+	if err != nil {
 		return view{}, err
 	}
-	if p.Problems, err = c.problems(r.Context(), e, p.Sum.Bar); err != nil {
-		return view{}, err
+	p := content.page
+	p.frame = f
+	return view{template: "overview", data: p, fragments: p.fragments(), rendered: content.rendered}, nil
+}
+
+func (p overviewPage) fragments() []fragment {
+	return []fragment{
+		{"summary", "summary", p.Sum}, {"problems", "problems", p.Problems},
+		{"chart", "chart", p.Chart}, {"latest", "latest", p.Latest},
+	}
+}
+
+// loadOverview loads what all who look at an overview share.
+func (c *console) loadOverview(ctx context.Context, env intent.EnvironmentID) (out overviewContent, err error) {
+	e, err := c.store.Environment(ctx, env)
+	if err != nil {
+		return out, err
+	}
+	p := &out.page
+	if p.Sum, err = c.summary(ctx, e); err != nil {
+		return out, err
+	}
+	if p.Problems, err = c.problems(ctx, e, p.Sum.Bar); err != nil {
+		return out, err
 	}
 	p.Latest = runTable{Rows: p.Sum.Runs[:min(5, len(p.Sum.Runs))], EnvURL: envURL(e.ID)}
 	p.Chart = chartOf(p.Sum.Runs)
-	return view{template: "overview", data: p, fragments: []fragment{
-		{"summary", "summary", p.Sum}, {"problems", "problems", p.Problems},
-		{"chart", "chart", p.Chart}, {"latest", "latest", p.Latest},
-	}}, nil
+	out.rendered = map[string]string{}
+	for _, f := range p.fragments() {
+		if out.rendered[f.id], err = c.renderFragment(view{template: "overview"}, f); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // summary reads the state of an environment.

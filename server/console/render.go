@@ -28,7 +28,8 @@ type view struct {
 	template  string
 	data      any
 	fragments []fragment
-	pace      time.Duration // the shortest time between two updates; 0: as for other pages
+	rendered  map[string]string // fragments that are rendered already, by id
+	pace      time.Duration     // the shortest time between two updates; 0: as for other pages
 }
 
 // fragment is one element of a page, with a template of its own. The id of the element is that of the fragment.
@@ -109,6 +110,9 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, code int, v vie
 }
 
 func (c *console) renderFragment(v view, f fragment) (string, error) {
+	if html, ok := v.rendered[f.id]; ok {
+		return html, nil
+	}
 	var b bytes.Buffer
 	if err := c.templates[v.template].ExecuteTemplate(&b, f.template, f.data); err != nil {
 		return "", fmt.Errorf("fragment %s: %w", f.id, err)

@@ -66,3 +66,28 @@ func (s *shared[T]) run() {
 		close(current.done)
 	}
 }
+
+// sharedBy shares the loads of several things, by what they are of.
+type sharedBy[K comparable, T any] struct {
+	load func(context.Context, K) (T, error)
+
+	mu  sync.Mutex
+	all map[K]*shared[T]
+}
+
+// maxShared is how many things are remembered; they are small, and made again at the next request.
+const maxShared = 1000
+
+func (s *sharedBy[K, T]) get(ctx context.Context, key K) (T, error) {
+	s.mu.Lock()
+	one := s.all[key]
+	if one == nil {
+		if s.all == nil || len(s.all) >= maxShared {
+			s.all = map[K]*shared[T]{}
+		}
+		one = &shared[T]{load: func(ctx context.Context) (T, error) { return s.load(ctx, key) }}
+		s.all[key] = one
+	}
+	s.mu.Unlock()
+	return one.get(ctx)
+}

@@ -13,24 +13,25 @@ import (
 // minCompressed is the size from which a body is compressed: a smaller one fits into a packet anyway.
 const minCompressed = 1 << 10
 
-// Compress sends bodies of more than 1 kB in zstd or gzip to clients that accept it. Event streams, pictures and parts
-// of files stay as they are. Doors put it around their handlers.
+// Compress sends bodies of more than 1 kB in zstd or gzip to clients that accept it, and event streams in gzip without
+// a state between two writes, so that an open stream keeps no memory for it. Pictures and parts of files stay as they
+// are. Doors put it around their handlers.
 func Compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
-		encoding := accepted(r.Header.Values("Accept-Encoding"))
-		if encoding == "" || r.Method == http.MethodHead {
+		accepts := accepted(r.Header.Values("Accept-Encoding"))
+		if !accepts["zstd"] && !accepts["gzip"] || r.Method == http.MethodHead {
 			next.ServeHTTP(w, r)
 			return
 		}
-		cw := &compressor{ResponseWriter: w, encoding: encoding}
+		cw := &compressor{ResponseWriter: w, accepts: accepts}
 		defer cw.close()
 		next.ServeHTTP(cw, r)
 	})
 }
 
-// accepted returns the best encoding that a client accepts; empty: none of ours.
-func accepted(values []string) string {
+// accepted returns the names of the encodings that a client accepts, in lower case.
+func accepted(values []string) map[string]bool {
 	found := map[string]bool{}
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {
@@ -40,12 +41,7 @@ func accepted(values []string) string {
 			found[strings.ToLower(strings.TrimSpace(name))] = !refused
 		}
 	}
-	for _, name := range []string{"zstd", "gzip"} {
-		if found[name] {
-			return name
-		}
-	}
-	return ""
+	return found
 }
 
 // encoder is a gzip or zstd writer.
@@ -55,7 +51,17 @@ type encoder interface {
 	Reset(io.Writer)
 }
 
+// streamed names the encoder of event streams.
+const streamed = "gzip for streams"
+
 var encoders = map[string]*sync.Pool{
+	streamed: {New: func() any {
+		z, err := gzip.NewWriterLevel(io.Discard, gzip.StatelessCompression)
+		if err != nil {
+			panic("edge: the level of gzip: " + err.Error())
+		}
+		return z
+	}},
 	"gzip": {New: func() any { return gzip.NewWriter(io.Discard) }},
 	"zstd": {New: func() any {
 		// A window of 1 MiB is what browsers accept, and one goroutine is enough for an answer.
@@ -72,11 +78,12 @@ var encoders = map[string]*sync.Pool{
 // bytes have come, at a Flush, or at the end.
 type compressor struct {
 	http.ResponseWriter
-	encoding string
-	status   int
-	held     []byte
-	decided  bool
-	enc      encoder
+	accepts map[string]bool
+	status  int
+	held    []byte
+	decided bool
+	pool    *sync.Pool // of enc
+	enc     encoder
 }
 
 // Unwrap lets an http.ResponseController reach the deadlines of the connection.
@@ -111,12 +118,16 @@ func (w *compressor) decide(compress bool) error {
 		if h.Get("Content-Type") == "" {
 			h.Set("Content-Type", http.DetectContentType(w.held)) // net/http would look at the compressed bytes
 		}
-		h.Set("Content-Encoding", w.encoding)
+		encoding := w.encoding()
+		h.Set("Content-Encoding", encoding)
 		h.Del("Content-Length")
 		if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 			h.Set("ETag", "W/"+tag) // the bytes are others
 		}
-		w.enc = encoders[w.encoding].Get().(encoder)
+		if w.pool = encoders[encoding]; w.streams() {
+			w.pool = encoders[streamed]
+		}
+		w.enc = w.pool.Get().(encoder)
 		w.enc.Reset(w.ResponseWriter)
 	}
 	if w.status != 0 {
@@ -138,16 +149,28 @@ func (w *compressor) pass(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
+// streams reports whether the body is a stream of events.
+func (w *compressor) streams() bool {
+	kind, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+	return kind == "text/event-stream"
+}
+
+// encoding returns the best encoding that the client accepts for the body.
+func (w *compressor) encoding() string {
+	if w.accepts["zstd"] && !w.streams() {
+		return "zstd"
+	}
+	return "gzip"
+}
+
 // compressible reports whether a body of this kind becomes smaller, and may be changed.
 func (w *compressor) compressible() bool {
 	h := w.Header()
-	if h.Get("Content-Encoding") != "" || h.Get("Content-Range") != "" || w.status == http.StatusPartialContent {
+	if !w.accepts[w.encoding()] || h.Get("Content-Encoding") != "" || h.Get("Content-Range") != "" || w.status == http.StatusPartialContent {
 		return false
 	}
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	switch {
-	case kind == "text/event-stream":
-		return false
 	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "xml"),
 		strings.HasSuffix(kind, "javascript"):
 		return true
@@ -155,10 +178,10 @@ func (w *compressor) compressible() bool {
 	return false
 }
 
-// Flush sends what there is. A handler that flushes early streams, and only a long body is worth compressing then.
+// Flush sends what there is. Of a handler that flushes early, only a long body is worth compressing, or events.
 func (w *compressor) Flush() {
 	if !w.decided {
-		_ = w.decide(len(w.held) > minCompressed && w.compressible())
+		_ = w.decide((len(w.held) > minCompressed || w.streams()) && w.compressible())
 	}
 	if w.enc != nil {
 		_ = w.enc.Flush()
@@ -175,5 +198,5 @@ func (w *compressor) close() {
 	}
 	_ = w.enc.Close() // it fails when the client has gone away
 	w.enc.Reset(io.Discard)
-	encoders[w.encoding].Put(w.enc)
+	w.pool.Put(w.enc)
 }

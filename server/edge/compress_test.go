@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bufio"
 	"compress/gzip"
 	"io"
 	"net/http"
@@ -11,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A long text goes out compressed in the best encoding that the client accepts, and arrives whole; what is short, what
-// a client cannot read, and what streams stays as it is.
+// A long text goes out compressed in the best encoding that the client accepts, and arrives whole; what is short, and
+// what a client cannot read, stays as it is.
 func TestCompress(t *testing.T) {
 	long := strings.Repeat("a resource is deployed; ", 500)
 	for name, c := range map[string]struct {
@@ -24,7 +25,8 @@ func TestCompress(t *testing.T) {
 		"a short answer":     {"gzip, zstd", "application/json", `{"data":null}`, ""},
 		"an old client":      {"", "application/json", long, ""},
 		"a picture":          {"gzip, zstd", "image/png", long, ""},
-		"a stream of events": {"gzip, zstd", "text/event-stream", long, ""},
+		"a stream of events": {"gzip, zstd", "text/event-stream", long, "gzip"},
+		"a stream in zstd":   {"zstd", "text/event-stream", long, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := Compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -81,4 +83,43 @@ func unpack(t *testing.T, encoding string, body io.Reader) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Each event of a stream arrives when it is sent, and can be read at once.
+func TestAStreamIsCompressedEventByEvent(t *testing.T) {
+	next := make(chan struct{})
+	server := httptest.NewServer(Compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range 3 {
+			_, _ = io.WriteString(w, "data: "+strings.Repeat("deployed ", 200)+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	})))
+	defer server.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	plain, err := gzip.NewReader(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(plain)
+	for range 3 {
+		line, err := lines.ReadString('\n')
+		if err != nil || len(line) != len("data: \n")+200*len("deployed ") {
+			t.Fatalf("the event %.40q: %v", line, err)
+		}
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		next <- struct{}{}
+	}
 }
