@@ -63,6 +63,7 @@ func TestInmantasOwnClient(t *testing.T) {
 	expect(run("project", "create", "-n", "shop"), "shop")
 	expect(run("project", "list"), "shop", "infra")
 	expect(run("project", "modify", "-n", "store", "shop"), "store")
+	expect(run("project", "show", "store"), "store")
 	expect(run("environment", "create", "-n", "live", "-p", "store", "-r", "https://git.example.com/shop.git",
 		"-b", "main"), "live")
 	expect(run("environment", "list"), "live", "production")
@@ -74,7 +75,20 @@ func TestInmantasOwnClient(t *testing.T) {
 	run("environment", "setting", "set", "-e", "live", "-k", "available_versions_to_keep", "-o", "42")
 	expect(run("environment", "setting", "get", "-e", "live", "-k", "available_versions_to_keep"), "42")
 	run("environment", "setting", "delete", "-e", "live", "-k", "available_versions_to_keep")
-	expect(run("version", "list", "-e", "production"), "7", "active", "candidate")
+	expect(run("monitor", "-e", "staging"), "Complete: ")
+	run("environment", "save", "live")
+	if saved, err := os.ReadFile(filepath.Join(home, ".inmanta")); err != nil || !strings.Contains(string(saved), host) {
+		t.Errorf("the client saves %q, %v", saved, err)
+	}
+	if err := os.Remove(filepath.Join(home, ".inmanta")); err != nil {
+		t.Fatal(err)
+	}
+	versions := run("version", "list", "-e", "production")
+	expect(versions, "7", "8")
+	// The states have other names in older clients.
+	if !strings.Contains(versions, "active") && !strings.Contains(versions, "deploying") {
+		t.Errorf("no version is active in\n%s", versions)
+	}
 	expect(run("version", "release", "-e", "production", "8"), "8")
 	expect(run("version", "report", "-e", "production", "-i", "7", "-l"), "web04", "/srv/www/site-023/index.html")
 	expect(run("agent", "list", "-e", "production"), "web01")
