@@ -45,6 +45,31 @@ func TestTheSecretOfAnAmendmentThatFails(t *testing.T) {
 	}
 }
 
+// Two people make a cluster with one name at the same time. It has the secrets of the one whose commit came first.
+func TestSecretsOfTwoNamesakes(t *testing.T) {
+	l := openClouds(t)
+	repository := l.reopen(time.Now)
+	wish := func(secret string) cluster.Wish {
+		return cluster.Wish{
+			Name: "shop", Template: "lamp", Size: 1, Provider: "mine", Fields: token(secret), Description: secret,
+		}
+	}
+	repository.commit = func(c cluster.Change) (cluster.Written, error) {
+		repository.commit = nil
+		if _, _, err := l.Clusters.Create(l.ctx, l.e, wish("winner")); err != nil {
+			t.Error(err)
+		}
+		return repository.Repository.Commit(l.ctx, l.e, c)
+	}
+	if _, _, err := l.Clusters.Create(l.ctx, l.e, wish("loser")); !fault.Is(err, fault.Conflict) {
+		t.Fatalf("the error is %v", err)
+	}
+	l.deploy()
+	if got := string(l.take(1)[0].Provider.Fields["token"]); got != `"winner"` {
+		t.Errorf("the task gets the token %s", got)
+	}
+}
+
 // The secrets of a cluster go with it, unless its file came back before it was gone: then they are its namesake's.
 func TestSecretsGoWithTheirCluster(t *testing.T) {
 	l := openClouds(t)
