@@ -68,8 +68,8 @@ func (a Amendment) describe() string {
 func (s *Service) commit(
 	ctx context.Context, e intent.Environment, name string, p *Proposal, title string,
 ) (Written, error) {
-	// Secrets count once the change does. Those of a new cluster are also there before its file is read, unless somebody
-	// else is making a cluster with the same name: then these are theirs until the commit succeeds.
+	// Secrets count once the change does. Those of a new cluster are there before its file is read, unless somebody
+	// else is making a cluster with the same name: then theirs stay until this commit succeeds.
 	first, err := s.sealFirst(ctx, e, name, p)
 	if err != nil {
 		return Written{}, err

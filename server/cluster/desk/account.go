@@ -21,8 +21,8 @@ func (p *peers) noteAccount(n intent.ClusterNode, account json.RawMessage) {
 // sameAccount tells a plug-in that is to make a machine in which account the others of the cluster are, so that no
 // cluster is made half in one account and half in another.
 func (c *composer) sameAccount(p *peers) {
-	facts := c.t.Node.Facts
-	if account := p.accounts[c.node.Provider]; c.t.Action == task.Create && facts[accountFact] == nil && account != nil {
+	facts, account := c.t.Node.Facts, p.accounts[c.node.Provider]
+	if c.t.Action == task.Create && facts[accountFact] == nil && account != nil {
 		facts[accountFact] = account
 	}
 }

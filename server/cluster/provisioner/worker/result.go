@@ -52,8 +52,8 @@ func checkResult(r plugin.Result) error {
 	return nil
 }
 
-// afterFailure returns what is kept of an attempt that failed: the facts of a provider, since there may be a machine all
-// the same.
+// afterFailure returns what is kept of an attempt that failed: the facts of a provider, since there may be a machine
+// all the same.
 func afterFailure(t task.Task, learned plugin.Result) plugin.Result {
 	kept := plugin.Result{Facts: learned.Facts}
 	if !t.Action.OfProvider() || checkResult(kept) != nil {
