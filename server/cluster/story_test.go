@@ -75,7 +75,12 @@ func catalogueFiles() map[string][]byte {
 func open(t *testing.T) *lab {
 	t.Helper()
 	t.Parallel()
-	s := servertest.New(t, time.Now())
+	return openProject(t, servertest.New(t, time.Now()), "shop", catalogueFiles())
+}
+
+// openProject makes a project of a server, with a catalogue and an environment.
+func openProject(t *testing.T, s *servertest.Server, name string, files map[string][]byte) *lab {
+	t.Helper()
 	l := &lab{
 		Server: s, t: t, repo: filepath.Join(t.TempDir(), "repo"), machines: map[string]bool{},
 		ctx: access.With(t.Context(), access.Principal{Kind: access.Person, Name: "anna"}),
@@ -83,13 +88,13 @@ func open(t *testing.T) *lab {
 	l.git(".", "init", "-q", "-b", "main", l.repo)
 	l.git(l.repo, "config", "receive.denyCurrentBranch", "updateInstead")
 	l.write("project.yml", "name: shop\n")
-	project := intent.Project{ID: uuid.New(), Name: "shop"}
+	project := intent.Project{ID: uuid.New(), Name: name}
 	must(t, s.Store.CreateProject(l.ctx, project))
 	l.e = intent.Environment{
 		ID: uuid.New(), ProjectID: project.ID, Name: "prod", Source: intent.Source{URL: l.repo, Branch: "main"},
 	}
 	must(t, s.Store.CreateEnvironment(l.ctx, l.e, nil))
-	entries, err := admin.ReadFolder(catalogueFiles())
+	entries, err := admin.ReadFolder(files)
 	must(t, err)
 	if _, err := s.Catalogue.Import(l.ctx, project.ID, entries, false); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -67,27 +68,54 @@ func (a Amendment) describe() string {
 func (s *Service) commit(
 	ctx context.Context, e intent.Environment, name string, p *Proposal, title string,
 ) (Written, error) {
-	// Secrets of a new cluster are there before its file is read. Those of another one count only once the change does.
-	before := p.Prior == nil
-	if before {
-		if err := s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed); err != nil {
-			return Written{}, err
-		}
+	// Secrets count once the change does. Those of a new cluster are there before its file is read, unless somebody
+	// else is making a cluster with the same name: then theirs stay until this commit succeeds.
+	first, err := s.sealFirst(ctx, e, name, p)
+	if err != nil {
+		return Written{}, err
 	}
 	written, err := s.c.Repository.Commit(ctx, e, Change{
 		Path: manifest.PathOf(name), Content: p.File, Base: p.Base, Title: title, Body: p.Plan.String(),
 	})
 	if err != nil {
+		if first {
+			s.forgetSecrets(ctx, e, name)
+		}
 		return written, err
 	}
-	if !before {
-		if err := s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed); err != nil {
-			return written, err
-		}
+	if err := s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed); err != nil {
+		return written, err
 	}
 	audit.Subject(ctx, "the cluster "+name)
 	audit.Change(ctx, nil, map[string]any{"file": manifest.PathOf(name), "commit": written.Commit, "title": title})
 	return written, nil
+}
+
+// sealFirst keeps the secrets of a new cluster before its file is committed, if nobody has given any for the name.
+func (s *Service) sealFirst(ctx context.Context, e intent.Environment, name string, p *Proposal) (bool, error) {
+	if p.Prior != nil || len(p.sealed) == 0 {
+		return false, nil
+	}
+	kept, err := s.c.Store.ClusterSecrets(ctx, e.ID, name)
+	if err != nil || len(kept) > 0 {
+		return false, err
+	}
+	return true, s.c.Store.SetClusterSecrets(ctx, e.ID, name, p.sealed)
+}
+
+// forgetSecrets forgets the secrets of a cluster whose file could not be committed, unless somebody else has committed
+// one with the name meanwhile. It is done also for a caller who has gone.
+func (s *Service) forgetSecrets(ctx context.Context, e intent.Environment, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	_, content, err := s.c.Repository.Tip(ctx, e, manifest.PathOf(name))
+	if err == nil && content == nil {
+		err = s.c.Store.ForgetClusterSecrets(ctx, e.ID, name)
+	}
+	if err != nil {
+		s.c.Logger.Warn("the sealed fields of a cluster that was not committed stay; creating it again replaces them",
+			"environment", e.Name, "cluster", name, "error", err)
+	}
 }
 
 // Delete commits the end of a cluster: its file is deleted. The machines go when that is deployed.

@@ -169,8 +169,8 @@ func (s *Service) setFields(
 			given = append(given, name)
 			continue
 		}
-		var value any
-		if err := json.Unmarshal(values[name], &value); err != nil {
+		value, err := manifest.Value(values[name])
+		if err != nil {
 			return invalid("the field %q is no JSON", name)
 		}
 		if d.Manifest.Fields == nil {

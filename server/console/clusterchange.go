@@ -191,7 +191,10 @@ func sameValue(a, b any) bool {
 	var got [2]any
 	for i, v := range []any{a, b} {
 		text, err := json.Marshal(v)
-		if err != nil || json.Unmarshal(text, &got[i]) != nil {
+		if err == nil {
+			got[i], err = manifest.Value(text)
+		}
+		if err != nil {
 			return false
 		}
 		if object, is := got[i].(map[string]any); is && len(object) == 0 {

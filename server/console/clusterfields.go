@@ -15,6 +15,7 @@ import (
 
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/catalogue"
+	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/cluster/solve"
 )
 
@@ -250,8 +251,8 @@ func readConfig(text string, w wrongs) map[string]any {
 	if text == "" {
 		return nil
 	}
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
+	v, err := manifest.Value([]byte(text)) // numbers stay as they are
+	if err != nil {
 		w.add("config", "this is no JSON: "+jsonProblem(text))
 		return nil
 	}

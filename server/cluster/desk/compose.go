@@ -72,8 +72,9 @@ type composer struct {
 
 // peers are the nodes of a cluster, as macros and as plug-ins see them.
 type peers struct {
-	world macro.World
-	nodes map[int]task.Peer
+	world    macro.World
+	nodes    map[int]task.Peer
+	accounts map[string]json.RawMessage // by provider: see account.go
 }
 
 func (c *composer) task(ctx context.Context, nodes []intent.ClusterNode) (*task.Task, error) {
@@ -390,15 +391,17 @@ func hasAll(labels, wanted map[string]string) bool {
 func (c *composer) world(nodes []intent.ClusterNode) (macro.World, error) {
 	p := c.worlds[c.row.Job]
 	if p == nil {
-		p = &peers{nodes: map[int]task.Peer{}}
+		p = &peers{nodes: map[int]task.Peer{}, accounts: map[string]json.RawMessage{}}
 		p.world = macro.World{Owner: c.job.cluster.Owner, Nodes: map[int]macro.Node{}}
 		for _, n := range nodes {
 			var facts struct {
 				Addresses map[string]string `json:"addresses"`
+				Account   json.RawMessage   `json:"provider_account"`
 			}
 			if err := json.Unmarshal(n.Facts, &facts); err != nil {
 				return p.world, fmt.Errorf("the facts of node %d cannot be read: %w", n.Number, err)
 			}
+			p.noteAccount(n, facts.Account)
 			services := c.servicesOf(n.Number)
 			p.world.Nodes[n.Number] = macro.Node{
 				Number: n.Number, Hostname: n.Hostname, Addresses: facts.Addresses, Services: services,
@@ -408,6 +411,7 @@ func (c *composer) world(nodes []intent.ClusterNode) (macro.World, error) {
 		c.worlds[c.row.Job] = p
 	}
 	c.t.Nodes = p.nodes
+	c.sameAccount(p)
 	w := p.world
 	w.Self = c.row.Node
 	return w, nil

@@ -181,6 +181,7 @@ func (m *Manifest) normalize() {
 	if m.Next == 0 {
 		m.Next = FirstNode
 	}
+	m.plainNumbers()
 	if m.Expires != nil {
 		at := m.Expires.UTC().Truncate(time.Second)
 		m.Expires = &at
@@ -262,17 +263,38 @@ func (m *Manifest) Clone() *Manifest {
 // Decode reads a manifest from its JSON. Numbers stay as exact as the file had them.
 func Decode(raw []byte) (*Manifest, error) {
 	m := &Manifest{}
+	return m, json.Unmarshal(raw, m)
+}
+
+// UnmarshalJSON reads a manifest with its numbers as they are, also those that no float64 has.
+func (m *Manifest) UnmarshalJSON(raw []byte) error {
+	type plain Manifest
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	if err := decoder.Decode(m); err != nil {
-		return nil, err
+	if err := decoder.Decode((*plain)(m)); err != nil {
+		return err
 	}
+	m.plainNumbers()
+	return nil
+}
+
+// Value reads a value of the configuration, or of a field, from JSON. Numbers stay as they are.
+func Value(raw []byte) (value any, err error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("it is no JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return plainNumbers(value), err
+}
+
+func (m *Manifest) plainNumbers() {
 	for _, values := range []map[string]any{m.Fields, m.Config} {
 		for key, value := range values {
 			values[key] = plainNumbers(value)
 		}
 	}
-	return m, nil
 }
 
 // plainNumbers turns numbers of JSON into those that YAML has.

@@ -24,6 +24,8 @@ type account struct {
 	ec2    *ec2.Client
 	region string
 	secret string
+	custom bool   // another cloud that speaks the protocol of EC2
+	number string // of the account; "": not known
 }
 
 var regionForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$`)
@@ -48,11 +50,32 @@ func (p *Plugin) account(c plugin.Call) (*account, error) {
 	}
 	o := ec2.Config{Region: a.region, Key: user, Secret: a.secret, Transport: transport}
 	if endpoint != nil {
-		o.Endpoint = endpoint.String()
+		o.Endpoint, a.custom = endpoint.String(), true
 	}
 	a.ec2 = ec2.New(o)
 	return a, nil
 }
+
+// same asks whose the access key is, and refuses the call if the machine was made in another account.
+func (a *account) same(ctx context.Context) error {
+	number, err := a.ec2.Account(ctx)
+	if err != nil && !a.nobodyToAsk(err) {
+		return a.explain("ask which account the access key belongs to", err)
+	}
+	a.number = number
+	return a.maskOrNil(cloud.SameAccount(a.call, number))
+}
+
+// nobodyToAsk reports whether an error only says that a cloud has no STS. One that had it when the machine was made is
+// asked again.
+func (a *account) nobodyToAsk(err error) bool {
+	var said *ec2.Error
+	return a.custom && cloud.KnownAccount(a.call) == "" && errors.As(err, &said) &&
+		(said.Status/100 != 5 || said.Status == http.StatusNotImplemented)
+}
+
+// inAccount adds the account to what is known of the machine.
+func (a *account) inAccount(r plugin.Result) plugin.Result { return cloud.InAccount(r, a.number) }
 
 // list returns the instances with the tag of the call, and the one whose id is known, the oldest first. EC2 lists an
 // instance for about an hour after it was terminated.

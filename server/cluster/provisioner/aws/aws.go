@@ -43,6 +43,9 @@ func (p *Plugin) Create(ctx context.Context, c plugin.Call) (plugin.Result, erro
 	if err != nil {
 		return plugin.Result{}, err
 	}
+	if err := a.same(ctx); err != nil {
+		return plugin.Result{}, err
+	}
 	there, err := a.find(ctx)
 	if err != nil {
 		return plugin.Result{}, a.explain("look for the machine", err)
@@ -59,14 +62,23 @@ func (p *Plugin) Create(ctx context.Context, c plugin.Call) (plugin.Result, erro
 			return plugin.Result{}, a.explain("delete a second machine with the same tag", err)
 		}
 		fmt.Fprintf(c.Out, "instance %s has the tag of the node\n", there[0].ID)
-		return cloud.Machine(there[0].ID), nil
+		return a.inAccount(cloud.Machine(there[0].ID)), nil
 	}
 	made, err := a.run(ctx, order)
 	if err != nil {
-		return plugin.Result{}, a.explain("make the machine", err)
+		return a.perhaps(err), a.explain("make the machine", err)
 	}
 	fmt.Fprintf(c.Out, "instance %s was made\n", made.ID)
-	return cloud.Machine(made.ID), nil
+	return a.inAccount(cloud.Machine(made.ID)), nil
+}
+
+// perhaps returns what has to be known after a request to make a machine that EC2 did not answer: there may be one, in
+// this account. After an answer that says no there is none, and the account may be the wrong one.
+func (a *account) perhaps(err error) plugin.Result {
+	if code(err) != "" {
+		return plugin.Result{}
+	}
+	return a.inAccount(plugin.Result{})
 }
 
 // Confirm implements plugin.Provider.
@@ -77,6 +89,9 @@ func (p *Plugin) Confirm(ctx context.Context, c plugin.Call) (plugin.Result, err
 	}
 	if p.Reach == nil {
 		return plugin.Result{}, errors.New("the plug-in aws was built without a way to reach machines")
+	}
+	if err := a.same(ctx); err != nil {
+		return plugin.Result{}, err
 	}
 	began := time.Now()
 	var why error
@@ -145,13 +160,16 @@ func (a *account) confirm(ctx context.Context, i ec2.Instance) (plugin.Result, e
 		return plugin.Result{}, notYet{fmt.Errorf("instance %s runs, but cannot be reached over SSH at %s: %w; "+
 			"the security groups must let port 22 in", id, access, err)}
 	}
-	return cloud.Reached(id, access, bind, keys), nil
+	return a.inAccount(cloud.Reached(id, access, bind, keys)), nil
 }
 
 // Delete implements plugin.Provider.
 func (p *Plugin) Delete(ctx context.Context, c plugin.Call) (plugin.Result, error) {
 	a, err := p.account(c)
 	if err != nil {
+		return plugin.Result{}, err
+	}
+	if err := a.same(ctx); err != nil {
 		return plugin.Result{}, err
 	}
 	for began := time.Now(); ; {

@@ -19,9 +19,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -86,7 +88,7 @@ func (c *Client) Take(ctx context.Context, take task.Take) (task.Taken, error) {
 	err := c.post(ctx, call{op: "client.Take", path: task.TakePath, wait: wait}, take, &taken)
 	for i := range taken.Tasks {
 		if t := &taken.Tasks[i]; t.Nodes == nil {
-			t.Nodes = taken.Nodes[t.Cluster.ID]
+			t.Nodes = copied(taken.Nodes[t.Cluster.ID]) // tasks share nothing: plug-ins may change what they get
 		}
 	}
 	if err == nil && len(taken.Tasks) > take.Room {
@@ -94,6 +96,16 @@ func (c *Client) Take(ctx context.Context, take task.Take) (task.Taken, error) {
 			fmt.Sprintf("the server gave %d tasks to a provisioner with room for %d", len(taken.Tasks), take.Room))
 	}
 	return taken, err
+}
+
+// copied returns nodes that share nothing with those it gets.
+func copied(nodes map[int]task.Peer) map[int]task.Peer {
+	out := maps.Clone(nodes)
+	for number, peer := range out {
+		peer.Addresses, peer.Services = maps.Clone(peer.Addresses), slices.Clone(peer.Services)
+		out[number] = peer
+	}
+	return out
 }
 
 // Renew renews leases.

@@ -174,6 +174,31 @@ func TestTakeEnds(t *testing.T) {
 	}
 }
 
+// The nodes of a cluster come once for all of its tasks, and each task has them for itself: a plug-in that changes them
+// changes them for no other task.
+func TestNodesOfATask(t *testing.T) {
+	shop := uuid.New()
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(task.Taken{
+			Tasks: []task.Task{{Cluster: task.Cluster{ID: shop}}, {Cluster: task.Cluster{ID: shop}}},
+			Nodes: map[uuid.UUID]map[int]task.Peer{shop: {1000: {
+				Hostname: "shop-1000", Services: []string{"web"}, Addresses: map[string]string{"bind_v4": "10.0.0.1"},
+			}}},
+		})
+	})
+	taken, err := c.Take(t.Context(), task.Take{Room: 2})
+	if err != nil || len(taken.Tasks) != 2 {
+		t.Fatal(taken, err)
+	}
+	one, other := taken.Tasks[0].Nodes, taken.Tasks[1].Nodes
+	one[1000].Services[0], one[1000].Addresses["bind_v4"] = "changed", "changed"
+	delete(one, 1000)
+	if peer := other[1000]; peer.Hostname != "shop-1000" || peer.Services[0] != "web" ||
+		peer.Addresses["bind_v4"] != "10.0.0.1" {
+		t.Errorf("the other task has %+v", other)
+	}
+}
+
 // The desk is reached over TLS with a client certificate, or over a socket pair: that is up to the HTTP client.
 func TestTransports(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -30,6 +30,8 @@ type EC2 struct {
 	Key, Secret  string // may do everything in EC2
 	PoorKey      string // may only look
 	PoorSecret   string
+	OtherKey     string // may do everything in another account
+	OtherSecret  string
 	moto         string
 	mu           sync.Mutex
 	requests     []url.Values
@@ -60,6 +62,7 @@ func StartEC2(t testing.TB) *EC2 {
 	}
 	e.moto, e.Region = startMoto(t)
 	e.Key, e.Secret, e.PoorKey, e.PoorSecret = moto.good.key, moto.good.secret, moto.poor.key, moto.poor.secret
+	e.OtherKey, e.OtherSecret = moto.other.key, moto.other.secret
 	s := httptest.NewServer(e)
 	t.Cleanup(s.Close)
 	e.URL = s.URL

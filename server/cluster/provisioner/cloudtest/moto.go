@@ -22,6 +22,7 @@ var moto struct {
 	regions []string
 	good    account
 	poor    account
+	other   account
 }
 
 type account struct{ key, secret string }
@@ -61,10 +62,11 @@ func launch(t testing.TB) {
 		"ca-central-1", "ap-northeast-3", "ap-east-1", "me-south-1", "af-south-1",
 	}
 	for _, region := range moto.regions {
-		ask(t, "ec2", region, "Action", "CreateKeyPair", "KeyName", "team")
+		ask(t, nobody, "ec2", region, "Action", "CreateKeyPair", "KeyName", "team")
 	}
-	moto.good = motoAccount(t, "good", `{"Effect":"Allow","Action":"ec2:*","Resource":"*"}`)
-	moto.poor = motoAccount(t, "poor", `{"Effect":"Allow","Action":"ec2:Describe*","Resource":"*"}`)
+	moto.good = motoUser(t, nobody, "good", `{"Effect":"Allow","Action":"ec2:*","Resource":"*"}`)
+	moto.poor = motoUser(t, nobody, "poor", `{"Effect":"Allow","Action":"ec2:Describe*","Resource":"*"}`)
+	moto.other = motoUser(t, motoRole(t, "222222222222"), "good", `{"Effect":"Allow","Action":"ec2:*","Resource":"*"}`)
 	// From here on every request must be signed by one of the two.
 	r, err := http.Post(moto.url+"/moto-api/reset-auth", "text/plain", strings.NewReader("0"))
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -73,16 +75,34 @@ func launch(t testing.TB) {
 	_ = r.Body.Close()
 }
 
-func motoAccount(t testing.TB, name, statement string) account {
+// nobody is an access key that moto knows nothing of, so that it means its first account.
+const nobody = "test"
+
+// motoRole returns an access key of another account.
+func motoRole(t testing.TB, number string) (key string) {
 	t.Helper()
-	ask(t, "iam", "us-east-1", "Action", "CreateUser", "UserName", name)
-	ask(t, "iam", "us-east-1", "Action", "PutUserPolicy", "UserName", name, "PolicyName", "p",
+	var made struct {
+		Key string `xml:"AssumeRoleResult>Credentials>AccessKeyId"`
+	}
+	body := ask(t, nobody, "sts", "us-east-1", "Action", "AssumeRole", "RoleSessionName", "other",
+		"RoleArn", "arn:aws:iam::"+number+":role/other")
+	if err := xml.Unmarshal(body, &made); err != nil || made.Key == "" {
+		t.Fatalf("moto made no access key of another account: %v %s", err, body)
+	}
+	return made.Key
+}
+
+// motoUser makes a user in the account of an access key.
+func motoUser(t testing.TB, as, name, statement string) account {
+	t.Helper()
+	ask(t, as, "iam", "us-east-1", "Action", "CreateUser", "UserName", name)
+	ask(t, as, "iam", "us-east-1", "Action", "PutUserPolicy", "UserName", name, "PolicyName", "p",
 		"PolicyDocument", `{"Version":"2012-10-17","Statement":[`+statement+`]}`)
 	var made struct {
 		Key    string `xml:"CreateAccessKeyResult>AccessKey>AccessKeyId"`
 		Secret string `xml:"CreateAccessKeyResult>AccessKey>SecretAccessKey"`
 	}
-	body := ask(t, "iam", "us-east-1", "Action", "CreateAccessKey", "UserName", name)
+	body := ask(t, as, "iam", "us-east-1", "Action", "CreateAccessKey", "UserName", name)
 	if err := xml.Unmarshal(body, &made); err != nil || made.Key == "" || made.Secret == "" {
 		t.Fatalf("moto made no access key: %v %s", err, body)
 	}
@@ -90,7 +110,7 @@ func motoAccount(t testing.TB, name, statement string) account {
 }
 
 // ask sends a request to moto that is not signed; the header only says which service it is for.
-func ask(t testing.TB, service, region string, pairs ...string) []byte {
+func ask(t testing.TB, key, service, region string, pairs ...string) []byte {
 	t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -101,8 +121,8 @@ func ask(t testing.TB, service, region string, pairs ...string) []byte {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=test/20260101/%s/%s/aws4_request, "+
-		"SignedHeaders=host, Signature=0", region, service))
+	r.Header.Set("Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/20260101/%s/%s/aws4_request, "+
+		"SignedHeaders=host, Signature=0", key, region, service))
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ type Nova struct {
 	floats  []map[string]any
 	tokens  map[string]bool
 	count   int
+	project string // id of the project
 }
 
 // Server is a machine of Nova.
@@ -53,7 +54,7 @@ type Server struct {
 // StartNova returns a cloud without servers.
 func StartNova(t testing.TB) *Nova {
 	t.Helper()
-	n := &Nova{tokens: map[string]bool{}}
+	n := &Nova{tokens: map[string]bool{}, project: uuid.NewString()}
 	s := httptest.NewServer(n.routes())
 	t.Cleanup(s.Close)
 	n.URL = s.URL
@@ -96,6 +97,9 @@ func (n *Nova) Add(name string, metadata map[string]string) (id string) {
 
 // Expire makes every token invalid.
 func (n *Nova) Expire() { n.do(func() { clear(n.tokens) }) }
+
+// Move gives the name of the project to another project, which has no servers.
+func (n *Nova) Move() { n.do(func() { n.project, n.servers = uuid.NewString(), nil }) }
 
 // Alive returns the servers.
 func (n *Nova) Alive() (out []Server) {
@@ -215,6 +219,7 @@ func (n *Nova) login(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Subject-Token", token)
 	answer(w, http.StatusCreated, object{"token": object{
+		"project":    object{"id": n.project, "name": NovaProject},
 		"expires_at": time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), "catalog": catalog,
 	}})
 }

@@ -36,6 +36,7 @@ type account struct {
 	nova     *gophercloud.ServiceClient
 	region   gophercloud.EndpointOpts
 	project  string
+	number   string // id of the project; "": the cloud does not say
 	secret   string
 	floating bool
 }
@@ -90,12 +91,33 @@ func (p *Plugin) login(ctx context.Context, c plugin.Call) (*account, error) {
 		a.close()
 		return nil, a.explain("log in at "+at.Host, err)
 	}
+	a.number = projectOf(client)
+	if err := cloud.SameAccount(c, a.number); err != nil {
+		a.close()
+		return nil, a.mask(err)
+	}
 	if a.nova, err = openstack.NewComputeV2(client, a.region); err != nil {
 		a.close()
 		return nil, a.explain("find Nova in the catalogue of the cloud", err)
 	}
 	return a, nil
 }
+
+// projectOf returns the id of the project that a token is for: its name may go to another project.
+func projectOf(client *gophercloud.ProviderClient) string {
+	got, ok := client.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return ""
+	}
+	project, err := got.ExtractProject()
+	if err != nil || project == nil {
+		return ""
+	}
+	return project.ID
+}
+
+// inAccount adds the project to what is known of the machine.
+func (a *account) inAccount(r plugin.Result) plugin.Result { return cloud.InAccount(r, a.number) }
 
 // close ends the connections of the call: the next one may verify certificates in another way.
 func (a *account) close() { a.client.HTTPClient.CloseIdleConnections() }

@@ -61,7 +61,7 @@ func (p *Plugin) Create(ctx context.Context, c plugin.Call) (plugin.Result, erro
 		made := a.make(ctx, order)
 		// Whatever Nova answered: what it lists now is what there is.
 		if there, err = a.find(ctx); err != nil {
-			return plugin.Result{}, a.explain("make the machine", errors.Join(made, err))
+			return a.inAccount(plugin.Result{}), a.explain("make the machine", errors.Join(made, err))
 		}
 		if len(there) == 0 {
 			if made == nil {
@@ -78,7 +78,7 @@ func (p *Plugin) Create(ctx context.Context, c plugin.Call) (plugin.Result, erro
 			return plugin.Result{}, a.explain("delete a second machine with the same tag", err)
 		}
 	}
-	return cloud.Machine(there[0].ID), nil
+	return a.inAccount(cloud.Machine(there[0].ID)), nil
 }
 
 // Confirm implements plugin.Provider.
@@ -153,7 +153,7 @@ func (a *account) confirm(ctx context.Context, s servers.Server) (plugin.Result,
 		return plugin.Result{}, notYet{fmt.Errorf("server %s is active, but cannot be reached over SSH at %s: %w; "+
 			"the security groups must let port 22 in", s.ID, access, err)}
 	}
-	return cloud.Reached(s.ID, access, bind, keys), nil
+	return a.inAccount(cloud.Reached(s.ID, access, bind, keys)), nil
 }
 
 // Delete implements plugin.Provider.

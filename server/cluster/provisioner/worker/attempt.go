@@ -55,12 +55,16 @@ func (w *Worker) carryOut(h *held, t task.Task) task.Result {
 	out := newOutput(redactor)
 	printed := w.print(h, out)
 	learned, err := w.contain(ctx, t, redactor, out)
-	if err == nil {
+	failed := err != nil
+	if !failed {
 		err = checkResult(learned)
 	}
 	fresh := secret.NewRedactor(textsOf(learned.Secret)...) // what the plug-in has made up, and may have printed
 	printed(fresh)
-	if err != nil {
+	switch {
+	case failed:
+		learned = afterFailure(t, learned)
+	case err != nil:
 		learned = plugin.Result{}
 	}
 	result := task.Result{

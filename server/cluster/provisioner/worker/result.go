@@ -52,6 +52,16 @@ func checkResult(r plugin.Result) error {
 	return nil
 }
 
+// afterFailure returns what is kept of an attempt that failed: the facts of a provider, since there may be a machine
+// all the same.
+func afterFailure(t task.Task, learned plugin.Result) plugin.Result {
+	kept := plugin.Result{Facts: learned.Facts}
+	if !t.Action.OfProvider() || checkResult(kept) != nil {
+		return plugin.Result{}
+	}
+	return kept
+}
+
 // clean makes a text storable and fit for JSON.
 func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")

@@ -104,6 +104,22 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// A create that fails may have left a machine: what the provider knows of it is kept. Nothing else of the result is.
+func TestFactsOfAFailure(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	d.start(plugins(func(context.Context, plugin.Call) (plugin.Result, error) {
+		return plugin.Result{Hostname: "h", Facts: task.Fields{"provider_account": json.RawMessage(`"1"`)},
+			Secret: task.Fields{"root": json.RawMessage(`"made-up-value"`)}}, errors.New("no answer: made-up-value")
+	}), 1, nil)
+	create := newTask(task.Create)
+	d.add(create)
+	r := d.result(create.ID)
+	if r.Status != task.Failed || string(r.Facts["provider_account"]) != `"1"` || r.Hostname != "" ||
+		r.Secret != nil || r.Problem != "no answer: *****" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A bootstrap prepares the node for each automator in turn; a failure names the automator.
 func TestBootstrap(t *testing.T) {
 	d := newDesk(t, time.Minute)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/ec2query"
+	awsxml "github.com/aws/aws-sdk-go-v2/aws/protocol/xml"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/smithy-go"
@@ -42,6 +43,7 @@ type Config struct {
 type Client struct {
 	http     *http.Client
 	endpoint string
+	identity string // address of STS
 	region   string
 	secrets  aws.Credentials
 	signer   *v4.Signer
@@ -50,17 +52,18 @@ type Client struct {
 
 // New returns a client. Nothing but cfg counts: neither environment variables nor files.
 func New(cfg Config) *Client {
-	endpoint := cfg.Endpoint
+	endpoint, identity := cfg.Endpoint, cfg.Endpoint
 	if endpoint == "" {
 		domain := "amazonaws.com"
 		if strings.HasPrefix(cfg.Region, "cn-") {
 			domain += ".cn"
 		}
 		endpoint = "https://ec2." + cfg.Region + "." + domain + "/"
+		identity = "https://sts." + cfg.Region + "." + domain + "/"
 	}
 	return &Client{
 		http:     &http.Client{Transport: cfg.Transport, Timeout: time.Minute, CheckRedirect: noRedirect},
-		endpoint: endpoint, region: cfg.Region, signer: v4.NewSigner(),
+		endpoint: endpoint, identity: identity, region: cfg.Region, signer: v4.NewSigner(),
 		secrets: aws.Credentials{AccessKeyID: cfg.Key, SecretAccessKey: cfg.Secret},
 		retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = maxAttempts, maxBackoff
@@ -85,14 +88,22 @@ func (e *Error) ErrorMessage() string          { return e.Message }
 func (e *Error) HTTPStatusCode() int           { return e.Status }
 func (e *Error) ErrorFault() smithy.ErrorFault { return smithy.FaultUnknown }
 
+// call is an action of a service.
+type call struct{ service, version, action, at string }
+
+// act carries out an action of EC2.
+func (c *Client) act(ctx context.Context, action string, in url.Values, out any) error {
+	return c.do(ctx, call{service: "ec2", version: apiVersion, action: action, at: c.endpoint}, in, out)
+}
+
 // do carries out an action and reads the answer into out. It tries again as the SDK does: after throttling, faults of
 // the server and lost connections, with a growing pause.
-func (c *Client) do(ctx context.Context, action string, in url.Values, out any) error {
-	in.Set("Action", action)
-	in.Set("Version", apiVersion)
+func (c *Client) do(ctx context.Context, what call, in url.Values, out any) error {
+	in.Set("Action", what.action)
+	in.Set("Version", what.version)
 	body := []byte(in.Encode())
 	for attempt := 1; ; attempt++ {
-		err := c.once(ctx, body, out)
+		err := c.once(ctx, what, body, out)
 		if err == nil || ctx.Err() != nil || attempt >= c.retryer.MaxAttempts() || !c.retryer.IsErrorRetryable(err) {
 			return err
 		}
@@ -109,14 +120,14 @@ func (c *Client) do(ctx context.Context, action string, in url.Values, out any) 
 }
 
 // once sends a request.
-func (c *Client) once(ctx context.Context, body []byte, out any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+func (c *Client) once(ctx context.Context, what call, body []byte, out any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, what.at, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	sum := sha256.Sum256(body)
-	err = c.signer.SignHTTP(ctx, c.secrets, r, hex.EncodeToString(sum[:]), "ec2", c.region, time.Now())
+	err = c.signer.SignHTTP(ctx, c.secrets, r, hex.EncodeToString(sum[:]), what.service, c.region, time.Now())
 	if err != nil {
 		return err
 	}
@@ -150,8 +161,13 @@ func (e *lostConnection) ConnectionError() bool { return true }
 // failure reads an answer that says no.
 func failure(status int, text []byte) error {
 	said, err := ec2query.GetErrorResponseComponents(bytes.NewReader(text))
-	if err != nil || said.Code == "" {
+	if err == nil && said.Code != "" {
+		return &Error{Status: status, Code: said.Code, Message: said.Message}
+	}
+	// STS wraps its errors in another way.
+	other, err := awsxml.GetErrorResponseComponents(bytes.NewReader(text), false)
+	if err != nil || other.Code == "" {
 		return &Error{Status: status, Code: fmt.Sprintf("HTTP%d", status), Message: http.StatusText(status)}
 	}
-	return &Error{Status: status, Code: said.Code, Message: said.Message}
+	return &Error{Status: status, Code: other.Code, Message: other.Message}
 }

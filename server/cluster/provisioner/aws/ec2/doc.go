@@ -1,5 +1,5 @@
 // Package ec2 is the part of Amazon's EC2 API that machines of clusters need: run, describe and terminate instances,
-// and describe an image.
+// describe an image, and ask STS whose an access key is.
 //
 //	a request: url.Values ─▶ signed, sent, retried (the core of aws-sdk-go-v2) ─▶ XML ─▶ structs, or an *Error
 //

@@ -45,7 +45,7 @@ func (c *Client) Instances(ctx context.Context, filter, value string) (found []I
 			Instances []Instance `xml:"reservationSet>item>instancesSet>item"`
 			Next      string     `xml:"nextToken"`
 		}
-		if err := c.do(ctx, "DescribeInstances", in, &page); err != nil {
+		if err := c.act(ctx, "DescribeInstances", in, &page); err != nil {
 			return nil, err
 		}
 		found = append(found, page.Instances...)
@@ -66,7 +66,7 @@ func (c *Client) Terminate(ctx context.Context, ids []string) (map[string]State,
 			State State  `xml:"currentState>name"`
 		} `xml:"instancesSet>item"`
 	}
-	if err := c.do(ctx, "TerminateInstances", in, &out); err != nil {
+	if err := c.act(ctx, "TerminateInstances", in, &out); err != nil {
 		return nil, err
 	}
 	states := map[string]State{}
@@ -95,7 +95,7 @@ func (c *Client) Images(ctx context.Context, id string) ([]Image, error) {
 	var out struct {
 		Images []Image `xml:"imagesSet>item"`
 	}
-	err := c.do(ctx, "DescribeImages", url.Values{"ImageId.1": {id}}, &out)
+	err := c.act(ctx, "DescribeImages", url.Values{"ImageId.1": {id}}, &out)
 	return out.Images, err
 }
 
@@ -127,7 +127,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Instance, error) {
 	var out struct {
 		Instances []Instance `xml:"instancesSet>item"`
 	}
-	if err := c.do(ctx, "RunInstances", o.values(), &out); err != nil {
+	if err := c.act(ctx, "RunInstances", o.values(), &out); err != nil {
 		return Instance{}, err
 	}
 	if len(out.Instances) != 1 || out.Instances[0].ID == "" {
