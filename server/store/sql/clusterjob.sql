@@ -58,21 +58,23 @@ FROM cluster_task WHERE id = ANY ($1::uuid[]);
 -- name: ClusterTaskTake :many
 -- Takes ready tasks of a project, at most one for each machine, and no more for each provider than it may have. Clusters
 -- take turns: the first tasks of each come before the second ones. Locked machines are skipped.
-WITH busy AS (
+-- What is materialized is read once: as a part of the whole it would be read for each task that is ready.
+WITH busy AS MATERIALIZED (
     SELECT provider, count(*) AS n FROM cluster_task WHERE project = $1 AND state = 'running' AND action IN ('create', 'delete') GROUP BY provider
+), own AS MATERIALIZED (
+    SELECT id, job, cluster, node, number, provider, action FROM cluster_task
+    WHERE project = $1 AND state = 'ready' AND not_before <= now()
 ), ready AS (
     SELECT t.id, t.cluster, t.node, t.number, t.provider, t.action
-    FROM cluster_task t JOIN cluster c ON c.id = t.cluster AND NOT c.paused
-    JOIN cluster_job j ON j.id = t.job AND j.state = 'running'
-    WHERE t.project = $1 AND t.state = 'ready' AND t.not_before <= now()
-      AND NOT EXISTS (SELECT FROM cluster_task r WHERE r.cluster = t.cluster AND r.node = t.node AND r.state = 'running')
+    FROM own t JOIN cluster c ON c.id = t.cluster AND NOT c.paused
+    JOIN cluster_job j ON j.id = t.job AND j.cluster = t.cluster AND j.state = 'running'
+    WHERE NOT EXISTS (SELECT FROM cluster_task r WHERE r.cluster = t.cluster AND r.node = t.node AND r.state = 'running')
 ), first AS (
     SELECT DISTINCT ON (cluster, node) id, cluster, node, number, provider, action FROM ready ORDER BY cluster, node, number
 ), turns AS (
     SELECT id, cluster, node, row_number() OVER (PARTITION BY cluster ORDER BY number) AS turn, action,
-        row_number() OVER (PARTITION BY provider, action IN ('create', 'delete') ORDER BY number)
-            + COALESCE((SELECT n FROM busy WHERE busy.provider = first.provider), 0) AS nth
-    FROM first
+        row_number() OVER (PARTITION BY first.provider, action IN ('create', 'delete') ORDER BY number) + COALESCE(busy.n, 0) AS nth
+    FROM first LEFT JOIN busy ON busy.provider = first.provider
 ), chosen AS (
     SELECT turns.id FROM turns JOIN cluster_node n ON n.cluster = turns.cluster AND n.number = turns.node
     WHERE turns.action NOT IN ('create', 'delete') OR turns.nth <= $5
