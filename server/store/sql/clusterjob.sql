@@ -104,8 +104,9 @@ RETURNING t.id;
 UPDATE cluster_task t SET output = x.output FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS x(id, fence, output)
 WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running';
 
--- name: ClusterTaskJobs :many
-SELECT DISTINCT job FROM cluster_task WHERE id = ANY ($1::uuid[]);
+-- name: ClusterTaskJobLock :exec
+-- The jobs of tasks are locked in order, so that two of these transactions cannot wait for each other.
+SELECT FROM cluster_job WHERE id IN (SELECT job FROM cluster_task WHERE id = ANY ($1::uuid[])) ORDER BY id FOR UPDATE;
 
 -- name: ClusterTaskEnd :many
 -- What would be tried again is dropped if its job has ended.
@@ -130,18 +131,18 @@ FROM (
     GROUP BY d.id
 ) AS x WHERE t.id = x.id;
 
--- name: ClusterTaskGroupDone :many
-UPDATE cluster_task_group g SET open = open - x.n
-FROM (SELECT job, name, count(*)::int AS n FROM unnest($1::uuid[], $2::text[]) AS e(job, name) GROUP BY job, name) AS x
-WHERE g.job = x.job AND g.name = x.name RETURNING g.job, g.name, g.open;
-
--- name: ClusterTaskUnlockGroup :exec
--- Tasks that waited for these groups.
+-- name: ClusterTaskGroupDone :exec
+-- Tasks of these groups are complete. Where they were the last ones, what waited for the group needs one less.
+WITH done AS (
+    UPDATE cluster_task_group g SET open = open - x.n
+    FROM (SELECT job, name, count(*)::int AS n FROM unnest($1::uuid[], $2::text[]) AS e(job, name) GROUP BY job, name) AS x
+    WHERE g.job = x.job AND g.name = x.name RETURNING g.job, g.name, g.open
+)
 UPDATE cluster_task t SET open_needs = open_needs - x.n, state = CASE WHEN open_needs = x.n THEN 'ready' ELSE t.state END
 FROM (
-    SELECT d.id, count(*)::int AS n FROM unnest($1::uuid[], $2::text[]) AS e(job, name)
+    SELECT d.id, count(*)::int AS n FROM done e
     JOIN cluster_task d ON d.job = e.job AND e.name = ANY (d.after) AND d.state = 'waiting'
-    GROUP BY d.id
+    WHERE e.open = 0 GROUP BY d.id
 ) AS x WHERE t.id = x.id;
 
 -- name: ClusterNodeEnd :exec
