@@ -48,6 +48,7 @@ func newRegion(t *testing.T) *region {
 		"name": "lab", "providertype": "aws", "provisioner": map[string]string{
 			"api_user": r.ec2.Key, "api_password": r.ec2.Secret, "aws_region": r.ec2.Region, "endpoint": r.ec2.URL,
 			"ssh_keypair": "team", "ssh_key_resource": "team", "subnet_id": subnet, "security_group_ids": group,
+			"associate_public_ip": "false",
 		},
 	})
 	r.must(err)

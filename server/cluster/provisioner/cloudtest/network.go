@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Network makes a network with a subnet, and returns the ids of the subnet and of a security group. The addresses may be
-// those of the loopback network: then machines can be at them.
+// Network makes a network with a subnet, and returns the ids of the subnet and of a security group. The addresses may
+// be those of the loopback network: then machines can be at them.
 func (e *EC2) Network(t testing.TB, vpc, subnet string, sign func(*http.Request, []byte)) (subnetID, group string) {
 	t.Helper()
 	var made struct {
