@@ -41,6 +41,7 @@ func (s *Service) run(ctx context.Context) {
 	ticker := time.NewTicker(s.c.Sweep)
 	defer ticker.Stop()
 	s.sweep(ctx)
+	wait := gatherTime
 	for {
 		select {
 		case <-ctx.Done():
@@ -52,18 +53,28 @@ func (s *Service) run(ctx context.Context) {
 				s.sweep(ctx)
 				continue
 			}
-			s.reconcileAll(ctx, s.gather(ctx, e, events.Events()))
+			found := s.gather(ctx, e, events.Events(), wait)
+			began := time.Now()
+			s.reconcileAll(ctx, found)
+			wait = min(max(gatherShare*time.Since(began), gatherTime), gatherMost)
 		}
 	}
 }
 
-// gatherTime is how long events are gathered: tasks end in bursts.
-const gatherTime = 50 * time.Millisecond
+// Events are gathered, for tasks end in bursts: for gatherTime at least. Where much goes on it is longer, so that this
+// takes a fifth of the time at most: looking for what comes next must not slow down the tasks that lead to it.
+const (
+	gatherTime  = 50 * time.Millisecond
+	gatherShare = 4
+	gatherMost  = time.Second
+)
 
 // gather returns the environments of an event and of those that come right after it.
-func (s *Service) gather(ctx context.Context, first bus.Event, more <-chan bus.Event) []intent.EnvironmentID {
+func (s *Service) gather(
+	ctx context.Context, first bus.Event, more <-chan bus.Event, wait time.Duration,
+) []intent.EnvironmentID {
 	found := map[intent.EnvironmentID]bool{first.Environment: true}
-	burst := time.NewTimer(gatherTime)
+	burst := time.NewTimer(wait)
 	defer burst.Stop()
 	for {
 		select {

@@ -115,10 +115,20 @@ func (s *Store) GiveClusterTasksBack(ctx context.Context, tasks []intent.Cluster
 	return s.exec(ctx, "store.GiveClusterTasksBack", statements.ClusterTaskGiveBack, ids, fences)
 }
 
-// AddClusterNodeFacts adds facts to those of a node.
-func (s *Store) AddClusterNodeFacts(ctx context.Context, cluster uuid.UUID, node int, facts json.RawMessage) error {
-	return s.exec(ctx, "store.AddClusterNodeFacts", statements.ClusterNodeFacts, []uuid.UUID{cluster},
-		[]int32{int32(node)}, []string{string(facts)})
+// ClusterFacts are facts of a node.
+type ClusterFacts struct {
+	Cluster uuid.UUID
+	Node    int
+	Facts   json.RawMessage
+}
+
+// AddClusterNodeFacts adds facts to those of nodes, each of them named once.
+func (s *Store) AddClusterNodeFacts(ctx context.Context, all []ClusterFacts) error {
+	clusters, nodes, facts := make([]uuid.UUID, len(all)), make([]int32, len(all)), make([]string, len(all))
+	for i, f := range all {
+		clusters[i], nodes[i], facts[i] = f.Cluster, int32(f.Node), string(f.Facts)
+	}
+	return s.exec(ctx, "store.AddClusterNodeFacts", statements.ClusterNodeFacts, clusters, nodes, facts)
 }
 
 // ClusterLease is a task and the number of its lease.
@@ -192,24 +202,9 @@ type endedTask struct {
 	State   string
 }
 
+// endTasks takes two round trips, since the jobs are locked from the first one to the end of the transaction.
 func endTasks(ctx context.Context, tx pgx.Tx, ends []intent.ClusterTaskEnd) ([]endedTask, error) {
-	ids := make([]uuid.UUID, len(ends))
-	for i, e := range ends {
-		ids[i] = e.ID
-	}
-	// The jobs are locked in order, so that two of these transactions cannot wait for each other.
-	rows, err := tx.Query(ctx, statements.ClusterTaskJobs, ids)
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, statements.ClusterJobLock, jobs); err != nil {
-		return nil, err
-	}
-	done, err := endRows(ctx, tx, ids, ends)
+	done, err := endRows(ctx, tx, ends)
 	if err != nil || len(done) == 0 {
 		return done, err
 	}
@@ -217,13 +212,16 @@ func endTasks(ctx context.Context, tx pgx.Tx, ends []intent.ClusterTaskEnd) ([]e
 	for _, e := range ends {
 		byID[e.ID] = e
 	}
-	if err := endNodes(ctx, tx, done, byID); err != nil {
-		return nil, err
-	}
 	if err := makeAgain(ctx, tx, done, byID); err != nil {
 		return nil, err
 	}
-	return done, unlock(ctx, tx, done)
+	var b pgx.Batch
+	endNodes(&b, done, byID)
+	unlock(&b, done)
+	if b.Len() == 0 {
+		return done, nil
+	}
+	return done, tx.SendBatch(ctx, &b).Close()
 }
 
 // makeAgain makes the machines again that could not be confirmed.
@@ -256,20 +254,28 @@ func makeAgain(ctx context.Context, tx pgx.Tx, done []endedTask, ends map[uuid.U
 	return err
 }
 
-// endRows updates the tasks themselves.
-func endRows(ctx context.Context, tx pgx.Tx, ids []uuid.UUID, ends []intent.ClusterTaskEnd) ([]endedTask, error) {
+// endRows locks the jobs of the tasks, and updates the tasks themselves.
+func endRows(ctx context.Context, tx pgx.Tx, ends []intent.ClusterTaskEnd) (done []endedTask, err error) {
 	n := len(ends)
-	fences, states, outputs := make([]int64, n), make([]string, n), make([]string, n)
+	ids, fences, states, outputs := make([]uuid.UUID, n), make([]int64, n), make([]string, n), make([]string, n)
 	problems, replace, waits := make([]string, n), make([]bool, n), make([]float64, n)
 	for i, e := range ends {
-		fences[i], states[i], outputs[i] = e.Fence, string(e.State), cleanText(e.Output)
+		ids[i], fences[i], states[i], outputs[i] = e.ID, e.Fence, string(e.State), cleanText(e.Output)
 		problems[i], replace[i], waits[i] = cleanText(e.Problem), e.Replace, e.Wait.Seconds()
 	}
-	return many[endedTask](ctx, tx, statements.ClusterTaskEnd, ids, fences, states, outputs, problems, replace, waits)
+	var b pgx.Batch
+	b.Queue(statements.ClusterTaskJobLock, ids)
+	b.Queue(statements.ClusterTaskEnd, ids, fences, states, outputs, problems, replace, waits).
+		Query(func(rows pgx.Rows) (err error) {
+			done, err = pgx.CollectRows(rows, pgx.RowToStructByName[endedTask])
+			return err
+		})
+	err = tx.SendBatch(ctx, &b).Close()
+	return done, err
 }
 
 // endNodes updates the nodes of the tasks.
-func endNodes(ctx context.Context, tx pgx.Tx, done []endedTask, ends map[uuid.UUID]intent.ClusterTaskEnd) error {
+func endNodes(b *pgx.Batch, done []endedTask, ends map[uuid.UUID]intent.ClusterTaskEnd) {
 	var c struct {
 		clusters                          []uuid.UUID
 		nodes                             []int32
@@ -304,7 +310,6 @@ func endNodes(ctx context.Context, tx pgx.Tx, done []endedTask, ends map[uuid.UU
 		c.facts, c.sealed = append(c.facts, textOrNil(e.Facts)), append(c.sealed, e.Sealed)
 		c.automators = append(c.automators, textOrNil(json.RawMessage(toJSON(notNil(e.Automators)))))
 	}
-	var b pgx.Batch
 	if len(c.clusters) > 0 {
 		b.Queue(
 			statements.ClusterNodeEnd,
@@ -325,10 +330,6 @@ func endNodes(ctx context.Context, tx pgx.Tx, done []endedTask, ends map[uuid.UU
 	if len(returned.clusters) > 0 {
 		b.Queue(statements.PoolReturn, returned.clusters, returned.nodes)
 	}
-	if b.Len() == 0 {
-		return nil
-	}
-	return tx.SendBatch(ctx, &b).Close()
 }
 
 func textOrNil(r json.RawMessage) *string {
@@ -340,7 +341,7 @@ func textOrNil(r json.RawMessage) *string {
 }
 
 // unlock makes ready what waited for tasks that are complete, and drops what waits in jobs with a task that failed.
-func unlock(ctx context.Context, tx pgx.Tx, done []endedTask) error {
+func unlock(b *pgx.Batch, done []endedTask) {
 	var jobs, failed []uuid.UUID
 	var nodes, numbers []int32
 	var groups []string
@@ -356,36 +357,12 @@ func unlock(ctx context.Context, tx pgx.Tx, done []endedTask) error {
 		}
 	}
 	if len(jobs) > 0 {
-		if _, err := tx.Exec(ctx, statements.ClusterTaskUnlock, jobs, nodes, numbers); err != nil {
-			return err
-		}
-		type group struct {
-			Job  uuid.UUID
-			Name string
-			Open int
-		}
-		all, err := many[group](ctx, tx, statements.ClusterTaskGroupDone, jobs, groups)
-		if err != nil {
-			return err
-		}
-		var over []uuid.UUID
-		var names []string
-		for _, g := range all {
-			if g.Open == 0 {
-				over, names = append(over, g.Job), append(names, g.Name)
-			}
-		}
-		if len(over) > 0 {
-			if _, err := tx.Exec(ctx, statements.ClusterTaskUnlockGroup, over, names); err != nil {
-				return err
-			}
-		}
+		b.Queue(statements.ClusterTaskUnlock, jobs, nodes, numbers)
+		b.Queue(statements.ClusterTaskGroupDone, jobs, groups)
 	}
-	if len(failed) == 0 {
-		return nil
+	if len(failed) > 0 {
+		b.Queue(statements.ClusterJobDrop, failed)
 	}
-	_, err := tx.Exec(ctx, statements.ClusterJobDrop, failed)
-	return err
 }
 
 // LateClusterTasks lists tasks whose lease is over.

@@ -39,8 +39,8 @@ type statementTexts struct {
 	// clusterjob.sql
 	ClusterJobAdd, ClusterJobRows, ClusterJobGet, ClusterJobEnd, ClusterJobLock, ClusterJobOpen   string
 	ClusterJobDrop, ClusterTaskGroupAdd, ClusterTaskRows, ClusterJobLast, ClusterTaskOf           string
-	ClusterTaskTake, ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobs       string
-	ClusterTaskEnd, ClusterTaskUnlock, ClusterTaskGroupDone, ClusterTaskUnlockGroup               string
+	ClusterTaskTake, ClusterNodeBegun, ClusterTaskRenew, ClusterTaskOutput, ClusterTaskJobLock    string
+	ClusterTaskEnd, ClusterTaskUnlock, ClusterTaskGroupDone                                       string
 	ClusterNodeEnd, ClusterNodeFacts, PoolReturn, ClusterTaskLate, ClusterProjectsReady           string
 	ClusterQueues, ClusterTaskAgain, ClusterTaskGroupAgain, ClusterTaskGiveBack, ClusterJobForget string
 	ClusterForget                                                                                 string

@@ -76,12 +76,20 @@ func Machines(t testing.TB, n int) []*Machine {
 		if i > 0 {
 			first = out[0]
 		}
-		out = append(out, start(t, sshd, i+1, first))
+		address, port := freeAddress(t)
+		out = append(out, start(t, sshd, fmt.Sprintf("machine%d", i+1), address, port, first))
 	}
 	return out
 }
 
-func start(t testing.TB, sshd string, number int, first *Machine) *Machine {
+// At starts a machine at an address of the loopback network and a port that somebody else has chosen, as a cloud does.
+// It lets in the key that another machine lets in. It ends with the test.
+func At(t testing.TB, hostname, address string, port int, like *Machine) *Machine {
+	t.Helper()
+	return start(t, like.sshd, hostname, address, port, like)
+}
+
+func start(t testing.TB, sshd, hostname, address string, port int, first *Machine) *Machine {
 	t.Helper()
 	// A short path: sshd and overlay options have limits, and t.TempDir has the name of the test.
 	dir, err := os.MkdirTemp("", "ordain-machine-")
@@ -91,7 +99,7 @@ func start(t testing.TB, sshd string, number int, first *Machine) *Machine {
 	m := &Machine{t: t, dir: dir, sshd: sshd, KeyFile: filepath.Join(dir, "key"), User: "root"}
 	t.Cleanup(m.end)
 	m.janitor = m.start("/bin/sh", "-c", `cat >/dev/null; rm -rf -- "$1"`, "sh", dir)
-	m.Address, m.Port = freeAddress(t)
+	m.Address, m.Port = address, port
 	if first != nil {
 		m.KeyFile = first.KeyFile
 	} else {
@@ -103,7 +111,7 @@ func start(t testing.TB, sshd string, number int, first *Machine) *Machine {
 	}
 	if os.Geteuid() == 0 {
 		NeedRoot(t)
-		m.Hostname = fmt.Sprintf("machine%d", number)
+		m.Hostname = hostname
 		m.root = m.newSpace()
 	} else {
 		me, err := user.Current()

@@ -19,6 +19,7 @@ import (
 	"ordain.dev/ordain/server/cluster/macro"
 	"ordain.dev/ordain/server/cluster/plan"
 	"ordain.dev/ordain/server/cluster/task"
+	"ordain.dev/ordain/server/store"
 )
 
 // compose makes the tasks of rows that were taken. ended are those that need no provisioner: there is nothing to run,
@@ -26,18 +27,24 @@ import (
 func (d *Desk) compose(
 	ctx context.Context, rows []intent.ClusterTask,
 ) (tasks []task.Task, ended []task.Result, err error) {
-	nodes := map[uuid.UUID][]intent.ClusterNode{}
+	var clusters []uuid.UUID
 	for _, r := range rows {
 		d.cache.note(r)
-		if _, known := nodes[r.Cluster]; !known {
-			if nodes[r.Cluster], err = d.c.Store.ClusterNodes(ctx, false, r.Cluster); err != nil {
-				return nil, nil, err
-			}
+		if !slices.Contains(clusters, r.Cluster) {
+			clusters = append(clusters, r.Cluster)
 		}
 	}
-	worlds := map[uuid.UUID]*peers{}
+	all, err := d.c.Store.ClusterNodes(ctx, false, clusters...)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes := map[uuid.UUID][]intent.ClusterNode{}
+	for _, n := range all {
+		nodes[n.Cluster] = append(nodes[n.Cluster], n)
+	}
+	common := &shared{peers: map[uuid.UUID]*peers{}, fields: map[fieldsOf]task.Fields{}}
 	for _, r := range rows {
-		c := &composer{Desk: d, row: r, worlds: worlds}
+		c := &composer{Desk: d, row: r, shared: common}
 		t, err := c.task(ctx, nodes[r.Cluster])
 		switch {
 		case errors.Is(err, errNothing):
@@ -52,7 +59,10 @@ func (d *Desk) compose(
 			tasks = append(tasks, *t)
 		}
 	}
-	return tasks, ended, nil
+	if len(common.places) > 0 { // before a provider is asked for one of these machines
+		err = d.c.Store.AddClusterNodeFacts(ctx, common.places)
+	}
+	return tasks, ended, err
 }
 
 // errNothing says that a task has nothing to run.
@@ -61,13 +71,26 @@ var errNothing = errors.New("there is nothing to run")
 // composer makes one task.
 type composer struct {
 	*Desk
-	row  intent.ClusterTask
-	job  *job
-	def  *cluster.Definition
-	node intent.ClusterNode
-	t    *task.Task
-	// worlds are by job: tasks that are composed together share them.
-	worlds map[uuid.UUID]*peers
+	row    intent.ClusterTask
+	job    *job
+	def    *cluster.Definition
+	node   intent.ClusterNode
+	t      *task.Task
+	shared *shared
+}
+
+// shared is what tasks that are composed together have in common, so that it is read once.
+type shared struct {
+	peers  map[uuid.UUID]*peers // by job
+	fields map[fieldsOf]task.Fields
+	places []store.ClusterFacts // of the machines that are to be made, and not recorded yet
+}
+
+// fieldsOf identifies secret fields: of a provider in the version of a job, and of the job's cluster.
+type fieldsOf struct {
+	job      uuid.UUID
+	provider string
+	version  int
 }
 
 // peers are the nodes of a cluster, as macros and as plug-ins see them.
@@ -227,7 +250,7 @@ func (c *composer) provider(ctx context.Context) error {
 		}
 		fields[name] = text
 	}
-	if err := c.samePlace(ctx, fields); err != nil {
+	if err := c.samePlace(fields); err != nil {
 		return err
 	}
 	delete(fields, "machines") // of a pool: only the one that was lent matters
@@ -240,26 +263,36 @@ func (c *composer) provider(ctx context.Context) error {
 		}
 		return nil
 	}
-	secrets, err := c.c.Catalogues.ProviderSecrets(ctx, c.row.Project, c.def.Provider.Name,
-		c.def.Provider.Version)
-	if err != nil {
-		return err
-	}
+	secrets, err := c.secrets(ctx)
 	maps.Copy(fields, secrets)
 	c.t.Secrets = append(c.t.Secrets, texts(secrets)...)
+	return err
+}
+
+// secrets opens the secret fields of the provider, and those that the user gave for the cluster, which come over them.
+func (c *composer) secrets(ctx context.Context) (task.Fields, error) {
+	of := fieldsOf{job: c.row.Job, provider: c.def.Provider.Name, version: c.def.Provider.Version}
+	if known, has := c.shared.fields[of]; has {
+		return known, nil
+	}
+	provider, err := c.c.Catalogues.ProviderSecrets(ctx, c.row.Project, of.provider, of.version)
+	if err != nil {
+		return nil, err
+	}
+	all := task.Fields{}
+	maps.Copy(all, provider)
 	sealed, err := c.c.Store.ClusterSecrets(ctx, c.job.environment.ID, c.job.cluster.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for name, text := range sealed {
-		plain, err := c.c.Key.Open(text, cluster.SealedFor(c.job.environment.ID, c.job.cluster.Name, name))
-		if err != nil {
-			return err
+		if all[name], err = c.c.Key.Open(text, cluster.SealedFor(c.job.environment.ID, c.job.cluster.Name,
+			name)); err != nil {
+			return nil, err
 		}
-		fields[name] = plain
-		c.t.Secrets = append(c.t.Secrets, texts(task.Fields{name: plain})...)
 	}
-	return nil
+	c.shared.fields[of] = all
+	return all, nil
 }
 
 // placeFields say where a provider is. A machine that was made in one place is not looked for in another one: it
@@ -287,7 +320,7 @@ func placeOf(fields task.Fields) json.RawMessage {
 
 // samePlace refuses a task about a machine that was made in another place. The place is recorded before the provider is
 // asked for the machine.
-func (c *composer) samePlace(ctx context.Context, fields task.Fields) error {
+func (c *composer) samePlace(fields task.Fields) error {
 	now := placeOf(fields)
 	made, has := c.t.Node.Facts[placeFact]
 	if has && !sameValue(made, now) {
@@ -303,7 +336,9 @@ func (c *composer) samePlace(ctx context.Context, fields task.Fields) error {
 	if err != nil {
 		return err
 	}
-	return c.c.Store.AddClusterNodeFacts(ctx, c.row.Cluster, c.row.Node, facts)
+	c.shared.places = append(c.shared.places,
+		store.ClusterFacts{Cluster: c.row.Cluster, Node: c.row.Node, Facts: facts})
+	return nil
 }
 
 func sameValue(a, b json.RawMessage) bool {
@@ -389,7 +424,7 @@ func hasAll(labels, wanted map[string]string) bool {
 
 // world is what macros are about, and sets the peers of the task.
 func (c *composer) world(nodes []intent.ClusterNode) (macro.World, error) {
-	p := c.worlds[c.row.Job]
+	p := c.shared.peers[c.row.Job]
 	if p == nil {
 		p = &peers{nodes: map[int]task.Peer{}, accounts: map[string]json.RawMessage{}}
 		p.world = macro.World{Owner: c.job.cluster.Owner, Nodes: map[int]macro.Node{}}
@@ -408,7 +443,7 @@ func (c *composer) world(nodes []intent.ClusterNode) (macro.World, error) {
 			}
 			p.nodes[n.Number] = task.Peer{Hostname: n.Hostname, Addresses: facts.Addresses, Services: services}
 		}
-		c.worlds[c.row.Job] = p
+		c.shared.peers[c.row.Job] = p
 	}
 	c.t.Nodes = p.nodes
 	c.sameAccount(p)

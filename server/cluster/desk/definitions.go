@@ -41,7 +41,7 @@ func (j *job) definition(node int) (*cluster.Definition, *manifest.Node) {
 // maxJobs is how many jobs are remembered.
 const maxJobs = 256
 
-// definitions remembers jobs, and to which environment clusters and tasks belong.
+// definitions remembers jobs, to which environment clusters and tasks belong, and to which project environments do.
 type definitions struct {
 	catalogues cluster.Catalogues
 
@@ -49,6 +49,7 @@ type definitions struct {
 	jobs     map[uuid.UUID]*job
 	clusters map[uuid.UUID]intent.EnvironmentID
 	tasks    map[uuid.UUID]uuid.UUID // cluster by task
+	projects map[intent.EnvironmentID]intent.ProjectID
 }
 
 // of returns what the tasks of a job have in common.
@@ -137,6 +138,27 @@ func (d *definitions) environment(ctx context.Context, s *store.Store, cluster u
 	}
 	d.clusters[cluster] = c.Environment
 	return c.Environment
+}
+
+// project returns the project of an environment; zero: it cannot be read now.
+func (d *definitions) project(ctx context.Context, s *store.Store, env intent.EnvironmentID) intent.ProjectID {
+	d.mu.Lock()
+	known, has := d.projects[env]
+	d.mu.Unlock()
+	if has {
+		return known
+	}
+	e, err := s.Environment(ctx, env)
+	if err != nil {
+		return intent.ProjectID{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.projects == nil || len(d.projects) > 100_000 {
+		d.projects = map[intent.EnvironmentID]intent.ProjectID{}
+	}
+	d.projects[env] = e.ProjectID
+	return e.ProjectID
 }
 
 // clusterOf returns the cluster of a task that was noted.

@@ -71,6 +71,7 @@ type Desk struct {
 	running service.Runner
 	output  outputs
 	cache   definitions
+	ends    merger
 
 	mu      sync.Mutex
 	takes   map[uuid.UUID]*sync.Mutex // by project: one statement at a time hands out its tasks
@@ -102,6 +103,12 @@ func New(c Config) (*Desk, error) {
 	d := &Desk{c: c, takes: map[uuid.UUID]*sync.Mutex{}, waiting: map[uuid.UUID]chan struct{}{}}
 	d.cache.catalogues = c.Catalogues
 	d.output.pending = map[uuid.UUID]*printed{}
+	d.ends.record = func(ctx context.Context, ends []intent.ClusterTaskEnd) error {
+		ctx, cancel := context.WithTimeout(ctx, c.Lease) // a later end would be dropped
+		defer cancel()
+		_, err := c.Store.EndClusterTasks(ctx, ends)
+		return err
+	}
 	return d, nil
 }
 
@@ -132,17 +139,24 @@ func (d *Desk) run(ctx context.Context) {
 			}
 		case <-flush.C:
 			d.flush(ctx)
-		case <-events.Events():
-			d.wakeAll()
+		case e := <-events.Events():
+			d.wake(ctx, e)
 		}
 	}
 }
 
-// wakeAll makes those that wait for tasks look again.
-func (d *Desk) wakeAll() {
+// wake makes those look again that wait for tasks of the project where something changed; of any, if that is unknown.
+func (d *Desk) wake(ctx context.Context, e bus.Event) {
+	var of uuid.UUID
+	if e.Topic != bus.Lagged && e.Environment != (intent.EnvironmentID{}) {
+		of = d.cache.project(ctx, d.c.Store, e.Environment)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for project, c := range d.waiting {
+		if of != (uuid.UUID{}) && of != project {
+			continue
+		}
 		close(c)
 		delete(d.waiting, project)
 	}

@@ -2,7 +2,8 @@
 //
 //	provisioner ─ HTTP ─▶ Handler ─▶ Take ──▶ record: a lease, and then all that the task needs (compose.go)
 //	                               ├▶ Renew, Output
-//	                               └▶ Finish ─▶ record: what follows from the result (verdict.go)
+//	                               └▶ Finish ─▶ record: what follows from the result (verdict.go); reports of a
+//	                                        project that arrive at the same time share a transaction (merge.go)
 //
 // A task is composed when it is taken: the definition of its job's goal, the facts of its
 // node, macros, secrets. Secrets are opened for that moment only, and go to the

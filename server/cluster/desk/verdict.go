@@ -75,7 +75,7 @@ func (d *Desk) record(ctx context.Context, rows []intent.ClusterTask, results []
 		}
 		ends, ids = append(ends, end), append(ids, r.ID)
 	}
-	if _, err := d.c.Store.EndClusterTasks(ctx, ends); err != nil {
+	if err := d.ends.add(ctx, rows[0].Project, ends); err != nil { // those of one report are all of one project
 		return err
 	}
 	d.output.forget(ids)

@@ -58,21 +58,23 @@ FROM cluster_task WHERE id = ANY ($1::uuid[]);
 -- name: ClusterTaskTake :many
 -- Takes ready tasks of a project, at most one for each machine, and no more for each provider than it may have. Clusters
 -- take turns: the first tasks of each come before the second ones. Locked machines are skipped.
-WITH busy AS (
+-- What is materialized is read once: as a part of the whole it would be read for each task that is ready.
+WITH busy AS MATERIALIZED (
     SELECT provider, count(*) AS n FROM cluster_task WHERE project = $1 AND state = 'running' AND action IN ('create', 'delete') GROUP BY provider
+), own AS MATERIALIZED (
+    SELECT id, job, cluster, node, number, provider, action FROM cluster_task
+    WHERE project = $1 AND state = 'ready' AND not_before <= now()
 ), ready AS (
     SELECT t.id, t.cluster, t.node, t.number, t.provider, t.action
-    FROM cluster_task t JOIN cluster c ON c.id = t.cluster AND NOT c.paused
-    JOIN cluster_job j ON j.id = t.job AND j.state = 'running'
-    WHERE t.project = $1 AND t.state = 'ready' AND t.not_before <= now()
-      AND NOT EXISTS (SELECT FROM cluster_task r WHERE r.cluster = t.cluster AND r.node = t.node AND r.state = 'running')
+    FROM own t JOIN cluster c ON c.id = t.cluster AND NOT c.paused
+    JOIN cluster_job j ON j.id = t.job AND j.cluster = t.cluster AND j.state = 'running'
+    WHERE NOT EXISTS (SELECT FROM cluster_task r WHERE r.cluster = t.cluster AND r.node = t.node AND r.state = 'running')
 ), first AS (
     SELECT DISTINCT ON (cluster, node) id, cluster, node, number, provider, action FROM ready ORDER BY cluster, node, number
 ), turns AS (
     SELECT id, cluster, node, row_number() OVER (PARTITION BY cluster ORDER BY number) AS turn, action,
-        row_number() OVER (PARTITION BY provider, action IN ('create', 'delete') ORDER BY number)
-            + COALESCE((SELECT n FROM busy WHERE busy.provider = first.provider), 0) AS nth
-    FROM first
+        row_number() OVER (PARTITION BY first.provider, action IN ('create', 'delete') ORDER BY number) + COALESCE(busy.n, 0) AS nth
+    FROM first LEFT JOIN busy ON busy.provider = first.provider
 ), chosen AS (
     SELECT turns.id FROM turns JOIN cluster_node n ON n.cluster = turns.cluster AND n.number = turns.node
     WHERE turns.action NOT IN ('create', 'delete') OR turns.nth <= $5
@@ -102,8 +104,9 @@ RETURNING t.id;
 UPDATE cluster_task t SET output = x.output FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS x(id, fence, output)
 WHERE t.id = x.id AND t.fence = x.fence AND t.state = 'running';
 
--- name: ClusterTaskJobs :many
-SELECT DISTINCT job FROM cluster_task WHERE id = ANY ($1::uuid[]);
+-- name: ClusterTaskJobLock :exec
+-- The jobs of tasks are locked in order, so that two of these transactions cannot wait for each other.
+SELECT FROM cluster_job WHERE id IN (SELECT job FROM cluster_task WHERE id = ANY ($1::uuid[])) ORDER BY id FOR UPDATE;
 
 -- name: ClusterTaskEnd :many
 -- What would be tried again is dropped if its job has ended.
@@ -128,18 +131,18 @@ FROM (
     GROUP BY d.id
 ) AS x WHERE t.id = x.id;
 
--- name: ClusterTaskGroupDone :many
-UPDATE cluster_task_group g SET open = open - x.n
-FROM (SELECT job, name, count(*)::int AS n FROM unnest($1::uuid[], $2::text[]) AS e(job, name) GROUP BY job, name) AS x
-WHERE g.job = x.job AND g.name = x.name RETURNING g.job, g.name, g.open;
-
--- name: ClusterTaskUnlockGroup :exec
--- Tasks that waited for these groups.
+-- name: ClusterTaskGroupDone :exec
+-- Tasks of these groups are complete. Where they were the last ones, what waited for the group needs one less.
+WITH done AS (
+    UPDATE cluster_task_group g SET open = open - x.n
+    FROM (SELECT job, name, count(*)::int AS n FROM unnest($1::uuid[], $2::text[]) AS e(job, name) GROUP BY job, name) AS x
+    WHERE g.job = x.job AND g.name = x.name RETURNING g.job, g.name, g.open
+)
 UPDATE cluster_task t SET open_needs = open_needs - x.n, state = CASE WHEN open_needs = x.n THEN 'ready' ELSE t.state END
 FROM (
-    SELECT d.id, count(*)::int AS n FROM unnest($1::uuid[], $2::text[]) AS e(job, name)
+    SELECT d.id, count(*)::int AS n FROM done e
     JOIN cluster_task d ON d.job = e.job AND e.name = ANY (d.after) AND d.state = 'waiting'
-    GROUP BY d.id
+    WHERE e.open = 0 GROUP BY d.id
 ) AS x WHERE t.id = x.id;
 
 -- name: ClusterNodeEnd :exec

@@ -18,6 +18,7 @@ import (
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/clustertest"
+	"ordain.dev/ordain/server/cluster/provisioner/cloudtest"
 	"ordain.dev/ordain/server/config"
 )
 
@@ -45,30 +46,47 @@ type story struct {
 	ctx      context.Context
 	e        intent.Environment
 	machines []*clustertest.Machine
+	look     func() // what happens around the server while something is awaited; nil: nothing
 }
 
+// newStory has machines of a pool.
 func newStory(t *testing.T, machines int) *story {
+	s := begin(t)
+	s.machines = clustertest.Machines(t, machines)
+	s.offer(s.pool(), "pool", s.machines[0].Key())
+	s.upload(catalogue.ProviderTypes, "pool", "scripts", "clean.sh", []byte(clean))
+	_, err := s.parts.Resources.Sync(s.ctx, s.e.ProjectID)
+	s.must(err)
+	return s
+}
+
+// begin starts a server with an environment.
+func begin(t *testing.T) *story {
 	clustertest.NeedRoot(t)
 	w := lab.OwnWorld(t, func(o *config.Config) {
 		o.ClusterBackoff, o.ClusterLease = time.Second, 5*time.Second
 	})
 	s := &story{
-		Place: lab.NewDeployedPlace(t, w), parts: w.Server.Clusters(), machines: clustertest.Machines(t, machines),
+		Place: lab.NewDeployedPlace(t, w), parts: w.Server.Clusters(),
 		ctx: access.With(t.Context(), access.Principal{Kind: access.Person, Name: "anna"}),
 	}
 	var err error
 	s.e, err = s.Store.Environment(s.ctx, s.Env)
 	s.must(err)
-	entries, err := admin.ReadFolder(s.catalogue())
+	return s
+}
+
+// offer imports the catalogue with a provider, whose machines let a key in.
+func (s *story) offer(provider []byte, plugin string, key []byte) {
+	s.T.Helper()
+	entries, err := admin.ReadFolder(s.catalogue(provider))
 	s.must(err)
 	_, err = s.parts.Catalogue.Import(s.ctx, s.e.ProjectID, entries, false)
 	s.must(err)
-	s.upload(catalogue.ProviderTypes, "pool", "ssh_keys", "team", s.machines[0].Key())
-	s.upload(catalogue.ProviderTypes, "pool", "scripts", "clean.sh", []byte(clean))
+	s.upload(catalogue.ProviderTypes, plugin, "ssh_keys", "team", key)
 	s.upload(catalogue.AutomatorTypes, "shell", "scripts", "service.sh", []byte(service))
 	_, err = s.parts.Resources.Sync(s.ctx, s.e.ProjectID)
 	s.must(err)
-	return s
 }
 
 func (s *story) must(err error) {
@@ -89,7 +107,8 @@ func (s *story) upload(kind catalogue.Kind, plugin, resource, name string, conte
 	s.must(err)
 }
 
-func (s *story) catalogue() map[string][]byte {
+// pool is a provider that lends the machines of the story.
+func (s *story) pool() []byte {
 	var pool []string
 	for _, m := range s.machines {
 		keys, err := json.Marshal(m.HostKeys())
@@ -99,6 +118,12 @@ func (s *story) catalogue() map[string][]byte {
 			fmt.Sprintf(`{"address":%q,"port":%d,"user":"root","hostkeys":%s}`, m.Address, m.Port, keys),
 		)
 	}
+	return fmt.Appendf(nil, `{"name":"lab","providertype":"pool","provisioner":{"ssh_user":"root",
+		"ssh_key_resource":"team","clean_script":"clean.sh","machines":[%s]}}`, strings.Join(pool, ","))
+}
+
+// catalogue is what a provider with the name lab is used for.
+func (s *story) catalogue(provider []byte) map[string][]byte {
 	shell := func(name, dependencies string, actions ...string) []byte {
 		var out []string
 		for _, a := range actions {
@@ -111,10 +136,11 @@ func (s *story) catalogue() map[string][]byte {
 			strings.Join(out, ","))
 	}
 	return map[string][]byte{
-		"providers/lab.json": fmt.Appendf(nil, `{"name":"lab","providertype":"pool","provisioner":{"ssh_user":"root",
-			"ssh_key_resource":"team","clean_script":"clean.sh","machines":[%s]}}`, strings.Join(pool, ",")),
-		"hardwaretypes/small.json": []byte(`{"name":"small","providermap":{"lab":{"flavor":"small"}}}`),
-		"imagetypes/debian.json":   []byte(`{"name":"debian","providermap":{"lab":{"image":"d","sshuser":"root"}}}`),
+		"providers/lab.json": provider,
+		"hardwaretypes/small.json": fmt.Appendf(nil, `{"name":"small","providermap":{"lab":{"flavor":%q}}}`,
+			cloudtest.Flavor),
+		"imagetypes/debian.json": fmt.Appendf(nil,
+			`{"name":"debian","providermap":{"lab":{"image":%q,"sshuser":"root"}}}`, cloudtest.Image),
 		"services/mysql.json": shell(
 			"mysql",
 			`"provides":["sql"]`,
@@ -174,6 +200,9 @@ func (s *story) cluster() intent.Cluster {
 func (s *story) until(what string, is func(intent.Cluster) bool) {
 	s.T.Helper()
 	lab.WaitFor(s.T, func() bool {
+		if s.look != nil {
+			s.look()
+		}
 		c := s.cluster()
 		failed := c.State == intent.ClusterIncomplete || c.State == intent.ClusterInconsistent
 		if failed && !is(c) && !c.Retry {

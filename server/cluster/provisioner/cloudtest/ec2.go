@@ -224,36 +224,29 @@ func (e *EC2) forward(r *http.Request, body []byte) (int, http.Header, []byte, e
 
 // Machine is an instance as EC2 knows it.
 type Machine struct {
-	ID    string `xml:"instanceId"`
-	State string `xml:"instanceState>name"`
-	Tags  []struct {
-		Key   string `xml:"key"`
-		Value string `xml:"value"`
-	} `xml:"tagSet>item"`
+	ID          string `xml:"instanceId"`
+	State       string `xml:"instanceState>name"`
+	Tags        []Tag  `xml:"tagSet>item"`
 	ClientToken string `xml:"clientToken"`
 	Subnet      string `xml:"subnetId"`
+	Private     string `xml:"privateIpAddress"`
+}
+
+// Tag is a label of an instance.
+type Tag struct {
+	Key   string `xml:"key"`
+	Value string `xml:"value"`
 }
 
 // Alive returns the instances of the region that are not terminated, from the list that moto keeps for its own page.
 func (e *EC2) Alive(t testing.TB, sign func(*http.Request, []byte)) (out []Machine) {
 	t.Helper()
-	body := []byte("Action=DescribeInstances&Version=2016-11-15")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.moto, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	sign(r, body)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
+	body := e.signed(t, sign, "Action", "DescribeInstances")
 	var list struct {
 		Machines []Machine `xml:"reservationSet>item>instancesSet>item"`
 	}
-	if err := xml.NewDecoder(answer.Body).Decode(&list); err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatal(answer.Status, err)
+	if err := xml.Unmarshal(body, &list); err != nil {
+		t.Fatal(err)
 	}
 	return slices.DeleteFunc(list.Machines, func(m Machine) bool { return m.State == "terminated" })
 }
