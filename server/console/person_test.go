@@ -212,4 +212,3 @@ func (p *person) submits(key string) {
 	p.t.Helper()
 	p.leaving(true, chromedp.KeyEvent(key))
 }
-

@@ -17,7 +17,8 @@ import (
 // read from the screen. Typing is no click; a button that sends a form is one. The tasks are the table "Ten tasks" of
 // issue 26, with what that table found missing: cancelling a run, and a search that leads to the commit that failed.
 //
-// All tasks share one server and one browser. The first ones only read; the last ones change the environment.
+// All tasks share one server and one browser, and follow each other: the first ones only read, the last ones need the
+// environment that one of them makes.
 func TestTasksOfOperators(t *testing.T) {
 	r, h := liveRich(t)
 	b := browse(t, h)
@@ -62,7 +63,7 @@ func TestTasksOfOperators(t *testing.T) {
 		p.click("version 7")
 		p.click("Dry run")
 		p.reads("Dry run of version 7", "of 204 resources checked")
-		playDryRun(p.t, r)
+		playDryRun(p.t, r, r.Production.ID)
 		p.reads("1 resource", "/srv/www/site-023/index.html", "Hello", "Welcome")
 	})
 	b.task(t, "change a setting", overview, func(p *person) {
@@ -96,7 +97,7 @@ func TestTasksOfOperators(t *testing.T) {
 		p.click("Webhooks")
 		p.click("push to main", "4c81d20")
 		p.click("Redeliver")
-		p.reads("is compiled already")
+		p.reads("The webhook is handled again.", "nothing to do", "it follows the environment staging, not its branch")
 	})
 	b.task(t, "make a project and an environment", environments, func(p *person) {
 		p.click("New environment")
@@ -116,7 +117,9 @@ func TestTasksOfOperators(t *testing.T) {
 		p.click("Versions")
 		p.enters("Dry-run a commit, branch or tag", "main")
 		p.submits(kb.Enter)
-		p.reads("Dry run of commit main", "The counter")
+		p.reads("Dry run of commit main", "running")
+		playDryRun(p.t, r, environmentNamed(p.t, r, "counter"))
+		p.reads("It would change nothing.", "Dry run again")
 	})
 	b.task(t, "roll back", overview, func(p *person) {
 		p.click("Git")
@@ -127,14 +130,20 @@ func TestTasksOfOperators(t *testing.T) {
 	})
 }
 
-// playDryRun does what the deployer of a server of tests, which only notes what it is told, leaves undone: it finds
-// that one file differs, and ends the newest dry run.
-func playDryRun(t *testing.T, r *servertest.Rich) {
+// playDryRun does what the deployer of a server of tests, which only notes what it is told, leaves undone: it looks at
+// all resources for the newest dry run, finds that the failed file differs, and ends the dry run.
+func playDryRun(t *testing.T, r *servertest.Rich, env intent.EnvironmentID) {
 	t.Helper()
-	runs, err := r.Store.DryRuns(t.Context(), r.Production.ID, 7)
-	must(t, err)
-	id := runs[0].ID
-	resources, err := r.Store.GraphNodes(t.Context(), r.Production.ID, intent.GraphScope{}, 1000)
+	var run intent.DryRun
+	if !poll(func() bool {
+		runs, err := r.Store.DryRuns(t.Context(), env, 0)
+		must(t, err)
+		run = runs[0]
+		return run.Version > 0 // the version of a branch has to be compiled first
+	}) {
+		t.Fatal("the dry run got no version")
+	}
+	resources, err := r.Store.GraphNodes(t.Context(), env, intent.GraphScope{}, 1000)
 	must(t, err)
 	var diffs []intent.ResourceDiff
 	for _, one := range resources {
@@ -146,9 +155,23 @@ func playDryRun(t *testing.T, r *servertest.Rich) {
 		}
 		diffs = append(diffs, diff)
 	}
-	must(t, r.Store.AddDryRunDiffs(t.Context(), r.Production.ID, id, diffs))
-	must(t, r.Store.EndDryRun(t.Context(), r.Production.ID, id, intent.DryRunDone, "", nil, r.Now()))
-	moved(r, bus.DryRun)
+	must(t, r.Store.AddDryRunDiffs(t.Context(), env, run.ID, diffs))
+	must(t, r.Store.EndDryRun(t.Context(), env, run.ID, intent.DryRunDone, "", nil, r.Now()))
+	r.Bus.Publish(bus.Event{Environment: env, Topic: bus.DryRun})
+}
+
+// environmentNamed returns the id of an environment that was made at the console.
+func environmentNamed(t *testing.T, r *servertest.Rich, name string) intent.EnvironmentID {
+	t.Helper()
+	all, err := r.Store.Environments(t.Context())
+	must(t, err)
+	for _, e := range all {
+		if e.Name == name {
+			return e.ID
+		}
+	}
+	t.Fatalf("there is no environment %s", name)
+	return intent.EnvironmentID{}
 }
 
 // modelAtHand returns the path of a repository with one commit.
