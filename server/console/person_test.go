@@ -170,7 +170,8 @@ func (p *person) click(text string, beside ...string) {
 	})()`)
 	switch {
 	case at == nil:
-		p.t.Fatalf("there is nothing to click on with the text %q beside %q; the screen shows: %s", text, beside, p.screen())
+		p.t.Fatalf("there is nothing to click on with the text %q beside %q; the screen shows: %s",
+			text, beside, p.screen())
 	case at.Covered != "":
 		p.t.Fatalf("%q is covered by %s", text, at.Covered)
 	}
