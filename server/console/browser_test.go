@@ -218,6 +218,7 @@ var screens = []struct {
 // axe finds no fault in any page; each fits its screen without scrolling sideways and has one first heading: light and
 // dark, wide and narrow. With ORDAIN_CONSOLE_SHOTS=dir, the test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	for n := range 5 { // metrics of some minutes
 		at := r.Now().Add(time.Duration(n-40) * time.Minute)

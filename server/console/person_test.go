@@ -67,6 +67,7 @@ const seen = e => tidy(text(e));
 // find returns the first element that matches a selector and has a text, in what the page is about rather than in its
 // menus, and in a row, paragraph or section that has all the words beside it.
 const find = (selector, matches, beside) => {
+	beside ??= [];
 	const all = [...document.querySelectorAll('main ' + selector), ...document.querySelectorAll(selector)];
 	return all.filter(e => matches(seen(e))).find(e => {
 		if (beside.length === 0) return true;
@@ -81,7 +82,8 @@ const find = (selector, matches, beside) => {
 };
 `
 
-func quoted(v any) string {
+// quoted returns text, or a list of texts, as an expression.
+func quoted[T string | []string](v T) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // not of strings
@@ -151,12 +153,18 @@ type spot struct {
 }
 
 // click clicks on a link, a button or a fold with this text, where the texts beside it are in the same row or section.
-// It returns when the page is there to which the click leads.
+// It returns when the page is there to which the click leads. What moves away under the pointer is clicked on again.
 func (p *person) click(text string, beside ...string) {
 	p.t.Helper()
-	if beside == nil {
-		beside = []string{}
+	p.clicks++
+	if !poll(func() bool { return p.clickOnce(text, beside) }) {
+		p.t.Fatalf("%q moves all the time", text)
 	}
+}
+
+// clickOnce is click, but reports false when the pointer hit something else, which the page does not hear of then.
+func (p *person) clickOnce(text string, beside []string) bool {
+	p.t.Helper()
 	at := look[spot](p, `(() => {
 		if (document.readyState !== 'complete') return null;
 		const e = find(':is(a[href], button, summary)', t => t === `+quoted(text)+`, `+quoted(beside)+`);
@@ -164,8 +172,13 @@ func (p *person) click(text string, beside ...string) {
 		e.scrollIntoView({block: 'center', behavior: 'instant'});
 		const box = e.getClientRects()[0], x = box.x + box.width / 2, y = box.y + box.height / 2;
 		const top = document.elementFromPoint(x, y);
-		const button = e.matches('button:not([type=button])') && e.form !== null;
-		return {x, y, leads: button || e.matches('a:not([href^="#"])'),
+		window.hit = undefined;
+		document.addEventListener('click', click => {
+			window.hit = e.contains(click.target);
+			if (!window.hit) { click.preventDefault(); click.stopPropagation(); }
+		}, {capture: true, once: true});
+		const sends = e.matches('button:not([type=button])') && e.form !== null;
+		return {x, y, leads: sends || e.matches('a:not([href^="#"])'),
 			covered: e.contains(top) ? '' : String(top?.outerHTML).slice(0, 200)};
 	})()`)
 	switch {
@@ -175,26 +188,19 @@ func (p *person) click(text string, beside ...string) {
 	case at.Covered != "":
 		p.t.Fatalf("%q is covered by %s", text, at.Covered)
 	}
-	p.clicks++
-	p.leaving(at.Leads, chromedp.MouseClickXY(at.X, at.Y))
-}
-
-// leaving does something and waits for the next page, if it leads to one.
-func (p *person) leaving(leads bool, do chromedp.Action[chromedp.Void]) {
-	p.t.Helper()
 	eval[bool](p.tab, `window.left = true`)
-	p.do(do)
-	if leads {
-		p.until(`!window.left && document.readyState === 'complete'`)
+	p.do(chromedp.MouseClickXY(at.X, at.Y))
+	if at.Leads {
+		p.until(`!window.left && document.readyState === 'complete' || window.hit === false`)
+	} else {
+		p.until(`window.hit !== undefined`)
 	}
+	return eval[bool](p.tab, `window.hit !== false`)
 }
 
 // enters types into the field with a label, where the texts beside it are in the same form, in place of what it holds.
 func (p *person) enters(label, text string, beside ...string) {
 	p.t.Helper()
-	if beside == nil {
-		beside = []string{}
-	}
 	if look[bool](p, `(() => {
 		const named = find('label', t => t.startsWith(`+quoted(label)+`), `+quoted(beside)+`)?.control ??
 			[...document.querySelectorAll('input')].find(e => shown(e) && e.placeholder === `+quoted(label)+`);
@@ -211,5 +217,7 @@ func (p *person) enters(label, text string, beside ...string) {
 // submits presses a key that sends the form with the focus.
 func (p *person) submits(key string) {
 	p.t.Helper()
-	p.leaving(true, chromedp.KeyEvent(key))
+	eval[bool](p.tab, `window.left = true`)
+	p.do(chromedp.KeyEvent(key))
+	p.until(`!window.left && document.readyState === 'complete'`)
 }

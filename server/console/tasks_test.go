@@ -20,6 +20,7 @@ import (
 // All tasks share one server and one browser, and follow each other: the first ones only read, the last ones need the
 // environment that one of them makes.
 func TestTasksOfOperators(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)
 	b.look(1280, 900, "light")
