@@ -5,7 +5,6 @@ import "testing"
 // The reason of a failed deployment is a sentence, and its traceback has lines.
 func TestAFailureIsReadable(t *testing.T) {
 	t.Parallel()
-	t.Parallel()
 	first, trace := readable(
 		`failed: RemoteException('builtins.FileNotFoundError: [Errno 2] No such file: \'/tmp/x\'\n` +
 			`  File "<stdin>", line 4009\n    ^^^^^')`)

@@ -14,7 +14,6 @@ import (
 // override, and the freeze holds again. Everybody can read all of it.
 func TestJourneyLettingChangesThrough(t *testing.T) {
 	t.Parallel()
-	t.Parallel()
 	r, h := liveRich(t)
 	r.SetClock(time.Now()) // overrides end by the clock of the database
 	hourly := fmt.Sprintf("0 %d * * *", r.Now().UTC().Hour())

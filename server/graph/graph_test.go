@@ -34,7 +34,10 @@ func newEstate(t *testing.T) *estate {
 	e := &estate{T: t, store: storetest.Open(t), env: uuid.New(), clock: time.Now().UTC().Truncate(time.Second)}
 	project := uuid.New()
 	e.must(e.store.CreateProject(t.Context(), intent.Project{ID: project, Name: "shop"}))
-	e.must(e.store.CreateEnvironment(t.Context(), intent.Environment{ID: e.env, ProjectID: project, Name: "live"}, nil))
+	e.must(e.store.CreateEnvironment(t.Context(), intent.Environment{
+		ID: e.env, ProjectID: project, Name: "live",
+		Settings: map[string]any{"prune_share": 100}, // versions differ a lot from each other
+	}, nil))
 	return e
 }
 
