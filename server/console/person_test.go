@@ -174,7 +174,8 @@ func (p *person) clickOnce(text string, beside []string) bool {
 		const top = document.elementFromPoint(x, y);
 		window.hit = undefined;
 		document.addEventListener('click', click => {
-			window.hit = e.contains(click.target);
+			// A list that is sorted anew may have put something else into the same element.
+			window.hit = e.contains(click.target) && seen(e) === `+quoted(text)+`;
 			if (!window.hit) { click.preventDefault(); click.stopPropagation(); }
 		}, {capture: true, once: true});
 		const sends = e.matches('button:not([type=button])') && e.form !== null;
