@@ -25,6 +25,7 @@ func queueOf(r *servertest.Rich) intent.Queue {
 // The page of the queue says what runs, what waits for it, and how much else there is; axe finds no fault in it, nor in
 // the charts of metrics.
 func TestTheQueueSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	path := envURL(r.Production.ID) + "/queue"
 	if body := get(t, h, path).Body.String(); !strings.Contains(body, "No server process answers") {

@@ -20,6 +20,7 @@ import (
 
 // A halt in the console, with a reason, is on the page of the audit trail and in its export, with the person's name.
 func TestAuditTrail(t *testing.T) {
+	t.Parallel()
 	rich := servertest.NewRich(t)
 	who := &caller{access.Principal{Kind: access.Person, Name: "noor", Bindings: []access.Binding{
 		{Role: access.Administrator, Scope: access.Scope{Project: rich.Project.ID}},
@@ -64,6 +65,7 @@ func TestAuditTrail(t *testing.T) {
 // A maintainer cannot set secrets of the whole project from the page of an environment, and what the form of the home
 // page makes is in the trail.
 func TestFormsOfAMaintainer(t *testing.T) {
+	t.Parallel()
 	rich := servertest.NewRich(t)
 	who := &caller{access.Principal{Kind: access.Person, Name: "noor", Bindings: []access.Binding{
 		{Role: access.Maintainer, Scope: access.Scope{Project: rich.Project.ID}},
@@ -119,6 +121,7 @@ func TestFormsOfAMaintainer(t *testing.T) {
 // The trail begins with the first administrator, whom somebody made who was not logged in. A link that does not work
 // leaves no trace: anybody can send it.
 func TestTheFirstAdministratorIsInTheTrail(t *testing.T) {
+	t.Parallel()
 	s := servertest.New(t, servertest.Present)
 	s.RequireLogin()
 	h, err := New(Config{

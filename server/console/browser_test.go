@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,19 +32,16 @@ type tab struct {
 	base string
 }
 
-// browse starts a browser with a profile of its own on a console of its own.
+// browse opens a page in the browser of this process, which has cookies, a cache and a history of its own, on a console
+// of its own.
 func browse(t *testing.T, h http.Handler) *tab {
 	t.Helper()
-	path := chromium(t)
-	server := httptest.NewServer(h)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-component-update", true),
-		chromedp.WindowSize(1280, 900))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox)
+	all, err := browser(chromium(t))
+	if err != nil {
+		t.Fatal("starting a browser: ", err)
 	}
-	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, closeTab := chromedp.NewContext(allocator)
+	server := httptest.NewServer(h)
+	ctx, closeTab := chromedp.NewContext(all, chromedp.WithNewBrowserContext())
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	b := &tab{t: t, ctx: ctx, base: server.URL}
 	t.Cleanup(func() {
@@ -52,11 +50,51 @@ func browse(t *testing.T, h http.Handler) *tab {
 		}
 		cancel()
 		closeTab()
-		stopAllocator()
 		server.CloseClientConnections()
 		server.Close()
 	})
+	b.do(chromedp.EmulateViewport(1280, 900))
+	// Each page takes itself for the one in front, so that tests beside each other can type.
+	if _, err := chromedp.Call(
+		b.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true},
+	); err != nil {
+		t.Fatal(err)
+	}
 	return b
+}
+
+// theBrowser is the browser in which all tests open their pages.
+var theBrowser struct {
+	once sync.Once
+	ctx  context.Context
+	err  error
+	stop func()
+}
+
+// browser returns the browser of this process, and starts it for the first test that needs it.
+func browser(path string) (context.Context, error) {
+	c := &theBrowser
+	c.once.Do(func() {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+			chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
+		if os.Geteuid() == 0 {
+			options = append(options, chromedp.NoSandbox)
+		}
+		allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, closeBrowser := chromedp.NewContext(allocator)
+		c.ctx, c.stop = ctx, func() { closeBrowser(); stopAllocator() }
+		c.err = chromedp.Do(ctx)
+	})
+	return c.ctx, c.err
+}
+
+// TestMain ends the browser with the tests.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if theBrowser.stop != nil {
+		theBrowser.stop()
+	}
+	os.Exit(code)
 }
 
 // keep saves what the page looks like when a test failed.
@@ -146,7 +184,9 @@ func (b *tab) accessible(what string) {
 // keepsTo is accessible by some of axe's rules, which options chooses; "" chooses all.
 func (b *tab) keepsTo(what, options string) {
 	b.t.Helper()
-	eval[bool](b, axe+";true")
+	if !eval[bool](b, `'axe' in window`) {
+		eval[bool](b, axe+";true")
+	}
 	text := eval[string](b, `axe.run(document, {resultTypes: ['violations'], `+options+`}).then(r => JSON.stringify(
 		r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n =>
 			n.html.slice(0, 200) + ' ' + n.any.concat(n.all).map(c => c.message).join('; '))}))))`)
@@ -178,6 +218,7 @@ var screens = []struct {
 // axe finds no fault in any page; each fits its screen without scrolling sideways and has one first heading: light and
 // dark, wide and narrow. With ORDAIN_CONSOLE_SHOTS=dir, the test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	for n := range 5 { // metrics of some minutes
 		at := r.Now().Add(time.Duration(n-40) * time.Minute)

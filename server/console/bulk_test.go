@@ -12,6 +12,7 @@ import (
 // What matches a filter is chosen as a whole or one by one; the page asks with numbers before anything happens, and
 // then exactly that is done.
 func TestBulkActions(t *testing.T) {
+	t.Parallel()
 	r := servertest.NewRich(t)
 	r.Start(t)
 	h := newConsole(t, r.Server)

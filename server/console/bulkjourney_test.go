@@ -11,6 +11,7 @@ import (
 // Someone looks for the failed files, chooses all of them, is asked with numbers, deploys them, and reads that it was
 // done. The pages on the way are accessible; so are the review of a pull request and the filtered page of a version.
 func TestJourneyDeployWhatAFilterChose(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	r.Start(t)
 	b := browse(t, h)

@@ -40,6 +40,7 @@ func (b *tab) says(text string) {
 // Ada makes a provider, two services and a template by form, mends an error that she is shown beside its field, tries
 // the template, edits it as JSON, and compares the versions.
 func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	b := browse(t, h)
 	b.open(projectURL(r.Project.ID))
@@ -169,6 +170,7 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 
 // Without script, all parts of a form stand below each other, and work.
 func TestTheCatalogueWithoutScript(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	body := get(t, s.h, s.base+"/catalogue/clustertemplates/top").Body.String()
 	if strings.Contains(body, `id="constraints" hidden`) || !strings.Contains(body, `class="card" id="constraints"`) ||
@@ -180,6 +182,7 @@ func TestTheCatalogueWithoutScript(t *testing.T) {
 // axe finds no fault in the pages of the admin view, and each fits its screen. With ORDAIN_CONSOLE_SHOTS=dir, the test
 // leaves a picture of each in that folder.
 func TestClusterAdminPagesAreAccessible(t *testing.T) {
+	t.Parallel()
 	tool.Long(t, "asks axe about dozens of pages on three screens")
 	s := stocked(t)
 	s.work(t)

@@ -146,6 +146,7 @@ func (s *stock) clusterAdminPaths() map[string]string {
 
 // Every page of the admin view renders completely, escapes what people wrote, and shows no secret.
 func TestClusterAdminPagesRender(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	s.work(t)
 	for name, path := range s.clusterAdminPaths() {
@@ -267,6 +268,7 @@ func formOf(t *testing.T, body string) url.Values {
 
 // Of all that others published, the form of an entity has everything: saving it without a change changes nothing.
 func TestFormsHaveAllOfAnEntity(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	folder := map[string][]byte{}
 	must(t, fs.WalkDir(os.DirFS(published), ".", func(name string, e fs.DirEntry, err error) error {
@@ -324,6 +326,7 @@ func alerts(body string) string {
 
 // What is wrong stands beside its field. What was typed survives, but for secrets, in a form and as JSON.
 func TestARefusedEntityKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	page := s.base + "/catalogue/providers/cloud"
 	values := formOf(t, get(t, s.h, page).Body.String())
@@ -404,6 +407,7 @@ func TestARefusedEntityKeepsWhatWasTyped(t *testing.T) {
 
 // Two people edit one service: the second one sees what the first one saved, loses nothing, and decides.
 func TestTwoPeopleEditOneService(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	page := s.base + "/catalogue/services/web"
 	mine := formOf(t, get(t, s.h, page).Body.String())
@@ -441,6 +445,7 @@ func TestTwoPeopleEditOneService(t *testing.T) {
 
 // Deleting says what uses it. What is shared is not changed in a project, which can have one of its own instead.
 func TestDeletingAndCopying(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	page := s.base + "/catalogue/services/web"
 	if body := get(t, s.h, page+"?tab=history").Body.String(); !strings.Contains(body, "cluster template top (") {
@@ -488,6 +493,7 @@ func TestDeletingAndCopying(t *testing.T) {
 
 // A template is tried as it is kept, and as it is being edited. Nothing is made.
 func TestTryingATemplate(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	try := s.base + "/catalogue/try"
 	for query, want := range map[string][]string{
@@ -554,6 +560,7 @@ func multi(
 
 // A catalogue goes out as JSON, and comes in as JSON, as a folder, as a zip file, and as single files.
 func TestImportAndExport(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	at := s.base + "/catalogue"
 	zipped := func(files map[string]string) string {
@@ -614,6 +621,7 @@ func TestImportAndExport(t *testing.T) {
 
 // A key is uploaded, staged, synced, recalled and deleted.
 func TestPluginResources(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	at := s.base + "/plugin-resources"
 	fields := map[string]string{"type": "providertypes/pool/ssh_keys", "name": "team"}
@@ -655,6 +663,7 @@ func TestPluginResources(t *testing.T) {
 
 // A provisioner is revoked by its own project, and by no other one.
 func TestRevokingAProvisioner(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	id := s.work(t)
 	other := intent.Project{ID: uuid.New(), Name: "other"}
@@ -684,6 +693,7 @@ func TestRevokingAProvisioner(t *testing.T) {
 
 // Somebody who may only look sees all of the catalogue, and nothing that changes it.
 func TestAViewerOfTheCatalogue(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	s.work(t)
 	who := &caller{access.Principal{Kind: access.Person, Name: "vic", Bindings: []access.Binding{{
@@ -714,6 +724,7 @@ func TestAViewerOfTheCatalogue(t *testing.T) {
 
 // A join token is shown once, and can be revoked until it is used.
 func TestLettingAProvisionerJoin(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	at := s.base + "/provisioners"
 	w := post(s.h, at+"/token", url.Values{"name": {"attic"}, "hours": {"2"}})
@@ -744,6 +755,7 @@ func TestLettingAProvisionerJoin(t *testing.T) {
 
 // Administrators of the server set what projects may use; an empty field is no limit.
 func TestLimitsOfProjects(t *testing.T) {
+	t.Parallel()
 	s := stocked(t)
 	set := func(workers, clusters, nodes string) *httptest.ResponseRecorder {
 		return post(s.h, s.base+"/tenant", url.Values{"workers": {workers}, "clusters": {clusters}, "nodes": {nodes}})

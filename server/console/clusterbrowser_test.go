@@ -56,6 +56,7 @@ func quote(text string) string {
 // A person makes a cluster by form, watches its job move without touching the page, reads the output of a task while it
 // arrives, amends the cluster, and deletes it. Every page on the way is accessible on every screen.
 func TestJourneyOfACluster(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	b := browse(t, w.h)
 	b.look(1280, 900, "light")

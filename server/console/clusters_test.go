@@ -280,6 +280,7 @@ func contains(t *testing.T, page string, texts ...string) {
 // A person chooses a template, sees what would be made, creates the cluster, and follows it until it is in place. Each
 // step is a commit; the list and the pages say how far it is.
 func TestAClusterIsMadeByForm(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	contains(t, w.get("/clusters"), "This environment has no clusters", "/new-cluster")
 	contains(t, w.get("/new-cluster"), "Web shop", "2 to 50 nodes", "base, db, web", "?template=lamp")
@@ -329,6 +330,7 @@ func TestAClusterIsMadeByForm(t *testing.T) {
 
 // What a person typed survives every error, but secrets; each error stands beside its field.
 func TestAFormKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	page := w.send(
 		"/new-cluster",
@@ -436,6 +438,7 @@ func inputOf(t *testing.T, page, name string) string {
 
 // Nothing is committed but what was shown: when the form changed since, the new plan is shown.
 func TestOnlyThePlanThatWasShownIsCommitted(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	values := wanted()
 	values.Set("mark", mark(t, w.send("/new-cluster", values, http.StatusOK)))
@@ -448,6 +451,7 @@ func TestOnlyThePlanThatWasShownIsCommitted(t *testing.T) {
 
 // A cluster is amended: its size, a service, its configuration, its lease, a node; each is planned, then committed.
 func TestAClusterIsChanged(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	w.create()
 	w.release()
@@ -524,6 +528,7 @@ func TestAClusterIsChanged(t *testing.T) {
 
 // A person who may only read sees everything and can plan; nothing on the pages commits or operates.
 func TestClustersForReaders(t *testing.T) {
+	t.Parallel()
 	who := &caller{}
 	w := newClusterWorld(t, func(c *Config) { c.Auth = who })
 	as := func(role access.Role) {
@@ -574,6 +579,7 @@ func must303(t *testing.T, w *httptest.ResponseRecorder) {
 
 // A hostile name in an address is answered, and never shown as markup.
 func TestHostileClusterAddresses(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	for _, path := range []string{
 		"/clusters/" + url.PathEscape(hostile), "/clusters/" + url.PathEscape(hostile) + "/change",

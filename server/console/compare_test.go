@@ -11,6 +11,7 @@ import (
 // After a preview and a candidate, "what changed" compares with what was deployed before, never with the preview. A
 // file whose hash changes shows its lines, equal changes are one, and a filter in the address chooses among the rest.
 func TestCompareShowsLinesAndEqualChanges(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	ctx, env := t.Context(), r.Production
 	files := make([]string, 2)

@@ -13,6 +13,7 @@ import (
 
 // The page of a dry run whose commit does not compile shows the errors with their place, and links to the report.
 func TestDryRunPageShowsWhyACommitDoesNotCompile(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	run := intent.DryRun{
 		ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "feature", Compile: &r.Failed,
@@ -36,6 +37,7 @@ func TestDryRunPageShowsWhyACommitDoesNotCompile(t *testing.T) {
 // The page of a dry run separates what is known from what is not, says why, lists what is no longer managed, and cuts
 // long values, with a link to all of each.
 func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	ctx, env := t.Context(), "/e/"+r.Production.ID.String()+"/dryruns/"
 	page := get(t, h, env+r.DryRun.String()).Body.String()
@@ -75,6 +77,7 @@ func TestDryRunPageSaysWhatIsUnknown(t *testing.T) {
 
 // The page of a dry run of a commit says that the commit is being compiled, and whether the run was cancelled.
 func TestDryRunPageOfACommit(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	place := post(h, env+"/dryruns", url.Values{"commit": {"feature<x>"}}).Header().Get("Location")

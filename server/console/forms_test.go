@@ -50,6 +50,7 @@ func press(t *testing.T, h http.Handler, env string, b button) {
 
 // The buttons that deploy, pause, release and look reach the deployer of the environment.
 func TestButtonsReachTheDeployer(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	r.Start(t)
 	env := "/e/" + r.Production.ID.String()
@@ -88,6 +89,7 @@ func TestButtonsReachTheDeployer(t *testing.T) {
 
 // The buttons that decide something leave it in the record, with who decided it and why.
 func TestButtonsAreRecorded(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	ctx, id := t.Context(), r.Production.ID
 	person := func(why string, more ...string) url.Values {
@@ -224,6 +226,7 @@ func TestButtonsAreRecorded(t *testing.T) {
 
 // A form may lead back to a page of the console, never elsewhere, and an address cannot put words into a page.
 func TestRedirectsStayInTheConsole(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	for _, evil := range []string{
 		"https://evil.example/", "//evil.example/", `/\evil.example/`, "javascript:alert(1)", "evil", "/%0d%0aX: y",
@@ -251,6 +254,7 @@ func TestRedirectsStayInTheConsole(t *testing.T) {
 
 // Clearing and deleting an environment need its name typed; a protected environment does not offer them.
 func TestDestructionNeedsTheName(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	for _, what := range []string{"clear", "delete"} {
@@ -280,6 +284,7 @@ func TestDestructionNeedsTheName(t *testing.T) {
 
 // A refused form keeps what was typed, but not the secrets.
 func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	values := url.Values{
 		"project":      {"infra"},
@@ -308,6 +313,7 @@ func TestARefusedFormKeepsWhatWasTyped(t *testing.T) {
 
 // The form sets all that decides what is deployed. A new project is not left behind by a form that was refused.
 func TestTheFormOfANewEnvironmentSetsEverything(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	values := url.Values{
 		"project": {"lonely"}, "name": {"spare"}, "repository": {r.Production.Source.URL}, "branch": {"main"},
@@ -353,6 +359,7 @@ func TestTheFormOfANewEnvironmentSetsEverything(t *testing.T) {
 
 // The page of a contested resource does not say that it is as intended, and deploys it only by unparking it.
 func TestThePageOfAContestedResource(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	r.Start(t)
 	env := "/e/" + r.Production.ID.String()
@@ -377,6 +384,7 @@ func TestThePageOfAContestedResource(t *testing.T) {
 // Every answer forbids inline scripts and frames. The style sheet and the script have names that depend on their
 // content, and may be cached forever.
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	_, h := rich(t)
 	w := get(t, h, "/")
 	policy := w.Header().Get("Content-Security-Policy")
@@ -404,6 +412,7 @@ func TestHeaders(t *testing.T) {
 
 // The pages of a list show every row exactly once.
 func TestListsArePagedToTheEnd(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	for _, sort := range []string{
 		"", "?sort=status.desc", "?sort=resource_id_value.asc", "?agent=web0&sort=agent.desc",
@@ -437,6 +446,7 @@ func TestListsArePagedToTheEnd(t *testing.T) {
 
 // Administrators of the server see what a project uses and set what it may use; an empty field lifts a limit.
 func TestQuotasOfAProject(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	settings := "/e/" + r.Production.ID.String() + "/settings"
 	w := post(h, settings+"/quota", url.Values{"environments": {"3"}, "disk": {"5G"}, "resources": {""}})

@@ -111,6 +111,7 @@ func site(t *testing.T) *estate {
 // A database fails, and the graph shows at a glance what waits for it; people walk through it by keyboard and open what
 // they find. When the database works again, the picture says so without moving.
 func TestJourneyTheGraph(t *testing.T) {
+	t.Parallel()
 	e := site(t)
 	e.ends(0, intent.StatusFailed, intent.NotBlocked)
 	for i := 1; i < 12; i++ {
@@ -181,6 +182,7 @@ func TestJourneyTheGraph(t *testing.T) {
 // In a large environment, the graph opens with groups, which open one after the other until single resources are shown;
 // no page of it shows more than the bounds allow, or says that it shows all when it does not.
 func TestALargeGraphOpensStepByStep(t *testing.T) {
+	t.Parallel()
 	e := newEstate(t, 4000, func(i int) intent.ResourceID {
 		return intent.ResourceID{
 			Type: fmt.Sprintf("fs::Type%d", i%4), Agent: fmt.Sprintf("host%03d", i/4%100), Attribute: "path",
@@ -228,6 +230,7 @@ func TestALargeGraphOpensStepByStep(t *testing.T) {
 //
 //	ORDAIN_GRAPH_SIZE=50000 go test ./server/console -run TestGraphPagesAreQuick -v
 func TestGraphPagesAreQuick(t *testing.T) {
+	t.Parallel()
 	size := 2000
 	if os.Getenv("ORDAIN_GRAPH_SIZE") != "" {
 		_, err := fmt.Sscan(os.Getenv("ORDAIN_GRAPH_SIZE"), &size)

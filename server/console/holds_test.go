@@ -14,6 +14,7 @@ import (
 // A version that is held is seen where people look: on the overview, in the list, and on its own page, which shows what
 // it takes away and the form that confirms it.
 func TestHeldVersionIsSeenAndConfirmed(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	page := func(path string, want ...string) string {
@@ -45,6 +46,7 @@ func TestHeldVersionIsSeenAndConfirmed(t *testing.T) {
 
 // A version that takes away a protected resource cannot be confirmed, and its page has no form for it.
 func TestHeldVersionThatTakesAwayWhatIsProtected(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	protect := url.Values{"name": {"protected_resources"}, "value": {"fs::Directory[*site-120]"}}
@@ -62,6 +64,7 @@ func TestHeldVersionThatTakesAwayWhatIsProtected(t *testing.T) {
 
 // The page of a version that takes away very much lists some of it, and says how much more there is.
 func TestHeldVersionThatTakesAwayMuch(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	must(t, r.Store.FinishCompile(t.Context(), r.Running, intent.CompileEnd{At: r.Now()}))
 	number := compileIn(t, r.Server, r.Production.ID, "0ddba11", r.FailedFile)
@@ -77,6 +80,7 @@ func TestHeldVersionThatTakesAwayMuch(t *testing.T) {
 
 // The bell counts the unread notifications, on every page; the list links each to the page that it is about.
 func TestBell(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	bell := func() string {
@@ -117,6 +121,7 @@ func TestBell(t *testing.T) {
 
 // An address of the API leads to the page about the same thing; any other address leads nowhere.
 func TestPagesOfAddresses(t *testing.T) {
+	t.Parallel()
 	r, _ := rich(t)
 	env := r.Production.ID
 	for uri, want := range map[string]string{
@@ -140,6 +145,7 @@ func TestPagesOfAddresses(t *testing.T) {
 // An environment whose repository cannot be read is red on the home page and on its own, which says why and what to do,
 // until the repository can be read again.
 func TestARepositoryThatCannotBeReadIsSeen(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	must(t, r.Store.SetGitState(t.Context(), r.Production.ID, intent.GitState{

@@ -29,6 +29,7 @@ func liveRich(t *testing.T) (*servertest.Rich, http.Handler) {
 // opened stays open, the one that they closed stays closed, the focus stays, a log that was at its end follows, and a
 // log that was scrolled up does not.
 func TestJourneyWatchingARun(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	ctx, stage := t.Context(), installing(t, r)
 	print := func(text string) {
@@ -78,6 +79,7 @@ func TestJourneyWatchingARun(t *testing.T) {
 // Someone uses only the keyboard: skips to the content, searches for a version, switches the environment, and pauses
 // an agent.
 func TestJourneyByKeyboard(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)
 	b.look(1280, 900, "dark")
@@ -127,6 +129,7 @@ func TestJourneyByKeyboard(t *testing.T) {
 
 // Someone makes an environment, sees it empty, and sees its first compile appear by itself.
 func TestJourneyANewEnvironment(t *testing.T) {
+	t.Parallel()
 	s := servertest.New(t, servertest.Present)
 	ctx := t.Context()
 	b := browse(t, newConsole(t, s))
@@ -161,6 +164,7 @@ func TestJourneyANewEnvironment(t *testing.T) {
 
 // Without script everything can be read and done.
 func TestJourneyWithoutScript(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	r.Start(t)
 	b := browse(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -188,6 +192,7 @@ func TestJourneyWithoutScript(t *testing.T) {
 
 // At twice the size, and in a window of 320 px, no page scrolls sideways.
 func TestJourneyLargeText(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)
 	b.look(320, 640, "light")
@@ -228,6 +233,7 @@ func TestPicture(t *testing.T) {
 // Someone waits for a commit to be promoted: the page shows which gates hold it; a gate opens by itself; they approve
 // exactly this commit, and see it promoted.
 func TestJourneyAPromotion(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	ctx := t.Context()
 	b := browse(t, h)

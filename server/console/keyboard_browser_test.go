@@ -10,6 +10,7 @@ import (
 // An operator without a mouse: lists the keys, goes to the resources by two letters, moves down the list, opens a
 // resource, searches, and leaves the search.
 func TestKeyboardJourney(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	b := browse(t, h)
 	env := envURL(r.Production.ID)
@@ -56,6 +57,7 @@ func TestKeyboardJourney(t *testing.T) {
 
 // The commit of a run can be copied with one click.
 func TestACommitIsCopied(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	b := browse(t, h)
 	b.open(runURL(r.Production.ID, r.Good))

@@ -17,6 +17,7 @@ import (
 // Somebody follows the log. A deployment ends, and its lines appear at the end; those that stood there stay. With a
 // filter, only what matches appears.
 func TestJourneyFollowingTheLog(t *testing.T) {
+	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)
 	b.open("/e/" + r.Production.ID.String() + "/logs?type=Dir")
@@ -44,6 +45,7 @@ func TestJourneyFollowingTheLog(t *testing.T) {
 
 // Somebody sets a parameter and a fact by form, sees them in the lists, and deletes them.
 func TestSettingParametersByForm(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	post := func(path string, want int, values url.Values) {

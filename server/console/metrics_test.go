@@ -11,6 +11,7 @@ import (
 // A minute ago, a sample was taken. The page shows it as a bar in a chart and as a row in a table, for the hour and the
 // month; the chart of what has not happened says so.
 func TestMetricsAreDrawnAndTabled(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	_, err := r.Store.RecordMetrics(t.Context(), r.Now().Add(-time.Minute), -100*365*24*time.Hour)
 	must(t, err)

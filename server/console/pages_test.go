@@ -52,6 +52,7 @@ func must(t *testing.T, err error) {
 
 // Every template fits the struct that it is rendered with.
 func TestTemplatesFitTheirPages(t *testing.T) {
+	t.Parallel()
 	set, err := parseTemplates(time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +99,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 
 // Beside each attribute, the page of a resource shows what set it: the line of the model, its commit and its author.
 func TestResourcePageShowsOrigins(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	v, err := r.Store.Version(t.Context(), r.Production.ID, 7)
 	must(t, err)
@@ -122,6 +124,7 @@ func TestResourcePageShowsOrigins(t *testing.T) {
 // The Git page shows which environment is followed, which commit waits and for what, and what was promoted; the page
 // of the followed environment shows its followers.
 func TestGitPageShowsPromotions(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	page := get(t, h, paths(r)["git"]).Body.String()
 	for _, want := range []string{
@@ -218,6 +221,7 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 
 // Every page renders completely, and escapes all text of models, handlers and forges.
 func TestEveryPageRenders(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	for name, path := range paths(r) {
 		w := get(t, h, path)
@@ -243,6 +247,7 @@ func TestEveryPageRenders(t *testing.T) {
 
 // An environment whose newest commit does not compile says so, even when everything that is deployed is as intended.
 func TestAFailedRunIsNotHiddenByAGoodState(t *testing.T) {
+	t.Parallel()
 	s := servertest.New(t, servertest.Present)
 	h := newConsole(t, s)
 	env := newEnvironmentIn(t, s, intent.Source{URL: servertest.RepositoryURL})
@@ -321,6 +326,7 @@ func compileIn(
 
 // While no process carries out work, every page says so: what it shows stands still.
 func TestPagesSayThatNothingIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	idle := false
 	r, h := rich(t, func(c *Config) { c.Idle = func() bool { return idle } })
 	const says = "No server process carries out work"

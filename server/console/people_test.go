@@ -41,6 +41,7 @@ func (b *tab) login(name string) {
 // The first administrator follows the link that the server printed, is sent to the login and comes in. The link works
 // once. The pages of the login show nothing of the server, and axe finds no fault in them.
 func TestTheFirstAdministrator(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	link, err := r.People.FirstLink(t.Context())
 	must(t, err)
@@ -75,6 +76,7 @@ func TestTheFirstAdministrator(t *testing.T) {
 // Noor, who has a page of an environment open, logs in on the way to it, works, and logs out. The page behind her is
 // then not to be had with the back button, and her other tab notices.
 func TestLoginAndLogout(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor", access.Binding{Role: access.Operator, Scope: access.Scope{Project: r.Project.ID}})
 	page := "/e/" + r.Production.ID.String() + "/resources?status=failed"
@@ -100,6 +102,7 @@ func TestLoginAndLogout(t *testing.T) {
 
 // A login that nobody used for too long ends: a page that is open goes to the login, and comes back after it.
 func TestALoginThatExpires(t *testing.T) {
+	t.Parallel()
 	r := servertest.NewRich(t)
 	r.RequireLogin()
 	h := newConsole(t, r.Server, func(c *Config) { c.Heartbeat = 100 * time.Millisecond })
@@ -117,6 +120,7 @@ func TestALoginThatExpires(t *testing.T) {
 
 // After too many wrong passwords the page says how long to wait.
 func TestTooManyWrongPasswords(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor")
 	b := browse(t, h)
@@ -140,6 +144,7 @@ func TestTooManyWrongPasswords(t *testing.T) {
 // Ada adds noor, gives her a role, makes a role of her own, and takes all of it back. The pages of people fit their
 // screens.
 func TestThePeoplePage(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "ada", access.Binding{Role: access.Administrator})
 	b := browse(t, h)
@@ -197,6 +202,7 @@ func withCookie(h http.Handler, method, path, token, body string, headers ...str
 // A login gives the browser a new token, whatever it had before, and ends the one that it had. A page of another site
 // cannot log anybody in or out, and the address to go on to is always one of this console.
 func TestLoginsCannotBeForged(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	guard, err := guards.New(guards.Config{
 		BindAddress: "127.0.0.1", AllowedHosts: []string{"example.com"}, MaxConnections: 10, Logger: r.Log,
@@ -244,6 +250,7 @@ func TestLoginsCannotBeForged(t *testing.T) {
 
 // Over HTTPS the cookie is only sent over HTTPS, and bound to this host.
 func TestCookiesOverHTTPS(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t, func(c *people.Config) { c.PublicURL = "https://ordain.example.org" })
 	r.AddPerson(t, "noor")
 	w := withCookie(h, "POST", "/login", "", "name=noor&password="+url.QueryEscape(servertest.Password))
@@ -255,6 +262,7 @@ func TestCookiesOverHTTPS(t *testing.T) {
 
 // Noor sees where she is logged in, ends another login, and changes her password, which ends all others.
 func TestTheAccountPage(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor")
 	r.AddPerson(t, "eve")

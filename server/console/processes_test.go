@@ -17,6 +17,7 @@ import (
 // Somebody sees in an environment what died and why, retries it, and cancels it; who may only look has no buttons and
 // cannot do it by hand, and nobody reaches the processes of another environment. The audit trail tells.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	h, err := New(Config{

@@ -19,6 +19,7 @@ import (
 // Administrators of the project change its members there, and only administrators of the server its quotas. Who has a
 // role in one of its environments only does not find the page.
 func TestThePageOfAProject(t *testing.T) {
+	t.Parallel()
 	rich := servertest.NewRich(t)
 	rich.RequireLogin()
 	who := &caller{}

@@ -43,6 +43,7 @@ func withProvider(t *testing.T, r *servertest.Rich, address string) (http.Handle
 // expires, she logs in again, and when she logs out she can log out of the provider, too. Once she has left the group,
 // she sees nothing.
 func TestLoginAtAnIdentityProvider(t *testing.T) {
+	t.Parallel()
 	r := servertest.NewRich(t)
 	var h http.Handler
 	b := browse(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { h.ServeHTTP(w, q) }))
@@ -133,6 +134,7 @@ func loginByHand(t *testing.T, client *http.Client, console string) string {
 // or that was used before, and ID tokens that are unsigned, signed by nobody known, or meant for another program,
 // another login, another issuer or another time.
 func TestForgedAnswersOfAnIdentityProvider(t *testing.T) {
+	t.Parallel()
 	r := servertest.NewRich(t)
 	var h http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { h.ServeHTTP(w, q) }))

@@ -14,6 +14,7 @@ import (
 // Somebody connects a first forge: the page says what is missing, until nothing is; it shows what the forge is sent,
 // and the webhook of a pull request links to its preview.
 func TestWhatAForgeLacks(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	ctx := t.Context()
 	page := func() string { return get(t, h, "/e/"+r.Staging.ID.String()+"/pulls").Body.String() }
@@ -63,6 +64,7 @@ func TestWhatAForgeLacks(t *testing.T) {
 // stop the commit after the merge: that it would be refused, that its version would be held, that changes would wait.
 // They say nothing of the kind where nothing would.
 func TestPullPageIsAReview(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	ctx, env := t.Context(), r.Production.ID
 	body := func(number string) string {
@@ -133,6 +135,7 @@ func TestPullPageIsAReview(t *testing.T) {
 
 // A pull request links to its files and its newest commit as each forge names them, and to nothing that is no web page.
 func TestForgeLinks(t *testing.T) {
+	t.Parallel()
 	for page, want := range map[string]string{
 		"https://h/o/r/pull/3": "https://h/o/r/pull/3/files https://h/o/r/pull/3/commits/c0ffee",
 		"https://h/g/r/-/merge_requests/3/": "https://h/g/r/-/merge_requests/3/diffs " +

@@ -22,6 +22,7 @@ func (c *caller) Authenticate(*http.Request) (access.Principal, error) { return 
 // live stream. Who belongs to another project gets, byte for byte, the answer for an environment that does not exist,
 // and no page names an environment that its reader may not see.
 func TestEveryPageAsEveryRole(t *testing.T) {
+	t.Parallel()
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	pages, err := New(Config{
@@ -108,6 +109,7 @@ func anyID(text string) string { return anyUUID.ReplaceAllString(text, "ID") }
 // Who has a role in one environment does not learn from its settings what the project has: which secrets, and which SSH
 // servers. Members of the project see both.
 func TestSettingsOfTheProjectAreForItsMembers(t *testing.T) {
+	t.Parallel()
 	rich := servertest.NewRich(t)
 	who := &caller{}
 	pages, err := New(Config{

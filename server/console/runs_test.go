@@ -9,6 +9,7 @@ import (
 
 // The page of a run that was cancelled for a newer commit links to the run of that commit.
 func TestCancelledRunLinksToTheNewerOne(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	page := "/e/" + r.Production.ID.String() + "/runs/"
 	if body := get(t, h, page+r.Running.String()).Body.String(); strings.Contains(body, "newer commit") {
@@ -23,6 +24,7 @@ func TestCancelledRunLinksToTheNewerOne(t *testing.T) {
 
 // A run says in words what asked for it, whatever the server records as its trigger.
 func TestRunsSayWhatAskedForThem(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	if body := get(t, h, paths(r)["runs"]).Body.String(); !strings.Contains(body, "a dry run · <time") {
 		t.Errorf("nothing says that a dry run asked for the preview:\n%s", body)

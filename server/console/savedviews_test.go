@@ -10,6 +10,7 @@ import (
 // A filter is saved under a name, is a link from then on, is replaced by saving again, and can be deleted. What is no
 // filter is not kept, and a view is that of its environment.
 func TestSavedViews(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	save := func(name, filter string, want int) {

@@ -16,6 +16,7 @@ import (
 
 // What a text names is opened at once: a version, a commit, a resource, a page, an environment.
 func TestSearchOpensWhatATextNames(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := r.Production.ID.String()
 	deployed, err := r.Store.Version(t.Context(), r.Production.ID, 7)
@@ -37,6 +38,7 @@ func TestSearchOpensWhatATextNames(t *testing.T) {
 
 // A commit that failed is found by its hash, or the beginning of that, in its environment and from outside.
 func TestSearchFindsFailedCommits(t *testing.T) {
+	t.Parallel()
 	s := servertest.New(t, servertest.Present)
 	h := newConsole(t, s)
 	env := newEnvironmentIn(t, s, intent.Source{URL: servertest.RepositoryURL})
@@ -54,6 +56,7 @@ func TestSearchFindsFailedCommits(t *testing.T) {
 // What several things contain is shown in groups, with what a person wrote when they rolled back; what nothing
 // contains is said, and shown as text.
 func TestSearchShowsGroups(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	_, err := r.Control.RollBack(control.As(t.Context(), "ida", "the cakes are wrong"), r.Staging.ID, 1)
 	must(t, err)
@@ -84,6 +87,7 @@ func TestSearchShowsGroups(t *testing.T) {
 
 // No two pages of one menu have the same letter, and none has a letter that means something else.
 func TestEachPageHasItsLetter(t *testing.T) {
+	t.Parallel()
 	taken := map[string]string{}
 	for page, key := range menuKeys {
 		if len(key) != 1 || taken[key] != "" {
@@ -103,6 +107,7 @@ func TestEachPageHasItsLetter(t *testing.T) {
 // Commits link to the forge, without what is secret in the address of the repository; a remote of no known forge has
 // no links to one.
 func TestCommitsLinkToTheForge(t *testing.T) {
+	t.Parallel()
 	s := servertest.New(t, servertest.Present)
 	h := newConsole(t, s)
 	env := newEnvironmentIn(t, s, intent.Source{URL: "https://github.com/ada/shop.git"})

@@ -35,6 +35,7 @@ func around(body, id string) string {
 // An operator finds a setting by what it is about, types a length of time, is told beside the field what is wrong with
 // it, mends it, and is told there that it was saved: once, and not again when the page is loaded again.
 func TestASettingIsFoundMendedAndSaved(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	page := "/e/" + r.Production.ID.String() + "/settings"
 	found := get(t, h, page+"?find=poll+repository").Body.String()
@@ -90,6 +91,7 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 
 // Halting asks for a reason in place; everybody who meets the halted environment reads it, with the name.
 func TestAHaltedEnvironmentSaysWhoAndWhy(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	if w := post(h, env+"/halt", url.Values{"by": {"ann"}}); w.Code != http.StatusBadRequest {
@@ -106,6 +108,7 @@ func TestAHaltedEnvironmentSaysWhoAndWhy(t *testing.T) {
 // A clone has the settings of its original, but neither its secrets nor its versions, and a copy changes what was
 // chosen after a look at it.
 func TestAnEnvironmentIsCloned(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	env := "/e/" + r.Production.ID.String()
 	must(t, r.Control.SetSetting(t.Context(), r.Production.ID, "heal_window", "2 days"))

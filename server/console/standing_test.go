@@ -91,6 +91,7 @@ func rowWith(t *testing.T, page, text string) string {
 // A dry run that goes well does not hide that the newest push failed: neither on the overview nor on the list of
 // environments, which has that environment first, although its resources are as intended.
 func TestADryRunHidesNoFailedPush(t *testing.T) {
+	t.Parallel()
 	b := newBakery(t)
 	e, err := b.Store.Environment(t.Context(), b.env)
 	must(t, err)
@@ -117,6 +118,7 @@ func TestADryRunHidesNoFailedPush(t *testing.T) {
 // After a rollback, the overview says who rolled back from what and why, and the list of commits says which of them is
 // deployed, in which version. A push that fails after that is not "in sync".
 func TestARollbackIsSeen(t *testing.T) {
+	t.Parallel()
 	b := newBakery(t)
 	b.deploy(lemon)
 	b.deploy(plum)
@@ -147,6 +149,7 @@ func TestARollbackIsSeen(t *testing.T) {
 
 // Of a resource that does not exist yet, nothing is the same as desired.
 func TestWhatDoesNotExistIsNotTheSame(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	at := r.Now()
 	must(t, r.Store.FinishActions(t.Context(), r.Production.ID, []intent.FinishedAction{{
@@ -174,6 +177,7 @@ func TestWhatDoesNotExistIsNotTheSame(t *testing.T) {
 
 // Who made a dry run is not told by the bell that it has ended.
 func TestADryRunRingsNoBell(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	unread := func() string {
 		_, rest, _ := strings.Cut(get(t, h, envURL(r.Production.ID)).Body.String(), `id="bell"`)
@@ -196,6 +200,7 @@ func TestADryRunRingsNoBell(t *testing.T) {
 
 // A run that waits says for what, on its page and in the lists.
 func TestARunSaysForWhatItWaits(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	run := intent.Compile{ID: uuid.New(), Environment: r.Production.ID, Requested: r.Now(), Update: true, Export: true}
 	must(t, r.Store.EnqueueCompile(t.Context(), run))
@@ -206,6 +211,7 @@ func TestARunSaysForWhatItWaits(t *testing.T) {
 
 // The last part of the path above a run is its headline, which changes when the run has chosen a commit.
 func TestThePathAboveARunIsLive(t *testing.T) {
+	t.Parallel()
 	r, server := live(t)
 	ctx, env := t.Context(), r.Sandbox.ID
 	run := intent.Compile{
@@ -226,6 +232,7 @@ func TestThePathAboveARunIsLive(t *testing.T) {
 
 // A run that waits or runs can be cancelled on its page, with a name and a reason, and then says who did it.
 func TestARunIsCancelledOnItsPage(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	page := runURL(r.Production.ID, r.Running)
 	if body := get(t, h, page).Body.String(); !strings.Contains(body, "Cancel the run") ||

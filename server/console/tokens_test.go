@@ -14,6 +14,7 @@ import (
 // Noor makes a token on her own page, where it is shown once and offers only the places that she sees. It works until
 // she revokes it.
 func TestPersonalTokensOnTheOwnPage(t *testing.T) {
+	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor", access.Binding{Role: access.Operator, Scope: access.Scope{Environment: r.Sandbox.ID}})
 	b := browse(t, h)

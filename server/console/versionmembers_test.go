@@ -10,6 +10,7 @@ import (
 // The page of a version counts its resources by type and by what became of them, and chooses among them. The deployed
 // version has their states; in another one, the page says which are deployed otherwise, and which are not deployed.
 func TestVersionPageFiltersItsResources(t *testing.T) {
+	t.Parallel()
 	r, h := rich(t)
 	ctx, env := t.Context(), r.Production.ID
 	says := func(number int, rest string, want, not []string) {

@@ -326,7 +326,9 @@
     finder.elements.changed.addEventListener('change', () => finder.requestSubmit());
   }
   document.addEventListener('toggle', (e) => {
-    if (e.target.matches?.('details.halt[open]')) e.target.querySelector('input:not([type=hidden])').focus();
+    if (!e.target.matches?.('details.halt[open]')) return;
+    const form = e.target.querySelector('form'); // somebody quick may be writing in it already
+    if (!form.contains(document.activeElement)) form.querySelector('input:not([type=hidden])').focus();
   }, true);
   for (const select of document.querySelectorAll('.filter select')) {
     select.addEventListener('change', () => select.form.requestSubmit());
