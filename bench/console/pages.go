@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ func measurePages(ctx context.Context, o options, base string) (missed int, err 
 	}
 	fmt.Printf("%d kinds of pages, found by following links from the first page; first byte in ms\n", len(kinds))
 	fmt.Printf("%9s %7s %7s %7s %8s  %s\n", "addresses", "first", "p50", "p95", "wire", "page")
+	var rows []row
 	for _, k := range kinds {
 		if !o.wants(k.name) {
 			continue
@@ -32,11 +34,26 @@ func measurePages(ctx context.Context, o options, base string) (missed int, err 
 		}
 		p95 := percentile(took, 95)
 		fits := p95 <= barFirstByte && k.first <= barFirstByte && (wire <= barWire || isDownload(k.name))
-		fmt.Printf("%9d %7s %7s %7s %7.1fk  %s%s\n", len(k.addresses), ms(k.first), ms(percentile(took, 50)), ms(p95),
-			float64(wire)/1024, k.name, verdict(fits, &missed))
+		rows = append(rows, row{max(p95, k.first), fits, fmt.Sprintf("%9d %7s %7s %7s %7.1fk  %s%s", len(k.addresses),
+			ms(k.first), ms(percentile(took, 50)), ms(p95), float64(wire)/1024, k.name, verdict(fits, &missed))})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.slow, a.slow) })
+	for i, r := range rows {
+		if o.all || i < printed || !r.fits {
+			fmt.Println(r.text)
+		}
 	}
 	return missed, ctx.Err()
 }
+
+// row is a line of the table. Of those that fit, only so many are printed.
+type row struct {
+	slow time.Duration
+	fits bool
+	text string
+}
+
+const printed = 30
 
 // isDownload reports whether an address is a file to keep, which may be large.
 func isDownload(name string) bool { return strings.Contains(name, "/export") }
@@ -45,7 +62,9 @@ func (o options) wants(name string) bool {
 	if o.only == "" {
 		return true
 	}
-	return slices.ContainsFunc(strings.Split(o.only, ","), func(text string) bool { return strings.Contains(name, text) })
+	return slices.ContainsFunc(strings.Split(o.only, ","), func(text string) bool {
+		return strings.Contains(name, text)
+	})
 }
 
 // percentile returns the value that so many percent do not exceed. It sorts.

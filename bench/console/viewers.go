@@ -69,8 +69,8 @@ func (e *estate) measureViewers(ctx context.Context) (missed int, err error) {
 	fmt.Printf("  %.1f kB/s for each%s\n", each/1024, verdict(each <= barViewer, &missed))
 	fmt.Printf("  %d of them were refused or cut off%s\n", refused.Load(), verdict(refused.Load() == 0, &missed))
 	p95 := percentile(took, 95)
-	fmt.Printf("  the overview for one more: p50 %s ms, p95 %s ms of %d%s\n", ms(percentile(took, 50)), ms(p95), len(took),
-		verdict(p95 <= barFirstByte, &missed))
+	fmt.Printf("  the overview for one more: p50 %s ms, p95 %s ms of %d%s\n", ms(percentile(took, 50)), ms(p95),
+		len(took), verdict(p95 <= barFirstByte, &missed))
 	fmt.Printf("  memory of the server: %d MiB before, %d MiB at most\n", before>>20, most>>20)
 	return missed, nil
 }

@@ -16,6 +16,7 @@ import (
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/desk"
 	"ordain.dev/ordain/server/cluster/task"
+	"ordain.dev/ordain/server/store"
 )
 
 // away is a catalogue that cannot be read for a while.
@@ -103,7 +104,7 @@ func TestTooManyFacts(t *testing.T) {
 	for i := range 8 {
 		more, err := json.Marshal(map[string]json.RawMessage{fmt.Sprint("fact", i): large})
 		must(t, err)
-		must(t, l.Store.AddClusterNodeFacts(l.ctx, c.ID, 1000, more))
+		must(t, l.Store.AddClusterNodeFacts(l.ctx, []store.ClusterFacts{{Cluster: c.ID, Node: 1000, Facts: more}}))
 	}
 	if n := facts(); n < 3*task.MaxFacts || n > 1<<20 {
 		t.Errorf("the record has %d bytes of facts", n)
