@@ -234,7 +234,7 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 		}
 	}
 	p.More = max(0, off-len(p.Rows))
-	return p, nil
+	return p, c.addWaits(ctx, e.ID, p.Rows)
 }
 
 // chart draws how long the last runs took, the newest on the right.

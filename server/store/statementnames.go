@@ -155,7 +155,7 @@ type statementTexts struct {
 	// request.sql
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
-	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
+	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceWaits, ResourceDetail string
 	ComplianceReports                                                     string
 	ResourceHistoryRows                                                   string
 	// standing.sql
