@@ -38,7 +38,8 @@ WHERE s.environment = $1;
 
 -- name: ResourceWaits :many
 -- For what the given resources wait: a paused agent, a target that cannot be reached, or the first requirement that is
--- not deployed. Requirements are looked up one by one until there is one: LIMIT and OFFSET 0 keep it that way.
+-- not deployed. Requirements are looked up one by one until there is one, which LIMIT and OFFSET 0 keep so; and only the
+-- first hundred, so that a list stays quick when each of its resources requires thousands.
 SELECT r.id, COALESCE(a.paused, false) AS paused, a.breaker_since AS unreachable, COALESCE(need.id, '') AS need,
        COALESCE(need.status, '') AS status
 FROM resource r
@@ -46,7 +47,7 @@ JOIN resource_state s ON s.resource = r.key
 LEFT JOIN agent a ON a.environment = $1 AND a.name = r.agent
 LEFT JOIN LATERAL (
     SELECT w.id, ns.status
-    FROM unnest((SELECT c.requires FROM resource_content c WHERE c.key = s.content)) AS w (id),
+    FROM unnest((SELECT c.requires[1:100] FROM resource_content c WHERE c.key = s.content)) AS w (id),
          LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = w.id OFFSET 0) nr,
          LATERAL (SELECT status FROM resource_state WHERE resource = nr.key OFFSET 0) ns
     WHERE ns.status <> 'deployed'
