@@ -16,7 +16,7 @@ type statementTexts struct {
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	SettingChanges, SettingsSet                                  string
 	// agent.sql
-	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
+	AgentRows, AgentHealth, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql
 	CommandAdd, CommandState, CommandWaiting, CommandClaim, CommandClaimCancelled, CommandAnswer string
 	CommandAnswers, CommandUnfinished, CommandCancel, CommandEndLate, CommandFinish              string
