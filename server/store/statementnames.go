@@ -156,8 +156,10 @@ type statementTexts struct {
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
 	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceWaits, ResourceDetail string
-	ComplianceReports                                                     string
-	ResourceHistoryRows                                                   string
+	ComplianceReports                                                                    string
+	ResourceHistoryRows                                                                  string
+	// serverload.sql
+	ServerLoad, ServerDeadMessages string
 	// standing.sql
 	StandingFacts string
 	// version.sql
