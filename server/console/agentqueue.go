@@ -108,7 +108,7 @@ func agentWaitText(a intent.AgentQueue) (state, string) {
 		return unreachable, "The target cannot be reached; one deployment tries again after " +
 			minute(a.Until, "UTC") + "."
 	case intent.AgentGap:
-		return look, "The least time between two starts is over at " + a.Until.UTC().Format("15:04:05") + " UTC."
+		return look, "The least time between two starts is over at " + a.Until.UTC().Format(time.DateTime) + " UTC."
 	case intent.AgentFull:
 		return look, "As many run as may run at once in the environment."
 	case intent.AgentBusy:

@@ -240,7 +240,7 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 // chart draws how long the last runs took, the newest on the right.
 type chart struct {
 	Bars  []chartBar
-	Max   string
+	Max   string // empty: no run has ended
 	Width int
 }
 
@@ -265,7 +265,10 @@ func chartOf(rows []runRow) chart {
 			}
 		}
 	}
-	ch := chart{Max: duration(longest), Width: len(done) * chartStep}
+	ch := chart{Width: len(done) * chartStep}
+	if longest > 0 {
+		ch.Max = duration(longest)
+	}
 	for i, row := range done {
 		h := 4
 		if longest > 0 {

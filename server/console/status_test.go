@@ -24,7 +24,7 @@ func well() serverReading {
 
 // Each fault of a server gives one sentence, and what to do; a server without one is well.
 func TestTheStatusSaysWhatIsWrong(t *testing.T) {
-	if text := told(well()); text != "" {
+	if text := findingsText(well()); text != "" {
 		t.Errorf("a server that is well: %s", text)
 	}
 	long := well().now.Add(-time.Hour)
@@ -49,20 +49,20 @@ func TestTheStatusSaysWhatIsWrong(t *testing.T) {
 	} {
 		s := well()
 		spoil(&s)
-		if text := told(s); !strings.Contains(text, want) || strings.Count(text, "\n") != 1 {
+		if text := findingsText(s); !strings.Contains(text, want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("want %q: %q", want, text)
 		}
 	}
 	s := well()
 	s.free, s.answered = 1<<30, time.Second
-	if text := told(s); !strings.HasPrefix(text, "failed The disk") {
+	if text := findingsText(s); !strings.HasPrefix(text, "failed The disk") {
 		t.Errorf("the worst is not first: %s", text)
 	}
 }
 
 func (s *serverReading) other(p intent.Replica) { s.processes = append(s.processes, p) }
 
-func told(s serverReading) string {
+func findingsText(s serverReading) string {
 	var b strings.Builder
 	for _, f := range s.findings() {
 		b.WriteString(f.State.Word + " " + f.What + " " + f.Do + "\n")

@@ -33,7 +33,7 @@ func (s serverReading) databaseFindings() (out []finding) {
 	if d.MaxConnections > 0 && d.OpenConnections-d.IdleConnections >= d.MaxConnections {
 		out = append(out, finding{
 			State: toLookAt, What: "All " + count(d.MaxConnections) + " connections to the database are in use.",
-			Do: "If this stays, raise the option database.connection-pool-max-size, or find the requests that take long.",
+			Do: "If this stays, find the requests that take long; a further process with the role api has connections of its own.",
 		})
 	}
 	return out
