@@ -11,6 +11,7 @@ type ServerLoad struct {
 	ResourcesWaiting, ResourcesDeploying int
 	MessagesWaiting                      int // for forges
 	MessageWaitsSince                    *time.Time
+	RemoteAgents                         int // that joined
 	Unreachable                          int // agents whose target cannot be reached
 	DeadMessages                         []DeadMessages
 }

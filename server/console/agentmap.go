@@ -90,7 +90,7 @@ func agentMapOf(all []intent.AgentHealth) (m agentMap) {
 	case off == 0:
 		m.Sentence = "All resources of " + plural(len(all), "agent") + " are as intended."
 	default:
-		m.Sentence = count(off) + " of " + plural(len(all), "agent") + " need a look or are at work."
+		m.Sentence = count(off) + " of " + plural(len(all), "agent") + " need attention or are at work."
 	}
 	left := drawnAgents
 	for _, g := range groups {

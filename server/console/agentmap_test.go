@@ -38,7 +38,7 @@ as intended well: 7 resources`
 	if text := strings.Join(seen, "\n"); text != want {
 		t.Errorf("the map is\n%s\nwant\n%s", text, want)
 	}
-	if m.Sentence != "4 of 5 agents need a look or are at work." {
+	if m.Sentence != "4 of 5 agents need attention or are at work." {
 		t.Error(m.Sentence)
 	}
 }

@@ -32,7 +32,7 @@ func TestTheStatusSaysWhatIsWrong(t *testing.T) {
 		"The database took 2.0 s to answer":       func(s *serverReading) { s.answered = 2 * time.Second },
 		"All 10 connections":                      func(s *serverReading) { s.database.OpenConnections = 10 },
 		"No process of the server carries out":    func(s *serverReading) { s.processes[0].Roles = []string{"api", "agent"} },
-		"No process of the server talks":          func(s *serverReading) { s.processes[0].Roles = []string{"api", "process"} },
+		"No process of the server talks":          func(s *serverReading) { s.processes[0].Roles, s.load.RemoteAgents = []string{"api", "process"}, 1 },
 		"2 different versions":                    func(s *serverReading) { s.other(intent.Replica{Name: "two", Version: "2", Seen: s.now}) },
 		"The process two has given no sign":       func(s *serverReading) { s.other(intent.Replica{Name: "two", Version: "1", Seen: s.now.Add(-8e9)}) },
 		"nearly full: 5.0 GiB of 100 GiB":         func(s *serverReading) { s.free = 5 << 30 },
@@ -44,7 +44,7 @@ func TestTheStatusSaysWhatIsWrong(t *testing.T) {
 		},
 		"1 piece of recorded work died": func(s *serverReading) { s.recorded.Dead = 1 },
 		"4 targets cannot be reached":   func(s *serverReading) { s.load.Unreachable = 4 },
-		"As many pages are live":        func(s *serverReading) { s.streams = 10 },
+		"The limit of live pages":       func(s *serverReading) { s.streams = 10 },
 		"not fully kept apart: off":     func(s *serverReading) { s.self.separation = "off" },
 	} {
 		s := well()

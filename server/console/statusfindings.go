@@ -65,10 +65,10 @@ func (s serverReading) processFindings() (out []finding) {
 			Do: "Start a process with the role process, and look in its log if it ends at once.",
 		})
 	}
-	if !roles[config.RoleAgent] {
+	if !roles[config.RoleAgent] && s.load.RemoteAgents > 0 {
 		out = append(out, finding{
-			State: toLookAt, What: "No process of the server talks to remote agents.",
-			Do: "If there are remote agents, start a process with the role agent.",
+			State: toLookAt, What: "No process of the server talks to the " + plural(s.load.RemoteAgents, "remote agent") + " that joined.",
+			Do: "Start a process with the role agent, where the address in their join tokens leads.",
 		})
 	}
 	if len(versions) > 1 {
@@ -152,8 +152,8 @@ func (s serverReading) workFindings() (out []finding) {
 	}
 	if s.streamCap > 0 && s.streams >= s.streamCap {
 		out = append(out, finding{
-			State: toLookAt, What: "As many pages are live as may be: further ones stand still until they are loaded again.",
-			Do: "Close what nobody looks at, or start another process with the role api.",
+			State: toLookAt, What: "The limit of live pages is reached: further pages show no news until they are loaded again.",
+			Do: "Close pages that nobody looks at, or start another process with the role api.",
 		})
 	}
 	if s.self.separation != "" && !s.self.separated {

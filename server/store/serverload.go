@@ -17,7 +17,7 @@ type loadRow struct {
 	ResourcesWaiting, ResourcesDeploying int
 	MessagesWaiting                      int
 	MessageWaitsSince                    *time.Time
-	Unreachable                          int
+	Unreachable, RemoteAgents            int
 }
 
 type deadMessagesRow struct {
@@ -42,7 +42,7 @@ func (s *Store) ServerLoad(ctx context.Context) (out intent.ServerLoad, err erro
 			CompileWaitsSince: utc(r.CompileWaitsSince),
 			ResourcesWaiting:  r.ResourcesWaiting, ResourcesDeploying: r.ResourcesDeploying,
 			MessagesWaiting: r.MessagesWaiting, MessageWaitsSince: utc(r.MessageWaitsSince),
-			Unreachable: r.Unreachable,
+			Unreachable: r.Unreachable, RemoteAgents: r.RemoteAgents,
 		}
 		dead, err := many[deadMessagesRow](ctx, q, statements.ServerDeadMessages, mostDeadMessages)
 		for _, d := range dead {

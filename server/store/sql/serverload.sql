@@ -6,7 +6,8 @@ SELECT (SELECT count(*) FROM environment) AS environments,
        d.available AS resources_waiting, d.deploying AS resources_deploying,
        o.waiting AS messages_waiting, o.oldest AS message_waits_since,
        (SELECT count(*) FROM agent a JOIN environment e ON e.id = a.environment
-        WHERE a.breaker_since IS NOT NULL AND NOT a.paused AND NOT e.halted) AS unreachable
+        WHERE a.breaker_since IS NOT NULL AND NOT a.paused AND NOT e.halted) AS unreachable,
+       (SELECT count(*) FROM remote_agent WHERE state = 'joined') AS remote_agents
 FROM (SELECT count(*) FILTER (WHERE c.started IS NULL) AS waiting,
              count(*) FILTER (WHERE c.started IS NOT NULL AND c.substitute IS NULL) AS running,
              min(c.requested) FILTER (WHERE c.started IS NULL) AS oldest
