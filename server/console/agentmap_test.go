@@ -12,7 +12,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// One target cannot be reached, one has a failure although it is paused, one is paused, one is at work, and one is well.
+// One target cannot be reached, one has a failure although it is paused, one is paused, one is at work, and one is
+// well.
 // The map shows each in the group of its worst state, the worst group first, and says how much is not as intended.
 func TestTheMapShowsTheWorstOfEachAgentFirst(t *testing.T) {
 	m := agentMapOf([]intent.AgentHealth{
@@ -49,7 +50,8 @@ func TestTheMapOfManyAgentsIsLight(t *testing.T) {
 	const agents = 2000
 	e := newEstate(t, agents, func(i int) intent.ResourceID {
 		return intent.ResourceID{
-			Type: "fs::File", Agent: fmt.Sprintf("host-%d.rack%02d.example.com", i, i%40), Attribute: "path", Value: "/etc/motd",
+			Type: "fs::File", Agent: fmt.Sprintf("host-%d.rack%02d.example.com", i, i%40), Attribute: "path",
+			Value: "/etc/motd",
 		}
 	}, func(int) []int { return nil })
 	e.ends(7, intent.StatusFailed, intent.NotBlocked)

@@ -204,8 +204,10 @@ func (s serverReading) detail() *statusDetail {
 	d.Groups = []factGroup{
 		{"To do", []statusFact{
 			{"Environments", count(l.Environments) + ", " + count(l.Halted) + " of them halted", nil},
-			{"Compiles", count(l.CompilesRunning) + " running, " + count(l.CompilesWaiting) + " waiting", l.CompileWaitsSince},
-			{"Resources", count(l.ResourcesDeploying) + " deploying, " + count(l.ResourcesWaiting) + " to be deployed", nil},
+			{"Compiles", count(l.CompilesRunning) + " running, " +
+				count(l.CompilesWaiting) + " waiting", l.CompileWaitsSince},
+			{"Resources", count(l.ResourcesDeploying) + " deploying, " + count(l.ResourcesWaiting) +
+				" to be deployed", nil},
 			{"Messages to forges", count(l.MessagesWaiting) + " waiting, " + count(s.deadMessages()) + " given up",
 				l.MessageWaitsSince},
 			{"Recorded work", count(s.recorded.Running) + " running, " + count(s.recorded.Waiting) + " waiting, " +

@@ -29,16 +29,22 @@ func TestTheStatusSaysWhatIsWrong(t *testing.T) {
 	}
 	long := well().now.Add(-time.Hour)
 	for want, spoil := range map[string]func(*serverReading){
-		"The database took 2.0 s to answer":       func(s *serverReading) { s.answered = 2 * time.Second },
-		"All 10 connections":                      func(s *serverReading) { s.database.OpenConnections = 10 },
-		"No process of the server carries out":    func(s *serverReading) { s.processes[0].Roles = []string{"api", "agent"} },
-		"No process of the server talks":          func(s *serverReading) { s.processes[0].Roles, s.load.RemoteAgents = []string{"api", "process"}, 1 },
-		"2 different versions":                    func(s *serverReading) { s.other(intent.Replica{Name: "two", Version: "2", Seen: s.now}) },
-		"The process two has given no sign":       func(s *serverReading) { s.other(intent.Replica{Name: "two", Version: "1", Seen: s.now.Add(-8e9)}) },
-		"nearly full: 5.0 GiB of 100 GiB":         func(s *serverReading) { s.free = 5 << 30 },
-		"cannot be read":                          func(s *serverReading) { s.diskError = true },
-		"1 compile waiting, the first for 1 h":    func(s *serverReading) { s.load.CompileWaitsSince = &long },
-		"3 messages to forges waiting, the first": func(s *serverReading) { s.load.MessagesWaiting, s.load.MessageWaitsSince = 3, &long },
+		"The database took 2.0 s to answer": func(s *serverReading) { s.answered = 2 * time.Second },
+		"All 10 connections":                func(s *serverReading) { s.database.OpenConnections = 10 },
+		"carries out work":                  func(s *serverReading) { s.processes[0].Roles = []string{"api", "agent"} },
+		"talks to the 1 remote agent": func(s *serverReading) {
+			s.processes[0].Roles, s.load.RemoteAgents = []string{"api", "process"}, 1
+		},
+		"2 different versions": func(s *serverReading) {
+			s.other(intent.Replica{Name: "two", Version: "2", Seen: s.now})
+		},
+		"process two has given no sign": func(s *serverReading) {
+			s.other(intent.Replica{Name: "two", Version: "1", Seen: s.now.Add(-8e9)})
+		},
+		"nearly full: 5.0 GiB of 100 GiB":      func(s *serverReading) { s.free = 5 << 30 },
+		"cannot be read":                       func(s *serverReading) { s.diskError = true },
+		"1 compile waiting, the first for 1 h": func(s *serverReading) { s.load.CompileWaitsSince = &long },
+		"3 messages to forges waiting":         func(s *serverReading) { s.load.MessagesWaiting, s.load.MessageWaitsSince = 3, &long },
 		"2 messages could not be sent": func(s *serverReading) {
 			s.load.DeadMessages = []intent.DeadMessages{{Environment: uuid.New(), Name: "shop", N: 2}}
 		},
@@ -82,6 +88,7 @@ func TestTheStatusPage(t *testing.T) {
 	}, time.Minute)
 	must(t, err)
 	contains(t, get(t, h, "/status").Body.String(), "1 thing must be mended", "carries out work", "recorded work died",
-		"cannot be read", "Environments are not fully kept apart", "host-a", "this one", "PostgreSQL", "3, 0 of them halted")
+		"cannot be read", "Environments are not fully kept apart", "host-a", "this one", "PostgreSQL",
+		"3, 0 of them halted")
 	contains(t, get(t, h, envURL(r.Production.ID)).Body.String(), `href="/status"`)
 }

@@ -26,14 +26,16 @@ func (s serverReading) databaseFindings() (out []finding) {
 	if s.answered > slowDatabase {
 		out = append(out, finding{
 			State: toLookAt, What: "The database took " + duration(s.answered) + " to answer a short question.",
-			Do: "Look at the load of its host and at the network between it and the server; pages and deployments wait for it.",
+			Do: "Look at the load of its host and at the network between it and the server; pages and deployments " +
+				"wait for it.",
 		})
 	}
 	d := s.database
 	if d.MaxConnections > 0 && d.OpenConnections-d.IdleConnections >= d.MaxConnections {
 		out = append(out, finding{
 			State: toLookAt, What: "All " + count(d.MaxConnections) + " connections to the database are in use.",
-			Do: "If this stays, find the requests that take long; a further process with the role api has connections of its own.",
+			Do: "If this stays, find the requests that take long; a further process with the role api has " +
+				"connections of its own.",
 		})
 	}
 	return out
@@ -52,7 +54,8 @@ func (s serverReading) processFindings() (out []finding) {
 		if unseen := s.latest().Sub(p.Seen); unseen > unseenProcess {
 			out = append(out, finding{
 				State: toLookAt, What: "The process " + p.Name + " has given no sign for " + duration(unseen) + ".",
-				Do: "Look at its host and its log. Others take over its environments once it has been silent for ten seconds.",
+				Do: "Look at its host and its log. Others take over its environments once it has been silent for " +
+					"ten seconds.",
 			})
 		}
 	}
@@ -67,7 +70,8 @@ func (s serverReading) processFindings() (out []finding) {
 	}
 	if !roles[config.RoleAgent] && s.load.RemoteAgents > 0 {
 		out = append(out, finding{
-			State: toLookAt, What: "No process of the server talks to the " + plural(s.load.RemoteAgents, "remote agent") + " that joined.",
+			State: toLookAt, What: "No process of the server talks to the " + plural(s.load.RemoteAgents, "remote agent") +
+				" that joined.",
 			Do: "Start a process with the role agent, where the address in their join tokens leads.",
 		})
 	}
@@ -92,8 +96,8 @@ func (s serverReading) latest() (at time.Time) {
 
 func (s serverReading) diskFindings() []finding {
 	f := finding{
-		Do: "Free space, or lower the options that keep virtual environments, logs and old versions, before compiles and " +
-			"checkouts fail.",
+		Do: "Free space, or lower the options that keep virtual environments, logs and old versions, before " +
+			"compiles and checkouts fail.",
 	}
 	switch {
 	case s.diskError:
@@ -108,7 +112,8 @@ func (s serverReading) diskFindings() []finding {
 	default:
 		f.State = failed
 	}
-	f.What = "The disk with the server's data is nearly full: " + bytesText(s.free) + " of " + bytesText(s.size) + " are free."
+	f.What = "The disk with the server's data is nearly full: " + bytesText(s.free) + " of " +
+		bytesText(s.size) + " are free."
 	return []finding{f}
 }
 
@@ -116,7 +121,8 @@ func (s serverReading) workFindings() (out []finding) {
 	l := s.load
 	if at := l.CompileWaitsSince; at != nil && s.now.Sub(*at) > longWait {
 		out = append(out, finding{
-			State: toLookAt, What: plural(l.CompilesWaiting, "compile") + " waiting, the first for " + duration(s.now.Sub(*at)) + ".",
+			State: toLookAt, What: plural(l.CompilesWaiting, "compile") + " waiting, the first for " +
+				duration(s.now.Sub(*at)) + ".",
 			Do: "Look at the runs of the environments for one that does not end, and cancel it there.",
 		})
 	}
@@ -147,12 +153,14 @@ func (s serverReading) workFindings() (out []finding) {
 	if l.Unreachable > 0 {
 		out = append(out, finding{
 			State: toLookAt, What: plural(l.Unreachable, "target") + " cannot be reached.",
-			Do: "The pages of agents say which and since when. A deployment tries each of them again from time to time.",
+			Do: "The pages of agents say which and since when. A deployment tries each of them again from time to " +
+				"time.",
 		})
 	}
 	if s.streamCap > 0 && s.streams >= s.streamCap {
 		out = append(out, finding{
-			State: toLookAt, What: "The limit of live pages is reached: further pages show no news until they are loaded again.",
+			State: toLookAt, What: "The limit of live pages is reached: further pages show no news until they are " +
+				"loaded again.",
 			Do: "Close pages that nobody looks at, or start another process with the role api.",
 		})
 	}

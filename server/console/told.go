@@ -10,8 +10,8 @@ import (
 // toldTime is a time in a sentence for people, as the API and the console write them, with the word before it.
 var toldTime = regexp.MustCompile(`\b(since|at|after) (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?) UTC`)
 
-// told escapes a sentence and makes its times relative, as they are everywhere else on a page; the exact time shows when
-// pointed at. What has been so since a time has been so for a while; what will be at a time will be in a while. Times
+// told escapes a sentence and makes its times relative, as they are everywhere else on a page; the exact time shows
+// when pointed at. What has been so since a time has been so for a while; what will be at a time will be in a while. Times
 // until which something holds stay as they are: people plan with them.
 //
 //	since 2026-11-25 12:46 UTC ─▶ for 7 min 12 s
@@ -41,7 +41,8 @@ func toldHTML(now time.Time, word, written, whole string) string {
 	}
 	stamps := `datetime="` + t.Format(time.RFC3339) + `" title="` + exact(t) + `"`
 	if word == "since" && !t.After(now) {
-		return `for <time ` + stamps + ` data-since="` + t.Format(time.RFC3339) + `">` + duration(now.Sub(t)) + `</time>`
+		return `for <time ` + stamps +
+			` data-since="` + t.Format(time.RFC3339) + `">` + duration(now.Sub(t)) + `</time>`
 	}
 	return `<time ` + stamps + ` data-ago>` + ago(now, t) + `</time>`
 }

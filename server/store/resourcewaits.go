@@ -25,8 +25,8 @@ func (r waitRow) value() (w intent.ResourceWait, err error) {
 	return w, err
 }
 
-// ResourceWaits says for what each of the given resources waits, in no order. It leaves out those that do not exist, and
-// looks at the first hundred requirements of each.
+// ResourceWaits says for what each of the given resources waits, in no order. It leaves out those that do not exist,
+// and looks at the first hundred requirements of each.
 func (s *Store) ResourceWaits(
 	ctx context.Context,
 	env intent.EnvironmentID,
