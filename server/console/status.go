@@ -10,8 +10,6 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/access"
-	"ordain.dev/ordain/server/config"
-	"ordain.dev/ordain/server/replica"
 	"ordain.dev/ordain/server/store"
 )
 
@@ -131,7 +129,7 @@ func (c *console) readServer(ctx context.Context) (s serverReading, err error) {
 		return s, err
 	}
 	s.answered = time.Since(begun)
-	if s.processes, err = c.store.Replicas(ctx, replica.Stale); err != nil {
+	if s.processes, err = c.store.Replicas(ctx, processSeen); err != nil {
 		return s, err
 	}
 	if s.load, err = c.store.ServerLoad(ctx); err != nil {
@@ -239,7 +237,13 @@ func rolesText(roles []string) string {
 	return strings.Join(roles, ", ")
 }
 
-var allRoles = []string{config.RoleAPI, config.RoleProcess, config.RoleAgent}
+// The roles of processes that the page asks for, and all roles, which a process has that names none.
+const roleProcess, roleAgent = "process", "agent"
+
+var allRoles = []string{"api", roleProcess, roleAgent}
+
+// processSeen is for how long a process is listed after its last sign.
+const processSeen = 10 * time.Second
 
 func (s serverReading) deadMessages() (n int) {
 	for _, d := range s.load.DeadMessages {

@@ -44,7 +44,9 @@ func TestTheStatusSaysWhatIsWrong(t *testing.T) {
 		"nearly full: 5.0 GiB of 100 GiB":      func(s *serverReading) { s.free = 5 << 30 },
 		"cannot be read":                       func(s *serverReading) { s.diskError = true },
 		"1 compile waiting, the first for 1 h": func(s *serverReading) { s.load.CompileWaitsSince = &long },
-		"3 messages to forges waiting":         func(s *serverReading) { s.load.MessagesWaiting, s.load.MessageWaitsSince = 3, &long },
+		"3 messages to forges waiting": func(s *serverReading) {
+			s.load.MessagesWaiting, s.load.MessageWaitsSince = 3, &long
+		},
 		"2 messages could not be sent": func(s *serverReading) {
 			s.load.DeadMessages = []intent.DeadMessages{{Environment: uuid.New(), Name: "shop", N: 2}}
 		},

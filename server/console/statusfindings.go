@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"ordain.dev/ordain/server/config"
 )
 
 // From where on the page about the server says that something is wrong.
@@ -62,15 +60,16 @@ func (s serverReading) processFindings() (out []finding) {
 	if len(s.processes) == 0 {
 		return out
 	}
-	if !roles[config.RoleProcess] {
+	if !roles[roleProcess] {
 		out = append(out, finding{
 			State: failed, What: "No process of the server carries out work: nothing is compiled or deployed.",
 			Do: "Start a process with the role process, and look in its log if it ends at once.",
 		})
 	}
-	if !roles[config.RoleAgent] && s.load.RemoteAgents > 0 {
+	if !roles[roleAgent] && s.load.RemoteAgents > 0 {
 		out = append(out, finding{
-			State: toLookAt, What: "No process of the server talks to the " + plural(s.load.RemoteAgents, "remote agent") +
+			State: toLookAt, What: "No process of the server talks to the " +
+				plural(s.load.RemoteAgents, "remote agent") +
 				" that joined.",
 			Do: "Start a process with the role agent, where the address in their join tokens leads.",
 		})
