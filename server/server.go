@@ -339,6 +339,8 @@ func (s *Server) doors(
 		Provider:     s.provider(key), Audit: trail,
 		Idle:       func() bool { return s.peers.With(config.RoleProcess) == 0 },
 		FactExpire: s.cfg.Options.FactExpire,
+		Disk:       func() (free, size int64, err error) { return diskSpace(o.StateDir) },
+		Separation: s.separation, Separated: s.separation == separated,
 	})
 	if err != nil {
 		return nil, err

@@ -73,13 +73,13 @@ func (c *console) queueList(
 	out := queueList{EnvURL: envURL(env), Here: found.Here, More: found.More}
 	out.Sentence = plural(found.Running, "task") + " running, " + plural(found.Waiting, "resource") + " waiting"
 	if found.Jobs > 0 {
-		out.Sentence += ", " + plural(found.Jobs, "look") + " for dry runs and facts waiting"
+		out.Sentence += ", " + plural(found.Jobs, "read") + " for dry runs and facts waiting"
 	}
 	switch out.Sentence += "."; {
 	case found.Halted:
 		out.Sentence += " The environment is halted: nothing more starts."
 	case found.Full:
-		out.Sentence += " As many run as may run at once in the environment."
+		out.Sentence += " The environment runs as many tasks at once as it may."
 	}
 	for _, a := range found.Agents {
 		row := queueAgent{
@@ -108,11 +108,11 @@ func agentWaitText(a intent.AgentQueue) (state, string) {
 		return unreachable, "The target cannot be reached; one deployment tries again after " +
 			minute(a.Until, "UTC") + "."
 	case intent.AgentGap:
-		return look, "The least time between two starts is over at " + a.Until.UTC().Format("15:04:05") + " UTC."
+		return look, "The least time between two starts is over at " + a.Until.UTC().Format(time.DateTime) + " UTC."
 	case intent.AgentFull:
-		return look, "As many run as may run at once in the environment."
+		return look, "The environment runs as many tasks at once as it may."
 	case intent.AgentBusy:
-		return look, "What comes next waits for what runs."
+		return look, "The next task waits for the one that runs."
 	}
 	return look, ""
 }

@@ -39,7 +39,7 @@ func TestTheQueueSaysWhatItWaitsFor(t *testing.T) {
 	body := get(t, h, path).Body.String()
 	for _, want := range []string{
 		"1 task running, 2 resources waiting.", r.FailedFile.String(), "new version 7", "waits for", "and 1 more",
-		"What comes next waits for what runs.",
+		"The next task waits for the one that runs.",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in %s", want, body)

@@ -13,6 +13,7 @@ import (
 // agentsPage lists the agents of an environment.
 type agentsPage struct {
 	frame
+	Map    agentMap
 	List   agentList
 	Remote remoteList
 }
@@ -58,15 +59,23 @@ func (c *console) agents(r *http.Request) (view, error) {
 	if p.Remote, err = c.remoteList(r, e); err != nil {
 		return view{}, err
 	}
-	return view{template: "agents", data: p, fragments: []fragment{
-		{"agentlist", "agentlist", p.List}, {"remotelist", "remotelist", p.Remote},
+	agents := 0
+	if p.Map, agents, err = c.agentMap(r.Context(), e.ID); err != nil {
+		return view{}, err
+	}
+	var pace time.Duration
+	if agents > largeMap {
+		pace = largeMapPace
+	}
+	return view{template: "agents", data: p, pace: pace, fragments: []fragment{
+		{"agentmap", "agentmap", p.Map}, {"agentlist", "agentlist", p.List}, {"remotelist", "remotelist", p.Remote},
 	}}, nil
 }
 
 func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {
 	row := agentRow{
 		Name: a.Name, Notes: c.notesOf(e, a), Paused: a.Paused, Total: a.Resources, State: ready,
-		URL: envURL(e.ID) + "/resources?" + url.Values{"agent": {a.Name}}.Encode(),
+		URL: agentResources(a.Name, false),
 	}
 	switch {
 	case a.Paused:
@@ -82,6 +91,16 @@ func (c *console) agentRowOf(e intent.Environment, a intent.Agent) agentRow {
 			minute(*a.Breaker.Since, "UTC"), a.Breaker.Failures, c.whenProbed(a.Breaker))
 	}
 	return row
+}
+
+// agentResources returns the address of the resources of an agent, as seen from the page of agents: the addresses of
+// thousands of cells should be short. Off leaves out those that are as intended.
+func agentResources(agent string, off bool) string {
+	values := url.Values{"is-agent": {agent}}
+	if off {
+		values.Set("status", "!deployed")
+	}
+	return "resources?" + values.Encode()
 }
 
 // whenProbed says when a target that cannot be reached is tried again.

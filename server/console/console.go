@@ -61,6 +61,11 @@ type Config struct {
 	Now func() time.Time
 	// FactExpire is how long a fact holds; an hour when zero.
 	FactExpire time.Duration
+	// Disk returns the free and the whole size of the disk with the server's data; nil: nobody knows.
+	Disk func() (free, size int64, err error)
+	// Separation says how environments are kept apart; Separated that nothing is missing.
+	Separation string
+	Separated  bool
 	// Heartbeat is how often a quiet stream shows that it is alive; 15 s when zero.
 	Heartbeat time.Duration
 	// Pace is the shortest time between two updates of one stream; 250 ms when zero.
@@ -90,6 +95,7 @@ type console struct {
 	now           func() time.Time
 	idle          func() bool
 	factExpire    time.Duration
+	self          selfKnowledge // for the page about the server
 	heartbeat     time.Duration
 	pace          time.Duration
 	streams       chan struct{} // holds an item for each open stream
@@ -131,6 +137,7 @@ func New(cfg Config) (http.Handler, error) {
 		joins:   cfg.Provisioners,
 		program: cfg.Version, log: cfg.Logger, now: cfg.Now,
 		idle: cfg.Idle, factExpire: cfg.FactExpire, heartbeat: cfg.Heartbeat, pace: cfg.Pace,
+		self:    selfKnowledge{cfg.Disk, cfg.Separation, cfg.Separated, cfg.Now()},
 		streams: make(chan struct{}, cfg.MaxStreams),
 	}
 	c.environments.load = c.store.Environments
@@ -214,6 +221,7 @@ func (c *console) routes(mux *http.ServeMux) map[string]access.Verb {
 	page("/e/{env}/notifications", access.SeeNotifications, c.notifications)
 	page("/e/{env}/audit", access.SeeAudit, c.environmentAudit)
 	page("/audit", access.SeeServerAudit, c.serverAudit)
+	page("/status", access.SeeStatus, c.status)
 	page("/e/{env}/processes", access.SeeProcesses, c.environmentProcesses)
 	page("/processes", access.SeeAllProcesses, c.serverProcesses)
 	form("/processes/retry", access.ManageAllProcesses, c.doRetryAnyProcess)

@@ -53,7 +53,7 @@ func (c *console) decided(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	if !p.Desired.Origins {
-		p.Problem = "This version does not record where its values were set: compile again."
+		p.Problem = "This version does not record where its values were set. Sync to make one that does."
 	}
 	return view{template: "decided", data: p}, nil
 }

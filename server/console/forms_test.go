@@ -420,7 +420,8 @@ func TestListsArePagedToTheEnd(t *testing.T) {
 		next, seen := "/e/"+r.Production.ID.String()+"/resources"+sort, map[string]bool{}
 		for next != "" {
 			body := get(t, h, next).Body.String()
-			for _, link := range strings.Split(body, `href="/e/`+r.Production.ID.String()+`/resource?id=`)[1:] {
+			row := `<td><a class="mono" href="/e/` + r.Production.ID.String() + `/resource?id=`
+			for _, link := range strings.Split(body, row)[1:] {
 				id, _, _ := strings.Cut(link, `"`)
 				if seen[id] {
 					t.Fatalf("%s: %s twice", sort, id)

@@ -30,6 +30,7 @@ type frame struct {
 	Person   *personFrame // who is logged in; nil: nobody, or nobody has to
 	Stranger bool         // the page is for people who are not logged in
 	Process  string       // the address of the server's processes, for those who may see them
+	Status   string       // the address of the page about the server, for those who are logged in
 	Idle     bool         // no process carries out work
 	Clusters string       // the address of what clusters of all projects can be made of, for those who may change it
 	Audit    string       // the address of the audit trail, for those who may read it
@@ -104,6 +105,9 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	}
 	if f.Env == nil && access.Of(r.Context()).Decide(access.SeeAllProcesses, access.Target{}).Allowed {
 		f.Process = "/processes"
+	}
+	if access.Of(r.Context()).Decide(access.SeeStatus, access.Target{}).Allowed {
+		f.Status = "/status"
 	}
 	f.Clusters = c.catalogueURL(r)
 	f.Audit = auditURL(r, f.Env, all)

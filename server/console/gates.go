@@ -89,7 +89,7 @@ func minute(t time.Time, zone string) string {
 // notesOf says what limits an agent, who paused it, and what holds its changes back.
 func (c *console) notesOf(e intent.Environment, a intent.Agent) (out []string) {
 	if a.Paused && a.PausedAt != nil {
-		out = append(out, "Paused by "+a.PausedBy+" since "+minute(*a.PausedAt, "UTC")+".")
+		out = append(out, "Paused by "+a.PausedBy+" at "+minute(*a.PausedAt, "UTC")+".")
 	}
 	if o := intent.Overridden(e.Overrides, a.Name, c.now()); o != nil {
 		out = append(out, o.By+" lets its changes through until "+minute(o.Until, "UTC")+".")

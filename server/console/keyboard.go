@@ -50,6 +50,7 @@ func (c *console) keyboard(r *http.Request) (view, error) {
 		add("processes", "Processes", f.Process)
 	}
 	add("audit", "Audit trail", f.Audit)
+	add("status", "Server status", f.Status)
 	if f.Person != nil {
 		if f.Person.People {
 			add("people", "People", "/people")

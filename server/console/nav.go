@@ -48,12 +48,15 @@ var environmentMenu = []navGroup{
 	}},
 }
 
-// menuKeys are the letters that lead to pages, after g, by the name of the page. A page without one has no key.
+// menuKeys are the keys that lead to pages, after g, by the name of the page. A page without one has no key. All
+// letters are taken: further pages have digits.
 var menuKeys = map[string]string{
 	"home": "h", "overview": "o", "resources": "r", "drift": "d",
 	"runs": "u", "git": "g", "pulls": "p", "versions": "v", "deliveries": "w",
 	"clusters": "c", "agents": "a", "executors": "x", "processes": "s",
 	"notifications": "n", "settings": "t", "audit": "l", "people": "e", "catalogue": "b", "account": "y",
+	"graph": "i", "logs": "j", "queue": "q", "metrics": "m", "facts": "f", "parameters": "k",
+	"orphans": "z", "status": "0",
 }
 
 // Key returns the letter that leads to the page of an entry, after g; nothing if there is none.

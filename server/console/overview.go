@@ -266,13 +266,13 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 		}
 	}
 	p.More = max(0, off-len(p.Rows))
-	return p, nil
+	return p, c.addWaits(ctx, e.ID, p.Rows)
 }
 
 // chart draws how long the last runs took, the newest on the right.
 type chart struct {
 	Bars  []chartBar
-	Max   string
+	Max   string // empty: no run has ended
 	Width int
 }
 
@@ -297,7 +297,10 @@ func chartOf(rows []runRow) chart {
 			}
 		}
 	}
-	ch := chart{Max: duration(longest), Width: len(done) * chartStep}
+	ch := chart{Width: len(done) * chartStep}
+	if longest > 0 {
+		ch.Max = duration(longest)
+	}
 	for i, row := range done {
 		h := 4
 		if longest > 0 {

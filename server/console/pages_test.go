@@ -67,7 +67,7 @@ func TestTemplatesFitTheirPages(t *testing.T) {
 		"logs": logsPage{}, "values": valuesPage{}, "orphans": orphansPage{},
 		"drift": driftPage{}, "git": gitPage{}, "deliveries": deliveriesPage{}, "delivery": deliveryPage{},
 		"notifications": notificationsPage{}, "agents": agentsPage{}, "executors": executorsPage{},
-		"metrics": metricsPage{}, "queue": queuePage{},
+		"metrics": metricsPage{}, "queue": queuePage{}, "status": statusPage{},
 		"settings": settingsPage{}, "clone": clonePage{},
 		"search": searchPage{}, "source": sourcePage{}, "keyboard": keyboardPage{},
 		"copysettings": copyPage{}, "project": projectPage{}, "audit": auditPage{}, "processes": processesPage{},
@@ -206,7 +206,7 @@ func paths(r *servertest.Rich) map[string]string {
 		"project": "/projects/" + r.Project.ID.String(),
 		"clone":   env + "/clone", "copy-settings": env + "/settings/copy?from=" + r.Staging.ID.String(),
 		"clusters": env + "/clusters", "new-cluster": env + "/new-cluster",
-		"search": "/search?q=s", "search-env": "/search?q=s&env=" + r.Production.ID.String(),
+		"status": "/status", "search": "/search?q=s", "search-env": "/search?q=s&env=" + r.Production.ID.String(),
 		"search-none": "/search?q=%3Cscript%3Ealert(1)&env=" + r.Production.ID.String(),
 		"keyboard":    "/keyboard", "keyboard-env": env + "/keyboard",
 	}

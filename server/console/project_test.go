@@ -71,7 +71,7 @@ func TestThePageOfAProject(t *testing.T) {
 		as          access.Principal
 		has, hasNot []string
 	}{
-		"a viewer": {viewer, []string{"There is none yet", "ada", "operator", "<td>5</td>"},
+		"a viewer": {viewer, []string{"There is none yet", "ada", "operator", ">5</td>"},
 			[]string{page + "/quota", page + "/give", page + "/take"}},
 		"an administrator of the project": {administrator, []string{page + "/give", page + "/take"},
 			[]string{page + "/quota"}},

@@ -30,6 +30,8 @@ type remoteRow struct {
 	Expires *time.Time // of its certificate
 	Waiting int
 	Problem string
+	// ProblemAt is when the problem was.
+	ProblemAt *time.Time
 }
 
 type joinTokenRow struct {
@@ -69,7 +71,7 @@ func (c *console) remoteList(r *http.Request, e intent.Environment) (out remoteL
 		row := remoteRow{
 			Name: a.Name, State: disconnected, Joined: a.State == intent.RemoteJoined, Since: a.Since,
 			Program: a.Program,
-			Expires: a.Expires, Waiting: a.Waiting, Problem: a.Problem,
+			Expires: a.Expires, Waiting: a.Waiting, Problem: a.Problem, ProblemAt: a.ProblemAt,
 			Machine: strings.Join(strings.Fields(a.Machine.OS+" "+a.Machine.Arch+" "+a.Machine.Libc), " "),
 		}
 		switch {
@@ -77,9 +79,6 @@ func (c *console) remoteList(r *http.Request, e intent.Environment) (out remoteL
 			row.State, row.Since = revoked, a.Ended
 		case a.Connected:
 			row.State = connected
-		}
-		if a.Problem != "" && a.ProblemAt != nil {
-			row.Problem = minute(*a.ProblemAt, "UTC") + ": " + a.Problem
 		}
 		out.Rows = append(out.Rows, row)
 	}

@@ -42,7 +42,8 @@ type resourceRow struct {
 	Value   string
 	ID      string
 	LastRun *time.Time
-	Parked  *state // set when the resource is parked
+	Parked  *state        // set when the resource is parked
+	Waits   *resourceWait // nil: it does not wait, or nobody knows for what
 }
 
 func rowOf(env uuid.UUID, r intent.ResourceRow) resourceRow {
@@ -97,6 +98,9 @@ func (c *console) resources(r *http.Request) (view, error) {
 	}
 	for _, row := range page.Items {
 		p.List.Rows = append(p.List.Rows, rowOf(e.ID, row))
+	}
+	if err := c.addWaits(r.Context(), e.ID, p.List.Rows); err != nil {
+		return view{}, err
 	}
 	p.List.Pager = pagerOf(l, page, func(x intent.ResourceRow) (string, string) {
 		return resourcePlace(l.query.Sort, x.State.ID, x.State.Status())

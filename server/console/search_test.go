@@ -98,7 +98,7 @@ func TestEachPageHasItsLetter(t *testing.T) {
 	for _, group := range environmentMenu {
 		for _, item := range group.Items {
 			if item.Key() == "" {
-				t.Logf("%s has no letter", item.Text)
+				t.Errorf("%s has no letter", item.Text)
 			}
 		}
 	}

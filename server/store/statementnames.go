@@ -16,7 +16,7 @@ type statementTexts struct {
 	AuditAdd, AuditRows, AuditAfter, AuditRetention, AuditDelete string
 	SettingChanges, SettingsSet                                  string
 	// agent.sql
-	AgentRows, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
+	AgentRows, AgentHealth, AgentPause, AgentPauseAll, AgentBreaker, AgentUnmanaged string
 	// agentcommand.sql
 	CommandAdd, CommandState, CommandWaiting, CommandClaim, CommandClaimCancelled, CommandAnswer string
 	CommandAnswers, CommandUnfinished, CommandCancel, CommandEndLate, CommandFinish              string
@@ -155,9 +155,11 @@ type statementTexts struct {
 	// request.sql
 	RequestAdd, RequestList, RequestTaken, RequestDone, RequestWaiting string
 	// resource.sql
-	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceDetail string
-	ComplianceReports                                                     string
-	ResourceHistoryRows                                                   string
+	StateList, StateCounts, ResourceRows, ResourceCounted, ResourceWaits, ResourceDetail string
+	ComplianceReports                                                                    string
+	ResourceHistoryRows                                                                  string
+	// serverload.sql
+	ServerLoad, ServerDeadMessages string
 	// standing.sql
 	StandingFacts string
 	// version.sql

@@ -11,6 +11,20 @@ LEFT JOIN (
 ) AS n ON n.agent = a.name
 WHERE a.environment = $1 AND (n.resources > 0 OR a.paused);
 
+-- name: AgentHealth :many
+-- How many resources of each agent have which status, the agents by name.
+SELECT a.name, a.paused, a.breaker_since IS NOT NULL AS unreachable, COALESCE(n.status, '') AS status,
+       COALESCE(n.count, 0)::int AS count
+FROM agent a
+LEFT JOIN (
+    SELECT r.agent, s.status, count(*) AS count
+    FROM resource_state s JOIN resource r ON r.key = s.resource
+    WHERE s.environment = $1 AND s.orphaned = 0
+    GROUP BY r.agent, s.status
+) AS n ON n.agent = a.name
+WHERE a.environment = $1 AND (n.count > 0 OR a.paused)
+ORDER BY a.name, n.status;
+
 -- name: AgentBreaker :exec
 INSERT INTO agent (environment, name, breaker_since, breaker_probe, breaker_pause, breaker_failures) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (environment, name) DO UPDATE SET

@@ -36,6 +36,25 @@ SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blo
 FROM resource_state s LEFT JOIN resource r ON r.key = s.resource
 WHERE s.environment = $1;
 
+-- name: ResourceWaits :many
+-- For what the given resources wait: a paused agent, a target that cannot be reached, or the first requirement that is
+-- not deployed. Requirements are looked up one by one until there is one, which LIMIT and OFFSET 0 keep so; and only the
+-- first hundred, so that a list stays quick when each of its resources requires thousands.
+SELECT r.id, COALESCE(a.paused, false) AS paused, a.breaker_since AS unreachable, COALESCE(need.id, '') AS need,
+       COALESCE(need.status, '') AS status
+FROM resource r
+JOIN resource_state s ON s.resource = r.key
+LEFT JOIN agent a ON a.environment = $1 AND a.name = r.agent
+LEFT JOIN LATERAL (
+    SELECT w.id, ns.status
+    FROM unnest((SELECT c.requires[1:100] FROM resource_content c WHERE c.key = s.content)) AS w (id),
+         LATERAL (SELECT key FROM resource WHERE environment = $1 AND id = w.id OFFSET 0) nr,
+         LATERAL (SELECT status FROM resource_state WHERE resource = nr.key OFFSET 0) ns
+    WHERE ns.status <> 'deployed'
+    LIMIT 1
+) AS need ON true
+WHERE r.environment = $1 AND r.id = ANY ($2::text[]);
+
 -- name: ResourceDetail :one
 -- OFFSET 0 keeps the planner from reading all states to find those that require it.
 SELECT r.id, s.compliance, s.last_run, s.blocked, s.is_deploying, s.last_run_at, s.last_success, s.last_deployed,
