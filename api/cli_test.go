@@ -77,7 +77,8 @@ func TestInmantasOwnClient(t *testing.T) {
 	run("environment", "setting", "delete", "-e", "live", "-k", "available_versions_to_keep")
 	expect(run("monitor", "-e", "staging"), "Complete: ")
 	run("environment", "save", "live")
-	if saved, err := os.ReadFile(filepath.Join(home, ".inmanta")); err != nil || !strings.Contains(string(saved), host) {
+	saved, err := os.ReadFile(filepath.Join(home, ".inmanta"))
+	if err != nil || !strings.Contains(string(saved), host) {
 		t.Errorf("the client saves %q, %v", saved, err)
 	}
 	if err := os.Remove(filepath.Join(home, ".inmanta")); err != nil {

@@ -166,7 +166,10 @@ func (w *compressor) encoding() string {
 // compressible reports whether a body of this kind becomes smaller, and may be changed.
 func (w *compressor) compressible() bool {
 	h := w.Header()
-	if !w.accepts[w.encoding()] || h.Get("Content-Encoding") != "" || h.Get("Content-Range") != "" || w.status == http.StatusPartialContent {
+	if !w.accepts[w.encoding()] {
+		return false
+	}
+	if h.Get("Content-Encoding") != "" || h.Get("Content-Range") != "" || w.status == http.StatusPartialContent {
 		return false
 	}
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
