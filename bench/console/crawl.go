@@ -101,7 +101,7 @@ type kind struct {
 
 // crawl follows all links from the first page. It visits each address once, which is the first visit of it.
 func crawl(ctx context.Context, b *browser) ([]*kind, error) {
-	kinds := map[string]*kind{}
+	kinds, refused := map[string]*kind{}, map[string]bool{}
 	var queue []string
 	add := func(address string) {
 		name := kindOf(address)
@@ -123,7 +123,11 @@ func crawl(ctx context.Context, b *browser) ([]*kind, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.status >= 400 {
+		switch {
+		case v.status == http.StatusConflict: // a page that says why: the model is one file of several megabytes
+			refused[kindOf(address)] = true
+			continue
+		case v.status >= 400:
 			return nil, fmt.Errorf("a link leads to %s, which answers %d", address, v.status)
 		}
 		k := kinds[kindOf(address)]
@@ -138,8 +142,10 @@ func crawl(ctx context.Context, b *browser) ([]*kind, error) {
 		}
 	}
 	var out []*kind
-	for _, k := range kinds {
-		out = append(out, k)
+	for name, k := range kinds {
+		if !refused[name] {
+			out = append(out, k)
+		}
 	}
 	slices.SortFunc(out, func(a, b *kind) int { return cmp.Compare(a.name, b.name) })
 	return out, nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store"
 )
@@ -53,13 +55,9 @@ var memberColumns = []column{
 // membersOf loads the resources of a version that a request asks for.
 func (c *console) membersOf(r *http.Request, v intent.Version) (out memberTable, err error) {
 	env, path := v.Environment, versionURL(v.Environment, v.Number)
-	counts, err := c.store.VersionMemberCounts(r.Context(), env, v.Number)
-	if err != nil {
-		return out, err
-	}
 	l := listingOf(r, store.VersionMemberList, path)
 	get := func(name string) string { return strings.TrimSpace(r.URL.Query().Get(name)) }
-	out = memberTable{Path: path, Agent: get("agent"), Value: get("value"), Empty: len(counts) == 0}
+	out = memberTable{Path: path, Agent: get("agent"), Value: get("value")}
 	for name, field := range map[string]string{
 		"type": "resource_type", "agent": "agent", "value": "resource_id_value", "status": "status",
 	} {
@@ -68,12 +66,24 @@ func (c *console) membersOf(r *http.Request, v intent.Version) (out memberTable,
 		}
 	}
 	out.Filtered = l.filtered()
-	out.count(counts, get("type"), get("status"))
 	l.sort(get("sort"))
-	page, err := c.store.VersionMembers(r.Context(), env, v.Number, l.query)
-	if err != nil {
+	// Both look at all resources of the version, so they do it at the same time.
+	var counts []store.MemberCount
+	var page intent.Page[intent.VersionMember]
+	both, ctx := errgroup.WithContext(r.Context())
+	both.Go(func() (err error) {
+		counts, err = c.store.VersionMemberCounts(ctx, env, v.Number)
+		return err
+	})
+	both.Go(func() (err error) {
+		page, err = c.store.VersionMembers(ctx, env, v.Number, l.query)
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return out, err
 	}
+	out.Empty = len(counts) == 0
+	out.count(counts, get("type"), get("status"))
 	for _, x := range page.Items {
 		out.Rows = append(out.Rows, resourceRow{
 			URL: resourceURL(env, x.ID), Type: x.ID.Type, Agent: x.ID.Agent, Value: x.ID.Value, ID: x.ID.String(),

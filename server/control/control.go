@@ -43,6 +43,7 @@ type Config struct {
 type Control struct {
 	cfg    Config
 	blames blames
+	tables tables
 	// comparisons keeps what differs between versions that pages compare.
 	comparisons *comparison.Service
 }

@@ -75,19 +75,15 @@ func (c *Control) origins(
 ) ([]provenance.Field, string, error) {
 	const op = "control.Explain"
 	for number > 0 {
-		packed, err := c.cfg.Store.VersionOrigins(ctx, env, number)
-		if err != nil {
-			return nil, "", err
-		}
 		version, err := c.cfg.Store.Version(ctx, env, number)
 		if err != nil {
 			return nil, "", err
 		}
-		if packed != nil {
-			table, err := provenance.Unpack(packed)
-			if err != nil {
-				return nil, "", fault.Wrap(op, fault.Internal, err)
-			}
+		table, err := c.tables.get(ctx, c.cfg.Store, tableKey{env, number, version.Created})
+		if err != nil {
+			return nil, "", err
+		}
+		if table != nil {
 			if fields, ok := table.Explain(id.String()); ok {
 				return fields, version.Provenance.Commit, nil
 			}

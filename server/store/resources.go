@@ -102,6 +102,15 @@ func (s *Store) Resources(
 	env intent.EnvironmentID,
 	q intent.ListQuery,
 ) (intent.Page[intent.ResourceRow], error) {
+	if len(q.Filters) == 0 && q.Total == 0 && q.After == nil && q.Before == nil {
+		// Exactly the resources of the active version have a state and are no orphans, so nobody has to count them.
+		err := s.read(ctx, "store.Resources", func(db querier) error {
+			return db.QueryRow(ctx, statements.VersionActiveTotal, env).Scan(&q.Total)
+		})
+		if err != nil {
+			return intent.Page[intent.ResourceRow]{}, err
+		}
+	}
 	return page(ctx, s, "store.Resources", ResourceList, withoutOrphans(q), listedRow.value, env)
 }
 

@@ -167,7 +167,7 @@ type statementTexts struct {
 	SavedViews, SavedViewPut, SavedViewDelete                                                              string
 	VersionMemberRows, VersionMemberCounts                                                                 string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
-	VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
+	VersionActiveTotal, VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
 	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
 	FileReader, FileReaderMove, FileReadable                                                               string

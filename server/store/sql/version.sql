@@ -52,6 +52,9 @@ FROM (
 ) AS d(key), resource_content c, resource r
 WHERE c.key = d.key AND r.key = c.resource;
 
+-- name: VersionActiveTotal :one
+SELECT coalesce((SELECT total FROM version WHERE environment = $1 AND status = 'active'), 0) AS total;
+
 -- name: VersionTotal :one
 SELECT total FROM version WHERE environment = $1 AND number = $2;
 
