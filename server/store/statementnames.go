@@ -163,14 +163,14 @@ type statementTexts struct {
 	// standing.sql
 	StandingFacts string
 	// version.sql
-	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve string
-	SavedViews, SavedViewPut, SavedViewDelete                                                              string
-	VersionMemberRows, VersionMemberCounts                                                                 string
-	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                   string
-	VersionActiveTotal, VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect                  string
-	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                       string
-	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                               string
-	FileReader, FileReaderMove, FileReadable                                                               string
+	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve    string
+	SavedViews, SavedViewPut, SavedViewDelete                                                                 string
+	VersionMemberRows, VersionMemberCounts                                                                    string
+	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                      string
+	VersionActiveTotal, VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect string
+	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                          string
+	CodeCollect, DiffContents, FilePut, FileGet, FileMissing                                                  string
+	FileReader, FileReaderMove, FileReadable                                                                  string
 	// search.sql
 	SearchRuns, SearchVersions, SearchWords, SearchPulls, SearchClusters, SearchResources string
 }

@@ -2,9 +2,9 @@
 //
 //	one cluster per test process ─▶ one template, migrated once ─▶ a copy per test
 //
-// The cluster is a private PostgreSQL in a temporary directory, in memory where there is room. It ends, and its directory is removed, when the test
-// process ends, however that ends. When ORDAIN_TEST_DATABASE holds the connection string of a role that may create
-// databases, that server is used instead.
+// The cluster is a private PostgreSQL in a temporary directory, in memory where there is room. It ends, and its
+// directory is removed, when the test process ends, however that ends. When ORDAIN_TEST_DATABASE holds the connection
+// string of a role that may create databases, that server is used instead.
 package storetest
 
 import (
