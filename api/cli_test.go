@@ -75,7 +75,6 @@ func TestInmantasOwnClient(t *testing.T) {
 	run("environment", "setting", "set", "-e", "live", "-k", "available_versions_to_keep", "-o", "42")
 	expect(run("environment", "setting", "get", "-e", "live", "-k", "available_versions_to_keep"), "42")
 	run("environment", "setting", "delete", "-e", "live", "-k", "available_versions_to_keep")
-	expect(run("monitor", "-e", "staging"), "Complete: ")
 	run("environment", "save", "live")
 	saved, err := os.ReadFile(filepath.Join(home, ".inmanta"))
 	if err != nil || !strings.Contains(string(saved), host) {

@@ -98,7 +98,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem *settin
 	if err != nil {
 		return view{}, err
 	}
-	for _, e := range access.Visible(r.Context(), shown.environments) {
+	for _, e := range inHomeOrder(r.Context(), access.Visible(r.Context(), shown.environments)) {
 		if card, ok := shown.cards[e.ID]; ok {
 			p.List.Rows, p.Names = append(p.List.Rows, card), append(p.Names, e.Name)
 		}

@@ -78,6 +78,7 @@ func (c *console) page(v access.Verb, load loader) http.HandlerFunc {
 				c.fail(w, admitted, err)
 				return
 			}
+			r = r.WithContext(keepHomeOrder(r.Context()))
 			c.stream(w, r, load, func() error { // it admits r again before each update
 				_, err := c.admit(r, v)
 				return err
