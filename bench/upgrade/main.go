@@ -35,7 +35,7 @@ import (
 
 // releaseBefore is the commit that the release before was made from. A release sets it to
 // its predecessor's.
-const releaseBefore = "de46f442"
+const releaseBefore = "ac5be6fa"
 
 type config struct {
 	dir          string
