@@ -35,7 +35,7 @@ import (
 
 // releaseBefore is the commit that the release before was made from. A release sets it to
 // its predecessor's.
-const releaseBefore = "ac5be6fa"
+const releaseBefore = "68abd70c"
 
 type config struct {
 	dir          string
