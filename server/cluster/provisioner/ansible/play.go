@@ -117,17 +117,20 @@ func (p *play) shared() string {
 }
 
 // sweepScript ends the sessions on the node in which modules run, that is, whose command lines have a path below $d.
-// Its own command lines do not have it in one piece. Modules that are interrupted remove their files.
+// Its own command lines do not have it in one piece. Modules that are interrupted remove their files, for which a busy
+// machine needs a moment.
 const sweepScript = `exec 2>/dev/null; all=; ` +
 	`s() { l=; read -r l <$1/stat && set -- ${l##*) } && i=$4; }; ` +
 	`z() { for f in /proc/[0-9]*; do s $f || continue; ` +
 	`case " $all " in *" $i "*) kill -s $1 ${f#/proc/};; esac; done; }; ` +
-	`for f in /proc/[0-9]*; do tr '\0' ' ' <$f/cmdline | grep -qF "$d"'/ansible-' && s $f && all="$all $i"; done; ` +
-	`if [ -n "$all" ]; then z INT; sleep 1; z KILL; fi; exit 0`
+	`m() { tr '\0' ' ' <$1/cmdline | grep -qF "$d"'/ansible-'; }; ` +
+	`for f in /proc/[0-9]*; do m $f && s $f && all="$all $i"; done; ` +
+	`w() { for n in 1 2 3; do sleep 1; g=; for f in /proc/[0-9]*; do m $f && g=1; done; [ -n "$g" ] || return; done; }; ` +
+	`if [ -n "$all" ]; then z INT; w; z KILL; fi; exit 0`
 
 // sweepNode ends what Ansible has started on the node.
 func (p *play) sweepNode() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_, _ = p.client.Ask(ctx, "d="+ssh.Quote(p.folder.Path)+"; "+sweepScript, target.BecomesRoot(p.call, p.config))
 }
