@@ -125,7 +125,8 @@ const sweepScript = `exec 2>/dev/null; all=; ` +
 	`case " $all " in *" $i "*) kill -s $1 ${f#/proc/};; esac; done; }; ` +
 	`m() { tr '\0' ' ' <$1/cmdline | grep -qF "$d"'/ansible-'; }; ` +
 	`for f in /proc/[0-9]*; do m $f && s $f && all="$all $i"; done; ` +
-	`w() { for n in 1 2 3; do sleep 1; g=; for f in /proc/[0-9]*; do m $f && g=1; done; [ -n "$g" ] || return; done; }; ` +
+	`w() { for n in 1 2 3; do sleep 1; g=; for f in /proc/[0-9]*; do m $f && g=1; done; ` +
+	`[ -n "$g" ] || return; done; }; ` +
 	`if [ -n "$all" ]; then z INT; w; z KILL; fi; exit 0`
 
 // sweepNode ends what Ansible has started on the node.
