@@ -12,7 +12,8 @@ import (
 // While somebody looks at the list of environments, those that begin to fail stay where they are, and new ones come
 // last. Another visit has them as they are pressing.
 func TestTheListOfEnvironmentsStaysInPlace(t *testing.T) {
-	a, b, c := intent.Environment{ID: uuid.New()}, intent.Environment{ID: uuid.New()}, intent.Environment{ID: uuid.New()}
+	one := func() intent.Environment { return intent.Environment{ID: uuid.New()} }
+	a, b, c := one(), one(), one()
 	same := func(got []intent.Environment, want ...intent.Environment) {
 		t.Helper()
 		if !slices.EqualFunc(got, want, func(x, y intent.Environment) bool { return x.ID == y.ID }) {
