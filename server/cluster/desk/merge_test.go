@@ -133,14 +133,14 @@ func TestATaskIsReportedTwice(t *testing.T) {
 	}
 }
 
-// Whoever gives up gets an answer at once, and the others get theirs.
+// A caller that gives up gets an answer at once; the others get theirs.
 func TestACallerGivesUp(t *testing.T) {
 	r, project := newRecord(), uuid.New()
 	m, first := begin(t, r, project)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := m.add(ctx, project, []intent.ClusterTaskEnd{{ID: uuid.New()}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("whoever gives up is told %v", err)
+		t.Errorf("the caller that gave up is told %v", err)
 	}
 	other := send(t, m, project, uuid.New())
 	close(r.leave)

@@ -50,8 +50,8 @@ func TestAnotherAccount(t *testing.T) {
 	}
 }
 
-// EC2 made a machine, and its answer got lost. The account is known all the same. After an answer that says no there is
-// no machine, and the account is not held against whoever corrects the access key.
+// EC2 made a machine, and its answer got lost: the account is known all the same. After an answer that says no there is
+// no machine, so no account is recorded, and a corrected access key may belong to another one.
 func TestTheAccountOfALostAnswer(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
