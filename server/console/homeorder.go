@@ -8,8 +8,8 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// homeOrder is the order in which one live list of environments began. It stays the same while the page is open, so that
-// no element moves away under the pointer and a click opens the environment that was meant. The next visit has the most
+// homeOrder is the order in which one live list of environments began. It stays the same while the page is open: no
+// element moves away under the pointer, and a click opens the environment that was meant. The next visit has the most
 // pressing ones first again. It belongs to one stream, whose loads follow each other.
 type homeOrder struct{ places map[intent.EnvironmentID]int }
 
