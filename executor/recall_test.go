@@ -34,7 +34,9 @@ class Obedient(CRUDHandler[Thing]):
             with open("DIR/gate") as gate: gate.read()
         if resource.what == "die": os.kill(os.getpid(), 9)
         if resource.what == "hang": time.sleep(3600)
-        if resource.what == "away": raise ConnectionRefusedError("nobody there")
+        if resource.what == "away":
+            with open("DIR/leave") as leave: leave.read()
+            raise ConnectionRefusedError("nobody there")
         if resource.what == "close": os.close(3)
         with open("DIR/ran", "a") as ran: ran.write("/" + resource.name + "\n")
 `
@@ -51,7 +53,7 @@ type lineUp struct {
 func newLineUp(t *testing.T, change func(*Config)) *lineUp {
 	t.Helper()
 	l := &lineUp{bench: newBench(t, change), dir: t.TempDir(), results: make(chan Result, 10)}
-	for _, pipe := range []string{"began", "gate"} {
+	for _, pipe := range []string{"began", "gate", "leave"} {
 		if err := syscall.Mkfifo(filepath.Join(l.dir, pipe), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -95,10 +97,10 @@ func (l *lineUp) begins(t *testing.T) {
 	}
 }
 
-// open lets a waiting task continue.
-func (l *lineUp) open(t *testing.T) {
+// open lets a task continue that waits at a gate.
+func (l *lineUp) open(t *testing.T, name string) {
 	t.Helper()
-	gate, err := os.OpenFile(filepath.Join(l.dir, "gate"), os.O_WRONLY, 0)
+	gate, err := os.OpenFile(filepath.Join(l.dir, name), os.O_WRONLY, 0)
 	if err == nil {
 		err = gate.Close()
 	}
@@ -152,7 +154,7 @@ func same(t *testing.T, got []string, want ...string) {
 func TestBehindFollows(t *testing.T) {
 	l := newLineUp(t, nil)
 	l.begin(t.Context(), t, "wait")
-	l.open(t)
+	l.open(t, "gate")
 	for _, name := range []string{"a", "b", "c"} {
 		r := <-l.results
 		if expect(t, r, intent.StatusDeployed); r.Resource.Value != name {
@@ -170,7 +172,7 @@ func TestRecall(t *testing.T) {
 	tasks := l.begin(t.Context(), t, "wait")
 	l.Recall([]intent.ActionID{tasks[0].ID, tasks[1].ID, tasks[2].ID})
 	same(t, l.outcomes(2), "b withdrawn", "c withdrawn")
-	l.open(t)
+	l.open(t, "gate")
 	same(t, l.outcomes(1), "a deployed")
 	expect(t, l.Run(t.Context(), task(l.blue, "host", "d", nil)), intent.StatusDeployed)
 	l.ran(t, "a", "/a", "d", "/d")
@@ -250,8 +252,9 @@ func TestBehindATargetThatIsAway(t *testing.T) {
 		tasks = append(tasks, one)
 	}
 	l.Begin(t.Context(), tasks, func(r Result) { l.results <- r })
+	l.open(t, "leave") // now that those behind it were sent
 	same(t, l.outcomes(3), "a unavailable", "b withdrawn", "c withdrawn")
-	l.open(t)
+	l.open(t, "gate")
 	same(t, l.outcomes(2), "x deployed", "y deployed")
 }
 
@@ -271,7 +274,7 @@ func TestBehindNothing(t *testing.T) {
 	same(t, l.outcomes(1), "c withdrawn")
 	l.Recall([]intent.ActionID{tasks[1].ID})
 	same(t, l.outcomes(1), "b withdrawn")
-	l.open(t)
+	l.open(t, "gate")
 	same(t, l.outcomes(1), "a deployed")
 	l.ran(t, "a", "/a")
 }
@@ -290,7 +293,7 @@ func TestBehindCancelled(t *testing.T) {
 	for l.serving()[0].Running > 1 { // until they are given back
 		time.Sleep(time.Millisecond)
 	}
-	l.open(t)
+	l.open(t, "gate")
 	expect(t, l.Run(t.Context(), task(l.blue, "host", "d", nil)), intent.StatusDeployed)
 	l.ran(t, "a", "/a", "d", "/d")
 }

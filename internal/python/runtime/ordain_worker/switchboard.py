@@ -42,8 +42,8 @@ class Conversation:
         return self._board.hold(f'{{"op":"{op}","args":{args},"for":{self._request}}}')
 
     def give_back(self) -> None:
-        """Give back all requests with ``behind``, because this process should not begin any more."""
-        self._board.give_back(lambda seat: True)
+        """Give back all requests with ``behind``, also later ones, because this process should not begin any more."""
+        self._board.retire()
 
     def give_back_own(self) -> None:
         """Give back the requests behind this one."""
@@ -81,6 +81,7 @@ class Switchboard:
         self._requests = Requests(channel.descriptors[0])
         self._behind: dict[int, Seat] = {}
         self._next_look = 0.0
+        self._retiring = False
         self._relay = Relay(self._read, channel.send_held, self._look)
 
     def hold(self, text: str) -> int:
@@ -124,6 +125,11 @@ class Switchboard:
     def give_back(self, whose: Callable[[Seat], bool]) -> None:
         for each in self._take_back([request for request, seat in list(self._behind.items()) if whose(seat)]):
             self.channel.write_text(f'{{"re":{each},"ok":{{"withdrawn":true}}}}')
+
+    def retire(self) -> None:
+        """Give back all requests with ``behind``, and those that arrive before the server knows that none may begin."""
+        self._retiring = True
+        self.give_back(lambda seat: True)
 
     def _read(self, seconds: Optional[float]) -> bool:
         """Dispatch the frames that arrive within this time. Returns False if there were none."""
@@ -174,6 +180,8 @@ class Switchboard:
 
     def _placed(self, frame: dict[str, Any], seat: Seat) -> None:
         try:
+            if self._retiring:
+                self.retire()
             if not frame.get("behind") or self._behind.pop(frame["id"], None) is not None:
                 self._work(frame, seat)
         finally:

@@ -178,6 +178,25 @@ class Pipes(unittest.TestCase):
         self.assertEqual(ran, [1, 2])
         self.open = False
 
+    def test_nothing_begins_behind_the_last_task_of_a_process(self):
+        """Requests that the server sent before it read that reply, too."""
+        seats = {name: Seat(Worker(name)) for name in "ab"}
+        ran = []
+
+        def work(talk, op, args):
+            ran.append(args)
+            talk.give_back()
+
+        board = Switchboard(self.theirs, work, place=lambda op, args: seats[args])
+        threading.Thread(target=board.serve, kwargs={"beat": 1000}, daemon=True).start()
+        self.ours.write({"id": 1, "op": "work", "args": "a"})
+        self.assertEqual(self.ours.read(), {"re": 1, "ok": None})
+        for number, agent in ((2, "a"), (3, "a"), (4, "b")):
+            self.ours.write({"id": number, "op": "work", "args": agent, "behind": True})
+            self.assertEqual(self.ours.read(), {"re": number, "ok": {"withdrawn": True}})
+        self.assertEqual(ran, ["a"])
+        self.open = False
+
     def test_who_asks_back_does_not_keep_others_waiting(self):
         """The first task waits for a reply, and the one who read its request has to run it: somebody else reads on."""
         relay.PATIENCE, before = 1000, relay.PATIENCE  # nobody takes the lead from it
