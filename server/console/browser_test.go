@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"ordain.dev/ordain/internal/testing/tool"
@@ -122,7 +124,25 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func (b *tab) open(path string) { b.t.Helper(); b.do(chromedp.Navigate(b.base + path)) }
 
-// eval returns the value of an expression.
+// back presses the back button of the browser, and does not wait for the page that it leads to.
+func (b *tab) back() {
+	b.t.Helper()
+	history, err := chromedp.Call(b.ctx, page.GetNavigationHistory, cdp.Empty{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if history.CurrentIndex == 0 {
+		b.t.Fatal("there is no page to go back to")
+	}
+	if _, err := chromedp.Call(b.ctx, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{
+		EntryID: history.Entries[history.CurrentIndex-1].ID,
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval returns the value of an expression. The expression must not lead to another page: its value may be lost with the
+// page that it belongs to.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))

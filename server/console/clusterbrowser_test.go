@@ -39,10 +39,10 @@ func (b *tab) shoot(name string) {
 // press clicks a button of the page by its text.
 func (b *tab) press(text string) {
 	b.t.Helper()
-	b.until(`document.readyState === 'complete' && [...document.querySelectorAll('main button, main a.button')]
-		.find(x => x.textContent.trim() === ` + quote(text) + `)`)
-	eval[bool](b, `([...document.querySelectorAll('main button, main a.button')]
-		.find(x => x.textContent.trim() === `+quote(text)+`).click(), true)`)
+	button := `[...document.querySelectorAll('main button, main a.button')]
+		.find(x => x.textContent.trim() === ` + quote(text) + `)`
+	b.until(`document.readyState === 'complete' && ` + button)
+	b.do(chromedp.Click(chromedp.JSPath(button)))
 }
 
 func quote(text string) string {
