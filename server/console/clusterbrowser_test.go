@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,19 +19,10 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// shoot checks a page on every screen, and leaves pictures of it in the folder ORDAIN_CONSOLE_SHOTS, if that is set.
+// shoot checks a page on every screen.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
-	for _, screen := range screens {
-		b.look(screen.width, screen.height, screen.scheme)
-		b.keepsTo(name+" "+screen.name, screen.rules)
-		b.fits(name + " " + screen.name)
-		if shots := os.Getenv("ORDAIN_CONSOLE_SHOTS"); shots != "" {
-			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-			must(b.t, err)
-			must(b.t, os.WriteFile(filepath.Join(shots, name+"-"+screen.name+".png"), picture, 0o644))
-		}
-	}
+	b.accessibleOn(name, screens)
 	b.look(1280, 900, "light")
 }
 
