@@ -84,9 +84,10 @@ func browser(path string) (context.Context, error) {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 			chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900),
 			// A mark that turns would have each tab painted sixty times a second. No process is kept ready for a
-			// page of another site, for there is none.
+			// page of another site, for there is none; nor are pages for what is typed into the address bar.
 			chromedp.Flag("force-prefers-reduced-motion", true),
-			chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess"))
+			chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess,"+
+				"WebUIOmniboxPopup,WebUIOmniboxAimPopup"))
 		if os.Geteuid() == 0 {
 			options = append(options, chromedp.NoSandbox)
 		}

@@ -197,6 +197,7 @@ func (w *clusterWorld) large(nodes, services int) {
 
 // The pages of a cluster of 500 nodes and 30 services, 61,500 tasks, are small, and quick enough.
 func TestPagesOfALargeClusterAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	w.large(500, 30)
 	for path, most := range map[string]int{
