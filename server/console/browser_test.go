@@ -225,8 +225,8 @@ func (b *tab) keepsTo(what, options string) {
 		eval[bool](b, axe+";true")
 	}
 	// Only what is reported below is worked out: no list of what is right, and no selectors.
-	text := eval[string](b, `axe.run(document, {reporter: 'no-passes', selectors: false, `+options+`}).then(r => JSON.stringify(
-		r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n =>
+	text := eval[string](b, `axe.run(document, {reporter: 'no-passes', selectors: false, `+options+`}).then(r =>
+		JSON.stringify(r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n =>
 			n.html.slice(0, 200) + ' ' + n.any.concat(n.all).map(c => c.message).join('; '))}))))`)
 	var violations []struct {
 		ID, Help string
@@ -257,8 +257,8 @@ var screens = []screen{
 }
 
 // axe finds no fault in any page; each fits its screen without scrolling sideways and has one first heading: light and
-// dark, wide and narrow. Each fits at twice the size too, in a window of 320 px. With ORDAIN_CONSOLE_SHOTS=dir, the test
-// leaves a picture of each in that folder.
+// dark, wide and narrow. Each fits at twice the size too, in a window of 320 px. With ORDAIN_CONSOLE_SHOTS=dir, the
+// test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
 	t.Parallel()
 	r, h := rich(t)
