@@ -95,8 +95,8 @@ func (s *Service) snapshot(ctx context.Context, op string, project intent.Projec
 	return now, nil
 }
 
-// decoded returns what a snapshot, or none, has read from a row already. A change of one entity leaves all others as they
-// are.
+// decoded returns what a snapshot, or none, has read from a row already. A change of one entity leaves all others as
+// they are.
 func (n *snapshot) decoded(row store.ClusterEntity) catalogue.Entity {
 	if n == nil {
 		return nil
