@@ -191,7 +191,8 @@ func TestPublishedAdaptors(t *testing.T) {
 
 	// A resource stays deployed until its repair begins, so each of them is waited for.
 	damaged := [][2]string{
-		{"files::TextFile", "/conf/motd"}, {"fs::File", "/old"}, {"files::Symlink", "/link"}, {"files::TextFile", "/hello"},
+		{"files::TextFile", "/conf/motd"}, {"fs::File", "/old"},
+		{"files::Symlink", "/link"}, {"files::TextFile", "/hello"},
 	}
 	newest := func() (ids []intent.ActionID) {
 		for _, d := range damaged {
