@@ -83,6 +83,7 @@ func exportBody(t *testing.T, version int, resources []fields, changes fields) s
 const (
 	noteA = "lab::Note[desk,path=/a]"
 	noteB = "lab::Note[desk,path=/b]"
+	noteC = "lab::Note[desk,path=/c]"
 )
 
 // A whole export that is wrong in any way is refused with words that say what is wrong, and nothing of it is stored:
@@ -175,6 +176,9 @@ func TestHostilePartialExports(t *testing.T) {
 		{[]fields{note("b", 3)}, left, "version information"},
 		{[]fields{note("b", 0, "lab::Note[desk,path=/nowhere]")}, left, "/nowhere"},
 		{[]fields{note("b", 0, noteA)}, left, noteA}, // a is in the set that this export replaces
+		{[]fields{note("b", 0, noteC)}, left, noteC}, // c is shared, but not in this export
+		{[]fields{note("d", 0, noteC)}, nil, noteC},
+		{[]fields{note("d", 0, "lab::Note[desk,path=/nowhere]")}, nil, "/nowhere"},
 		{[]fields{note("b", 0, noteB)}, left, "circle"},
 		{nil, fields{"removed_resource_sets": []string{""}}, "set"},
 		{nil, fields{"removed_resource_sets": []string{"x\x00"}}, ""},
@@ -190,7 +194,7 @@ func TestHostilePartialExports(t *testing.T) {
 		t.Fatalf("the versions are %v, want %d alone", got, n)
 	}
 	// What sets share comes along with every part.
-	p.call("PUT", path, exportBody(t, 0, []fields{note("b", 0, "lab::Note[desk,path=/c]"), note("c", 0)}, left), 200).
+	p.call("PUT", path, exportBody(t, 0, []fields{note("b", 0, noteC), note("c", 0)}, left), 200).
 		is(n+1, "data")
 }
 

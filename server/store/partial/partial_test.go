@@ -138,7 +138,12 @@ func TestRefused(t *testing.T) {
 			"from the resource set b to the shared resources"},
 		"sets depend on each other": {base, nil, []string{"a/a1=1 > b1", "b/b1=1"},
 			"lab::Note[a,n=a1] in the resource set a requires lab::Note[a,n=b1], which is in the resource set b"},
-		"it requires what is not in it": {base, nil, []string{"a/a1=1 > b1"}, "which is in no set of this export"},
+		"it requires what is not in it": {base, nil, []string{"a/a1=1 > b1"}, "which is not part of this export"},
+		"a set requires a shared one that is not in it": {base, nil, []string{"a/a1=1 > s1"},
+			"lab::Note[a,n=s1], which is not part of this export"},
+		"a shared one requires a shared one that is not in it": {base, nil, []string{"s2=1 > s1"},
+			"the resource lab::Note[a,n=s2] in the shared resources requires lab::Note[a,n=s1], which is not part"},
+		"a shared one requires what nobody has": {base, nil, []string{"s2=1 > x1"}, "lab::Note[a,n=x1], which is not part"},
 		"the base is tangled": {[]string{"a/a1=1 > b1", "b/b1=1"}, nil, []string{"c/c1=1"},
 			"version 4 cannot be changed set by set: the resource lab::Note[a,n=a1]"},
 	} {
