@@ -1,0 +1,9 @@
+-- since: 35
+-- The version numbers that were given out for versions that are compiled elsewhere, and that no version has had yet. A
+-- number is taken away when a version gets it, so that it does not come back when that version is deleted. Numbers that
+-- were given out before this table existed have to be reserved again.
+CREATE TABLE version_reservation (
+    environment uuid NOT NULL CONSTRAINT version_reservation_environment REFERENCES environment ON DELETE CASCADE,
+    number      integer NOT NULL,
+    PRIMARY KEY (environment, number)
+);
