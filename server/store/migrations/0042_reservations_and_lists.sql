@@ -7,3 +7,7 @@ CREATE TABLE version_reservation (
     number      integer NOT NULL,
     PRIMARY KEY (environment, number)
 );
+
+-- A page of resources in the order of these is read in the order of an index, as that by type is (0018). They never change.
+CREATE INDEX resource_by_agent ON resource (environment, agent, id);
+CREATE INDEX resource_by_value ON resource (environment, value, id);
