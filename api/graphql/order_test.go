@@ -9,8 +9,8 @@ import (
 	"ordain.dev/ordain/server/store"
 )
 
-// A list that is sorted by a part of the state is put together value by value. Whatever the order, the size of pages and
-// the direction in which somebody turns them, that shows the same as a list that is sorted whole, as one with a filter
+// A list that is sorted by a part of the state is put together value by value. Whatever the order, the size of pages
+// and the direction in which somebody turns them, that shows the same as a list that is sorted whole, as one with a filter
 // on a text is.
 func TestListsByStateAreWholeAndInOrder(t *testing.T) {
 	t.Parallel()
@@ -23,7 +23,8 @@ func TestListsByStateAreWholeAndInOrder(t *testing.T) {
 			{{Key: "resource_type"}, {Key: key}},
 		} {
 			for name, f := range map[string]store.ResourceFilter{
-				"all": {}, "orphans": {Orphan: &yes}, "compliant": {Compliance: &store.ChoiceFilter{In: []string{"compliant"}}},
+				"all": {}, "orphans": {Orphan: &yes},
+				"compliant": {Compliance: &store.ChoiceFilter{In: []string{"compliant"}}},
 			} {
 				for _, backward := range []bool{false, true} {
 					what := fmt.Sprint(order, " ", name, " backward ", backward)
@@ -60,7 +61,8 @@ func TestListsByStateAreWholeAndInOrder(t *testing.T) {
 					}
 					for _, limit := range []int{37, 1000} {
 						if got := walk(f, limit); !slices.Equal(got, want) {
-							t.Errorf("%s, %d a page: %d resources, want %d in another order", what, limit, len(got), len(want))
+							t.Errorf("%s, %d a page: %d resources, want %d in another order", what, limit, len(got),
+								len(want))
 						}
 					}
 				}

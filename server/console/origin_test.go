@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Git takes long to say who wrote a model. The page of a resource does not wait for it: it says that the author is being
-// looked up, and the live page has the author as soon as Git has answered.
+// Git takes long to say who wrote a model. The page of a resource does not wait for it: it says that the author is
+// being looked up, and the live page has the author as soon as Git has answered.
 func TestAPageDoesNotWaitForTheAuthors(t *testing.T) {
 	r, server := live(t)
 	answer := make(chan struct{})

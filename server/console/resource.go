@@ -364,8 +364,8 @@ func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 	return out
 }
 
-// authorsWait is how long a page waits for Git to say who wrote lines. What is not known by then is on the next page, or
-// in the next fragment of a live one.
+// authorsWait is how long a page waits for Git to say who wrote lines. What is not known by then is on the next page,
+// or in the next fragment of a live one.
 const authorsWait = 150 * time.Millisecond
 
 // addOrigins adds to each attribute what set it, where that is known.

@@ -14,8 +14,8 @@ import (
 
 var noted = intent.ResourceID{Type: "lab::Note", Agent: "a", Attribute: "n", Value: "1"}
 
-// Git takes its time. A page gets what is known and the name of the file that is being looked up; programs that wait for
-// the whole explanation share that lookup, and the pages hear of its end.
+// Git takes its time. A page gets what is known and the name of the file that is being looked up; programs that wait
+// for the whole explanation share that lookup, and the pages hear of its end.
 func TestPagesDoNotWaitForGit(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -107,7 +107,8 @@ func (c *Control) origins(
 // blame adds the commits of the lines of those files that the repository has. It returns
 // the files whose lines are still being looked up when the time is over.
 func (c *Control) blame(
-	ctx context.Context, e intent.Environment, commit string, fields []provenance.Field, wait time.Duration, patient bool,
+	ctx context.Context, e intent.Environment, commit string, fields []provenance.Field,
+	wait time.Duration, patient bool,
 ) map[string]bool {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

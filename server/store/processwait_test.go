@@ -36,7 +36,8 @@ func TestTwoOfAKindDoNotWait(t *testing.T) {
 		// What another transaction scheduled, and has not committed yet.
 		var newer int64
 		tx := get(other.Begin(ctx))(t)
-		must(t, tx.QueryRow(ctx, `INSERT INTO process (name, resource_type, resource_id, most, priority, queue, single, next)
+		must(t, tx.QueryRow(ctx, `INSERT INTO process
+			(name, resource_type, resource_id, most, priority, queue, single, next)
 			VALUES ('thing.look', 'thing', $1, 1, 1, 'default', true, now()) RETURNING id`, fmt.Sprint(n)).Scan(&newer))
 		ended := make(chan error, 1)
 		go func() {

@@ -61,7 +61,8 @@ func useReserved(ctx context.Context, tx pgx.Tx, op string, v intent.NewVersion,
 	err = affected(tx.Exec(ctx, statements.VersionReservationUse, v.Environment, v.Number))
 	if isNoRows(err) {
 		err = fault.New(op, fault.Conflict, fmt.Sprintf(
-			"version number %d is not reserved: a version had it that was deleted, or it was never given out", v.Number)).
+			"version number %d is not reserved: a version had it that was deleted, or it was never given out",
+			v.Number)).
 			Hint("reserve another number and export again")
 	}
 	return err

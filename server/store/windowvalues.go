@@ -43,7 +43,8 @@ var fewValues = map[string]fewValued{
 	"compliance_order": {
 		"coalesce(compliance, '~')", []string{"compliant", "has_update", "non_compliant", "undefined", "~"},
 		map[string]string{
-			"compliant": "NOT orphan AND state_compliance = 'compliant'", "has_update": "NOT orphan AND state_compliance = 'has_update'",
+			"compliant":     "NOT orphan AND state_compliance = 'compliant'",
+			"has_update":    "NOT orphan AND state_compliance = 'has_update'",
 			"non_compliant": "NOT orphan AND state_compliance = 'non_compliant'",
 			"undefined":     "NOT orphan AND state_compliance = 'undefined'", "~": "orphan",
 		},

@@ -8,8 +8,8 @@
 //
 // A set in the change replaces the old one entirely. Resources in no set are shared: a change may add shared
 // resources, but neither change nor remove them. Sets must be independent of each other, or none could be replaced
-// without looking at the others; so a resource in a set requires only resources of the same set and shared ones. A change
-// contains all that its resources require, also the shared resources.
+// without looking at the others; so a resource in a set requires only resources of the same set and shared ones. A
+// change contains all that its resources require, also the shared resources.
 package partial
 
 import (
@@ -107,8 +107,8 @@ func shown(set string) string {
 	return "the resource set " + set
 }
 
-// independent fails when a resource requires one of another set, in the base or in the change, or one that is not there.
-// Without the latter, a shared resource of the change could require what the merged version does not have.
+// independent fails when a resource requires one of another set, in the base or in the change, or one that is not
+// there. Without the latter, a shared resource of the change could require what the merged version does not have.
 func (m *merger) independent() error {
 	for _, list := range []struct {
 		resources map[intent.ResourceID]*intent.Resource

@@ -143,7 +143,8 @@ func TestRefused(t *testing.T) {
 			"lab::Note[a,n=s1], which is not part of this export"},
 		"a shared one requires a shared one that is not in it": {base, nil, []string{"s2=1 > s1"},
 			"the resource lab::Note[a,n=s2] in the shared resources requires lab::Note[a,n=s1], which is not part"},
-		"a shared one requires what nobody has": {base, nil, []string{"s2=1 > x1"}, "lab::Note[a,n=x1], which is not part"},
+		"a shared one requires what nobody has": {base, nil, []string{"s2=1 > x1"},
+			"lab::Note[a,n=x1], which is not part"},
 		"the base is tangled": {[]string{"a/a1=1 > b1", "b/b1=1"}, nil, []string{"c/c1=1"},
 			"version 4 cannot be changed set by set: the resource lab::Note[a,n=a1]"},
 	} {
