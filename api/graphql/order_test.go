@@ -10,8 +10,8 @@ import (
 )
 
 // A list that is sorted by a part of the state is put together value by value. Whatever the order, the size of pages
-// and the direction in which somebody turns them, that shows the same as a list that is sorted whole, as one with a filter
-// on a text is.
+// and the direction in which somebody turns them, that shows the same as a list that is sorted whole, as one with a
+// filter on a text is.
 func TestListsByStateAreWholeAndInOrder(t *testing.T) {
 	t.Parallel()
 	r := servertest.NewRich(t)
