@@ -83,6 +83,7 @@ func exportBody(t *testing.T, version int, resources []fields, changes fields) s
 const (
 	noteA = "lab::Note[desk,path=/a]"
 	noteB = "lab::Note[desk,path=/b]"
+	noteC = "lab::Note[desk,path=/c]"
 )
 
 // A whole export that is wrong in any way is refused with words that say what is wrong, and nothing of it is stored:
@@ -148,6 +149,37 @@ func TestHostileExports(t *testing.T) {
 	}
 }
 
+// A number means one version for ever: it is not accepted for another one when the first was deleted, by a person or by
+// clearing the environment, and neither is that of a version that the server stored itself. A number that was reserved
+// before is as good as it was.
+func TestANumberMeansOneVersion(t *testing.T) {
+	p := newPusher(t)
+	put := func(number, status int) answer {
+		t.Helper()
+		return p.call("PUT", "/api/v1/version", exportBody(t, number, []fields{note("a", number)}, nil), status)
+	}
+	first, second, third, waits := p.reserve(), p.reserve(), p.reserve(), p.reserve()
+	put(first, 200)
+	p.call("DELETE", "/api/v1/version/"+strconv.Itoa(first), "", 200)
+	put(first, 409).says("not reserved")
+	put(second, 200)
+	merged := int(p.call("PUT", "/api/v2/version/partial", exportBody(t, 0, []fields{note("b", 0)}, nil), 200).
+		at("data").(float64))
+	p.call("DELETE", "/api/v1/version/"+strconv.Itoa(merged), "", 200)
+	put(merged, 409).says("not reserved")
+	put(third, 200)
+	if err := p.rich.Store.ClearEnvironment(t.Context(), p.rich.Sandbox.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{first, second, third, merged} {
+		put(n, 409).says("not reserved")
+	}
+	put(waits, 200)
+	if got := p.stored(); !slices.Equal(got, []int{waits}) {
+		t.Errorf("the versions are %v, want %d alone", got, waits)
+	}
+}
+
 // merged sets the version in changes, unless they do already.
 func merged(version int, changes fields) fields {
 	all := fields{"version": version}
@@ -175,6 +207,9 @@ func TestHostilePartialExports(t *testing.T) {
 		{[]fields{note("b", 3)}, left, "version information"},
 		{[]fields{note("b", 0, "lab::Note[desk,path=/nowhere]")}, left, "/nowhere"},
 		{[]fields{note("b", 0, noteA)}, left, noteA}, // a is in the set that this export replaces
+		{[]fields{note("b", 0, noteC)}, left, noteC}, // c is shared, but not in this export
+		{[]fields{note("d", 0, noteC)}, nil, noteC},
+		{[]fields{note("d", 0, "lab::Note[desk,path=/nowhere]")}, nil, "/nowhere"},
 		{[]fields{note("b", 0, noteB)}, left, "circle"},
 		{nil, fields{"removed_resource_sets": []string{""}}, "set"},
 		{nil, fields{"removed_resource_sets": []string{"x\x00"}}, ""},
@@ -190,7 +225,7 @@ func TestHostilePartialExports(t *testing.T) {
 		t.Fatalf("the versions are %v, want %d alone", got, n)
 	}
 	// What sets share comes along with every part.
-	p.call("PUT", path, exportBody(t, 0, []fields{note("b", 0, "lab::Note[desk,path=/c]"), note("c", 0)}, left), 200).
+	p.call("PUT", path, exportBody(t, 0, []fields{note("b", 0, noteC), note("c", 0)}, left), 200).
 		is(n+1, "data")
 }
 

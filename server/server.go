@@ -184,6 +184,7 @@ func (s *Server) start(ctx context.Context) (run func(context.Context), err erro
 	if err != nil {
 		return nil, err
 	}
+	s.undo = append(s.undo, s.control.Close)
 	parts := []service.Service{s.peers}
 	if s.connection != nil {
 		parts = append(parts, s.connection)

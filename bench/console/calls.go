@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// measureList times GET /api/v2/resource for one client and for many at once, in an environment of its own. It returns
-// how many bars were missed.
+// measureList times GET /api/v2/resource for one client and for many at once, and what the reference's web console asks
+// by GraphQL, in an environment of its own. It returns how many bars were missed.
 func (e *estate) measureList(ctx context.Context) (missed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
@@ -45,7 +45,8 @@ func (e *estate) measureList(ctx context.Context) (missed int, err error) {
 	}
 	fmt.Printf("the list of environments for %d people at once: p50 %s ms, p99 %s ms of %d\n", clients,
 		ms(percentile(home, 50)), ms(percentile(home, 99)), len(home))
-	return missed, nil
+	more, err := b.measureGraphQL(ctx, env)
+	return missed + more, err
 }
 
 // call is what clients ask for: a path, and the environment that it is about, if any.

@@ -123,7 +123,7 @@ func (e *estate) drift(ctx context.Context) error {
 		case string(text) == e.repo.Value(i):
 			i--
 		default:
-			if err := wait(ctx, 100*time.Millisecond); err != nil {
+			if err := peer.Wait(ctx, 100*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -158,18 +158,9 @@ func (e *estate) dryRun(ctx context.Context) error {
 		if len(runs) > 0 && runs[0].Todo == 0 {
 			return nil
 		}
-		if err := wait(ctx, 100*time.Millisecond); err != nil {
+		if err := peer.Wait(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
 	return errNoDryRun
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

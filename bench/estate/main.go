@@ -166,7 +166,7 @@ func run(ctx context.Context, environments int, interval, watch time.Duration, l
 	}
 	fmt.Printf("%d environments made in %s\n", environments, time.Since(began).Round(100*time.Millisecond))
 	// Until all had their compile.
-	if err := wait(ctx, interval+time.Duration(environments)*50*time.Millisecond); err != nil {
+	if err := peer.Wait(ctx, interval+time.Duration(environments)*50*time.Millisecond); err != nil {
 		return err
 	}
 	f.begin()
@@ -174,7 +174,7 @@ func run(ctx context.Context, environments int, interval, watch time.Duration, l
 	if err != nil {
 		return err
 	}
-	if err := wait(ctx, watch); err != nil {
+	if err := peer.Wait(ctx, watch); err != nil {
 		return err
 	}
 	after, err := s.CPU()
@@ -194,13 +194,4 @@ func run(ctx context.Context, environments int, interval, watch time.Duration, l
 	fmt.Printf("polls: %d of %d repositories in %s; longest time without one: %s of an interval of %s\n",
 		polls, paths, watch, worst.Round(10*time.Millisecond), interval)
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

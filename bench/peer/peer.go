@@ -419,3 +419,13 @@ func Parent(pid int) int {
 	parent, _ := strconv.Atoi(fields[1])
 	return parent
 }
+
+// Wait waits, and returns the error of ctx if that ends first.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

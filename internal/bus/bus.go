@@ -41,6 +41,7 @@ const (
 	Answered     Topic = "answered"     // ID: the command; its agent answered it, or it ended otherwise
 	Cluster      Topic = "cluster"      // ID: the cluster, or empty for several; it, a job or a task of it changed
 	Catalogue    Topic = "catalogue"    // ID: the project, empty for all; what clusters can be made of has changed
+	Authors      Topic = "authors"      // ID: the commit; it is known now who wrote a file of it
 	Lagged       Topic = "lagged"       // the subscriber missed events and must read everything again
 )
 

@@ -155,8 +155,8 @@ func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
 	b.submit("save")
 	b.says("Saved as a new version.")
 	b.do(chromedp.Click(chromedp.CSS(`nav[aria-label="Views"] a[href$="tab=history"]`)))
-	b.until(`[...document.querySelectorAll('.added')].some(l => l.textContent.includes('A large shop'))`)
-	b.until(`[...document.querySelectorAll('.removed')].some(l => l.textContent.includes('"max": 20'))`)
+	b.until(`[...document.querySelectorAll('.d-added')].some(l => l.textContent.includes('A large shop'))`)
+	b.until(`[...document.querySelectorAll('.d-removed')].some(l => l.textContent.includes('"max": 20'))`)
 	b.accessible("the history of a template")
 
 	b.open(at + "/try?template=shop&size=30")

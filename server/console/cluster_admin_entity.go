@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/linediff"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/cluster/admin"
@@ -67,7 +68,7 @@ type entityVersion struct {
 type diffShown struct {
 	From, To int
 	Choices  []int
-	Lines    []diffLine
+	Changes  *linediff.Diff
 	Path     string
 }
 
@@ -77,7 +78,7 @@ type conflictShown struct {
 	Made    time.Time
 	By      string
 	Mine    int
-	Lines   []diffLine
+	Changes *linediff.Diff
 }
 
 // entityDraft is what somebody typed and did not save yet.
@@ -325,7 +326,7 @@ func (c *console) history(
 		if to, err := strconv.Atoi(query.Get("to")); err == nil && known[to] {
 			p.Diff.To = to
 		}
-		if p.Diff.Lines, err = c.compareVersions(ctx, item, p.Diff.From, p.Diff.To); err != nil {
+		if p.Diff.Changes, err = c.compareVersions(ctx, item, p.Diff.From, p.Diff.To); err != nil {
 			return err
 		}
 	}
@@ -355,20 +356,23 @@ func (c *console) history(
 	return err
 }
 
-func (c *console) compareVersions(ctx context.Context, item admin.Item, from, to int) ([]diffLine, error) {
+func (c *console) compareVersions(ctx context.Context, item admin.Item, from, to int) (*linediff.Diff, error) {
 	text := func(version int) (string, error) {
 		v, err := c.catalogue.GetVersion(ctx, item.Project, item.Kind, item.Name, version)
 		if err != nil {
 			return "", err
 		}
-		return shownJSON(treeOf(v.Content)), nil
+		return shownJSON(treeOf(v.Content)) + "\n", nil
 	}
 	a, err := text(from)
 	if err != nil {
 		return nil, err
 	}
 	b, err := text(to)
-	return diffLines(a, b).Lines, err
+	if err != nil {
+		return nil, err
+	}
+	return linediff.Compare(a, b), nil
 }
 
 // saveEntity serves the forms of an entity: it saves, or shows the form again with other fields, with a layout, or with

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/linediff"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/cluster/plan"
@@ -60,7 +61,7 @@ type clusterWanted struct {
 	Gone    bool   // its file was deleted
 	At      string // commit that is wanted
 	Applied string // commit that was reached in full last; empty: none
-	Diff    *lineDiff
+	Diff    *linediff.Diff
 }
 
 type clusterNodes struct {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ordain.dev/ordain/internal/linediff"
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/manifest"
 )
@@ -23,7 +24,7 @@ type planView struct {
 	Hidden   int // layouts that are not shown
 	Deletes  []string
 	Stages   []planStage
-	Diff     *lineDiff
+	Diff     *linediff.Diff
 }
 
 // layoutRow are nodes that are alike.

@@ -477,11 +477,11 @@ func TestAClusterIsChanged(t *testing.T) {
 		"install ads on 3 nodes",
 		"install ads on 2 nodes",
 		"The file:",
-		"size: 5",
+		"size: <mark>5</mark>",
 		"port: 8080",
 	)
 	page := w.get("/clusters/shop")
-	contains(t, page, "changing", "What changes", "&#43; size: 5", "- size: 3")
+	contains(t, page, "changing", "What changes", "&#43; size: <mark>5</mark>", "- size: <mark>3</mark>")
 	w.work()
 	commit(url.Values{"do": {"stop"}, "service": {"db"}}, "Stop db of shop", "stop web on", "stop db on 1 node")
 	w.work()

@@ -32,9 +32,14 @@ type lineAuthor struct {
 	Short, Full, Author, Subject string
 	URL                          string // at the forge
 	Uncommitted                  bool
+	Pending                      bool // it is being looked up; nothing else is known yet
 }
 
-func (l sourceLinks) author(c *provenance.Commit) *lineAuthor {
+// author returns who committed the line at a place; nil if that is not known and will not be.
+func (l sourceLinks) author(p provenance.Place, c *provenance.Commit) *lineAuthor {
+	if c == nil && l.pending[p.File] {
+		return &lineAuthor{Pending: true}
+	}
 	if c == nil {
 		return nil
 	}
@@ -69,7 +74,7 @@ func originOf(f provenance.Field, links sourceLinks) *origin {
 	s := f.Settings[0]
 	o := &origin{
 		Words: settingWords(s), Source: strings.TrimSpace(s.Source), Place: placeOf(s.Place),
-		Commit: links.author(s.Commit), URL: links.place(s.Place, s.Commit),
+		Commit: links.author(s.Place, s.Commit), URL: links.place(s.Place, s.Commit),
 	}
 	o.Via = links.viaOf(s)
 	return o
@@ -84,14 +89,15 @@ func (l sourceLinks) viaOf(s provenance.Setting) (out []via) {
 			}
 			out = append(out, via{
 				Text: inputWords(input.Name, from), Place: placeOf(from.Place), URL: l.place(from.Place, from.Commit),
-				Commit: l.author(from.Commit), Via: l.viaOf(from),
+				Commit: l.author(from.Place, from.Commit), Via: l.viaOf(from),
 			})
 		}
 	}
 	for _, step := range s.Steps {
 		out = append(out, via{
 			Text:  "in " + step.Implementation + " of " + step.Instance + ", made at",
-			Place: placeOf(step.Made), URL: l.place(step.Made, step.MadeCommit), Commit: l.author(step.MadeCommit),
+			Place: placeOf(step.Made), URL: l.place(step.Made, step.MadeCommit),
+			Commit: l.author(step.Made, step.MadeCommit),
 		})
 	}
 	return out

@@ -101,7 +101,13 @@ func TestResourcePageShowsOrigins(t *testing.T) {
 	r, h := rich(t)
 	v, err := r.Store.Version(t.Context(), r.Production.ID, 7)
 	must(t, err)
-	page := get(t, h, paths(r)["resource-failed"]).Body.String()
+	page := ""
+	for end := time.Now().Add(time.Minute); ; { // a busy machine may need more than the first visit waits for Git
+		page = get(t, h, paths(r)["resource-failed"]).Body.String()
+		if !strings.Contains(page, "author being looked up") || time.Now().After(end) {
+			break
+		}
+	}
 	for _, want := range []string{
 		"Decided", "<span class=\"mono\" title=\"content = page\">main.cf:12</span>", "#L12\" rel=\"noreferrer\">",
 		"/source?commit=" + v.Provenance.Commit + "&amp;path=main.cf#L3",

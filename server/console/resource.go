@@ -364,9 +364,13 @@ func desiredOf(d intent.ResourceDetail, actions []intent.Action) desired {
 	return out
 }
 
+// authorsWait is how long a page waits for Git to say who wrote lines. What is not known by then is on the next page,
+// or in the next fragment of a live one.
+const authorsWait = 150 * time.Millisecond
+
 // addOrigins adds to each attribute what set it, where that is known.
 func (c *console) addOrigins(ctx context.Context, e intent.Environment, r intent.Resource, to *desired) error {
-	explained, err := c.control.Explain(ctx, e.ID, r.Version, r.ID)
+	explained, pending, err := c.control.ExplainWithin(ctx, e.ID, r.Version, r.ID, authorsWait)
 	if fault.Is(err, fault.NotFound) {
 		return nil // the version was stored before origins were kept
 	}
@@ -374,6 +378,7 @@ func (c *console) addOrigins(ctx context.Context, e intent.Environment, r intent
 		return err
 	}
 	links := sourceLinksOf(e, explained.Commit)
+	links.pending = pending
 	for _, a := range explained.Attributes {
 		for i := range to.Rows {
 			if to.Rows[i].Name == a.Name {

@@ -25,6 +25,8 @@ type sourceLinks struct {
 	env    intent.Environment
 	site   weblink.Site
 	commit string
+	// pending has the files whose authors are still being looked up.
+	pending map[string]bool
 }
 
 func sourceLinksOf(e intent.Environment, commit string) sourceLinks {

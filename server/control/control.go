@@ -41,9 +41,9 @@ type Config struct {
 
 // Control implements the server's verbs. It is safe for concurrent use.
 type Control struct {
-	cfg    Config
-	blames blames
-	tables tables
+	cfg     Config
+	authors *authors
+	tables  tables
 	// comparisons keeps what differs between versions that pages compare.
 	comparisons *comparison.Service
 }
@@ -58,8 +58,11 @@ func New(cfg Config) (*Control, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Control{cfg: cfg, comparisons: comparison.New(cfg.Store)}, nil
+	return &Control{cfg: cfg, authors: newAuthors(), comparisons: comparison.New(cfg.Store)}, nil
 }
+
+// Close ends what a Control does in the background, and waits for its end.
+func (c *Control) Close() { c.authors.stop() }
 
 func (c *Control) publish(env intent.EnvironmentID, topic bus.Topic, id string) {
 	c.cfg.Bus.Publish(bus.Event{Environment: env, Topic: topic, ID: id})

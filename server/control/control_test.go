@@ -68,6 +68,7 @@ type parts struct {
 	saw      []string          // the clusters that compiles saw
 	told     []string          // what deployers were told
 	descends map[string]string // what commits descend from in spite of their names
+	blaming  func(ctx context.Context, path string) error
 }
 
 func (p *parts) Has(gitsync.Source, string) bool {
@@ -231,7 +232,12 @@ func (p *parts) Write(context.Context, gitsync.Source, gitsync.Write) (string, e
 }
 
 // Blame says that Eve wrote every line of main.cf.
-func (p *parts) Blame(_ context.Context, _ gitsync.Source, commit, path string) (provenance.Blame, error) {
+func (p *parts) Blame(ctx context.Context, _ gitsync.Source, commit, path string) (provenance.Blame, error) {
+	if p.blaming != nil {
+		if err := p.blaming(ctx, path); err != nil {
+			return nil, err
+		}
+	}
 	if path != "main.cf" {
 		return nil, fault.New("fake", fault.NotFound, "there is no such file")
 	}
@@ -512,6 +518,7 @@ func (s *stage) build() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.t.Cleanup(s.Control.Close)
 }
 
 // restart starts a new server on the record.

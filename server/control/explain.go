@@ -4,33 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"sync"
 	"time"
 
+	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
 	"ordain.dev/ordain/server/source"
 )
 
-// blameTime is how long one explanation may search Git history. It leaves out what
+// explainTime is how long a complete explanation may search Git history. It leaves out what
 // it has not found by then.
-const blameTime = 5 * time.Second
-
-// maxBlames is how many blamed files are cached.
-const maxBlames = 200
-
-// blames caches the authors of lines of files at commits, which never change.
-type blames struct {
-	mu    sync.Mutex
-	known map[blameKey]provenance.Blame
-}
-
-// A project does not see what another one has found out.
-type blameKey struct {
-	project           intent.ProjectID
-	url, commit, path string
-}
+const explainTime = 15 * time.Second
 
 // Explain reports where the attributes of a resource were set, and in which commits.
 // It returns NotFound if the version has no such resource or no provenance of it.
@@ -40,28 +25,53 @@ func (c *Control) Explain(
 	number int,
 	id intent.ResourceID,
 ) (provenance.Explanation, error) {
+	out, _, err := c.explain(ctx, env, number, id, explainTime, true)
+	return out, err
+}
+
+// ExplainWithin is Explain for pages, which do not wait longer than that for Git. It also
+// returns the files whose authors are still being looked up; when they are found, it
+// publishes bus.Authors.
+func (c *Control) ExplainWithin(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	id intent.ResourceID,
+	wait time.Duration,
+) (provenance.Explanation, map[string]bool, error) {
+	return c.explain(ctx, env, number, id, wait, false)
+}
+
+func (c *Control) explain(
+	ctx context.Context,
+	env intent.EnvironmentID,
+	number int,
+	id intent.ResourceID,
+	wait time.Duration,
+	patient bool,
+) (out provenance.Explanation, pending map[string]bool, err error) {
 	const op = "control.Explain"
-	out := provenance.Explanation{Subject: id.String(), Version: number}
+	out = provenance.Explanation{Subject: id.String(), Version: number}
 	resource, err := c.cfg.Store.VersionResource(ctx, env, number, id)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	fields, commit, err := c.origins(ctx, env, number, id)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	e, err := c.cfg.Store.Environment(ctx, env)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	out.Commit = commit
-	c.blame(ctx, e, out.Commit, fields)
+	pending = c.blame(ctx, e, commit, fields, wait, patient)
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(resource.Attributes, &values); err != nil {
-		return out, fault.Wrap(op, fault.Internal, err)
+		return out, nil, fault.Wrap(op, fault.Internal, err)
 	}
 	out.Attributes = provenance.WithValues(fields, values)
-	return out, nil
+	return out, pending, nil
 }
 
 // origins returns the provenance of a resource and the commit that it was compiled
@@ -94,41 +104,31 @@ func (c *Control) origins(
 		Hint("compile again: new versions record it")
 }
 
-// blame adds the commits of the lines of those files that the repository has.
-func (c *Control) blame(ctx context.Context, e intent.Environment, commit string, fields []provenance.Field) {
-	ctx, cancel := context.WithTimeout(ctx, blameTime)
+// blame adds the commits of the lines of those files that the repository has. It returns
+// the files whose lines are still being looked up when the time is over.
+func (c *Control) blame(
+	ctx context.Context, e intent.Environment, commit string, fields []provenance.Field,
+	wait time.Duration, patient bool,
+) map[string]bool {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	src := source.Plain(e)
+	src, pending := source.Plain(e), map[string]bool{}
 	provenance.Attach(fields, func(file string) provenance.Blame {
-		inside := path.Join(e.Source.Subdir, file)
-		if path.IsAbs(file) || commit == "" || ctx.Err() != nil {
+		if path.IsAbs(file) || commit == "" {
 			return nil
 		}
-		key := blameKey{e.ProjectID, e.Source.URL, commit, inside}
-		if known, ok := c.blames.get(key); ok {
-			return known
+		inside := path.Join(e.Source.Subdir, file)
+		lines, later := c.authors.ask(ctx, question{
+			key: blameKey{e.ProjectID, e.Source.URL, commit, inside}, env: e.ID, patient: patient,
+			blame: func(ctx context.Context) (provenance.Blame, error) {
+				return c.cfg.Git.Blame(ctx, src, commit, inside)
+			},
+			found: func(env intent.EnvironmentID) { c.publish(env, bus.Authors, commit) },
+		})
+		if later {
+			pending[file] = true
 		}
-		lines, err := c.cfg.Git.Blame(ctx, src, commit, inside)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil // too slow, or unreadable at present: the next explanation tries again
-		}
-		c.blames.put(key, lines)
 		return lines
 	})
-}
-
-func (b *blames) get(k blameKey) (provenance.Blame, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	lines, ok := b.known[k]
-	return lines, ok
-}
-
-func (b *blames) put(k blameKey, lines provenance.Blame) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.known == nil || len(b.known) >= maxBlames {
-		b.known = map[blameKey]provenance.Blame{}
-	}
-	b.known[k] = lines
+	return pending
 }

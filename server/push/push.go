@@ -170,8 +170,8 @@ func checkCode(code []intent.ResourceCode) ([]string, error) {
 	return slices.Compact(hashes), nil
 }
 
-// checkClosed refuses requirements of resources that are not there. A partial export may require shared resources of
-// the version that it is merged with, which the store checks.
+// checkClosed refuses requirements of resources that are not there. Those of a partial export are checked when it is
+// merged (package partial): it may not require what it does not contain either.
 func checkClosed(v intent.NewVersion) error {
 	if v.Partial != nil {
 		return nil

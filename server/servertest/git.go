@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/provenance"
 )
 
 // git is a real Git without a network: a fetch from another machine waits until it is given up.
@@ -102,4 +103,17 @@ func mirrorModel(ctx context.Context, log *slog.Logger, dir string) (commit stri
 	}
 	of := gitsync.Source{URL: RepositoryURL, Trust: gitsync.Trust{Scope: projectID.String()}}
 	return rev.Commit, os.Rename(syncer.MirrorPath(work), syncer.MirrorOf(of))
+}
+
+// blaming is a git whose lookups of authors a test may delay.
+type blaming struct {
+	git
+	server *Server
+}
+
+func (b blaming) Blame(ctx context.Context, src gitsync.Source, commit, path string) (provenance.Blame, error) {
+	if b.server.Blaming != nil {
+		b.server.Blaming(path)
+	}
+	return b.git.Blame(ctx, src, commit, path)
 }

@@ -106,6 +106,7 @@ func NewRich(t testing.TB) *Rich {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Control.Close)
 	s.Executors = executors()
 	if _, err := mirrorModel(t.Context(), s.Log, dir); err != nil {
 		t.Fatal(err)

@@ -69,6 +69,8 @@ type Server struct {
 	Log       *slog.Logger
 	// Executors is what every deployer reports.
 	Executors intent.Executors
+	// Blaming is called before Git says who wrote the lines of a file; nil: nothing is. Set it before the first page.
+	Blaming func(path string)
 
 	dir   string
 	key   *secret.Key
@@ -85,6 +87,7 @@ func New(t testing.TB, at time.Time) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Control.Close)
 	return s
 }
 
@@ -134,8 +137,8 @@ func open(records *store.Store, dir string, log *slog.Logger, at time.Time) (*Se
 		return nil, err
 	}
 	s.Control, err = control.New(control.Config{
-		Store: records, Bus: s.Bus, Logger: log, Git: git{syncer}, Sources: sources, Keepers: s.Keepers, Forge: s.Forge,
-		Now: s.clock.read,
+		Store: records, Bus: s.Bus, Logger: log, Git: blaming{git{syncer}, s}, Sources: sources, Keepers: s.Keepers,
+		Forge: s.Forge, Now: s.clock.read,
 	})
 	if err != nil {
 		return nil, err

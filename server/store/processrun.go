@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -264,28 +266,46 @@ func (s *Store) leaveState(ctx context.Context, tx pgx.Tx, l lockedProcess, ende
 func (s *Store) again(
 	ctx context.Context, tx pgx.Tx, l lockedProcess, end intent.ProcessEnd, data *string,
 ) error {
-	if l.Single {
-		other, err := s.waitsToo(ctx, tx, l)
-		if err != nil {
-			return err
-		}
-		if other != 0 {
-			return s.end(ctx, tx, l, intent.ProcessEnd{
-				State: intent.ProcessDone, Reason: fmt.Sprintf("process %d goes on", other), Problem: end.Problem,
-			})
-		}
-	}
 	counting := 1
 	if end.Fresh {
 		counting = 0
 	} else if end.Free {
 		counting = 2
 	}
-	if _, err := tx.Exec(ctx, statements.ProcessAgain, l.ID, end.Problem, data, end.After.Seconds(), end.Fresh,
-		counting, end.Fresh); err != nil {
+	other, err := s.waitAgain(ctx, tx, l, end.Problem, data, end.After.Seconds(), end.Fresh, counting, end.Fresh)
+	if err != nil {
 		return err
 	}
+	if other != 0 {
+		return s.end(ctx, tx, l, intent.ProcessEnd{
+			State: intent.ProcessDone, Reason: fmt.Sprintf("process %d goes on", other), Problem: end.Problem,
+		})
+	}
 	return s.wakeNext(ctx, tx, l.resource())
+}
+
+// waitAgain returns a process to those that wait, with the arguments of ProcessAgain. A single one stays as it is when
+// another of its kind waits already: waitAgain returns that.
+//
+// Work without states is scheduled without the lock on its resource, so that what schedules it waits for no worker. So
+// the other may be there only when its transaction commits, after the first look.
+func (s *Store) waitAgain(ctx context.Context, tx pgx.Tx, l lockedProcess, args ...any) (other int64, err error) {
+	if l.Single {
+		if other, err = s.waitsToo(ctx, tx, l); other != 0 || err != nil {
+			return other, err
+		}
+	}
+	err = pgx.BeginFunc(ctx, tx, func(attempt pgx.Tx) error {
+		_, err := attempt.Exec(ctx, statements.ProcessAgain, append([]any{l.ID}, args...)...)
+		return err
+	})
+	var refused *pgconn.PgError
+	if l.Single && errors.As(err, &refused) && refused.ConstraintName == "process_one_waits" {
+		if other, again := s.waitsToo(ctx, tx, l); other != 0 || again != nil {
+			return other, again
+		}
+	}
+	return 0, err
 }
 
 // waitsToo returns the process of the same name and resource that waits beside a single one; 0: there is none.
@@ -329,16 +349,12 @@ func (s *Store) RetryProcess(ctx context.Context, env intent.EnvironmentID, id i
 			return fault.New(op, fault.Conflict,
 				"the process is "+l.State+"; only a dead or waiting one can be retried")
 		}
-		if l.Single {
-			if other, err := s.waitsToo(ctx, tx, l); err != nil || other != 0 {
-				if err == nil {
-					err = fault.New(op, fault.Conflict, fmt.Sprintf("process %d waits to do the same", other))
-				}
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, statements.ProcessAgain, id, l.Problem, nil, 0.0, false, 0, true); err != nil {
+		other, err := s.waitAgain(ctx, tx, l, l.Problem, nil, 0.0, false, 0, true)
+		if err != nil {
 			return err
+		}
+		if other != 0 {
+			return fault.New(op, fault.Conflict, fmt.Sprintf("process %d waits to do the same", other))
 		}
 		return s.wakeNext(ctx, tx, l.resource())
 	})

@@ -12,7 +12,8 @@ import (
 )
 
 // ReserveVersion reserves the next version number of an environment, for a version that is compiled on another machine.
-// A number is reserved as long as it is not larger than the last one that was given out and no version has it.
+// A number stays reserved until a version gets it. It never means another version: when that one is deleted, the number
+// is not reserved again.
 func (s *Store) ReserveVersion(ctx context.Context, env intent.EnvironmentID) (number int, err error) {
 	err = s.write(ctx, "store.ReserveVersion", func(tx pgx.Tx) error {
 		last, err := lockEnvironment(ctx, tx, env)
@@ -20,14 +21,18 @@ func (s *Store) ReserveVersion(ctx context.Context, env intent.EnvironmentID) (n
 			return err
 		}
 		number = last + 1
-		_, err = tx.Exec(ctx, statements.VersionReserve, env, number)
+		if _, err = tx.Exec(ctx, statements.VersionReserve, env, number); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, statements.VersionReservationsForget, env)
 		return err
 	})
 	return number, err
 }
 
-// reserved fails unless a number is reserved. The caller holds the lock of the environment.
-func reserved(ctx context.Context, tx pgx.Tx, op string, v intent.NewVersion, last int) error {
+// useReserved takes a reserved number for a version, and fails unless it is reserved. The caller holds the lock of the
+// environment.
+func useReserved(ctx context.Context, tx pgx.Tx, op string, v intent.NewVersion, last int) error {
 	if v.Number > last {
 		return fault.New(op, fault.Invalid, fmt.Sprintf(
 			"The version number used is %d which is higher than the last outstanding reservation %d", v.Number, last)).
@@ -45,10 +50,20 @@ func reserved(ctx context.Context, tx pgx.Tx, op string, v intent.NewVersion, la
 		return err
 	}
 	active, err := activeIn(ctx, tx, v.Environment)
-	if err == nil && active != nil && active.Number > v.Number {
-		err = fault.New(op, fault.Conflict, fmt.Sprintf(
+	if err != nil {
+		return err
+	}
+	if active != nil && active.Number > v.Number {
+		return fault.New(op, fault.Conflict, fmt.Sprintf(
 			"version %d was deployed after number %d was reserved", active.Number, v.Number)).
 			Hint("somebody else deployed meanwhile: look at what, and export again")
+	}
+	err = affected(tx.Exec(ctx, statements.VersionReservationUse, v.Environment, v.Number))
+	if isNoRows(err) {
+		err = fault.New(op, fault.Conflict, fmt.Sprintf(
+			"version number %d is not reserved: a version had it that was deleted, or it was never given out",
+			v.Number)).
+			Hint("reserve another number and export again")
 	}
 	return err
 }

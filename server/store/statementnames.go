@@ -164,6 +164,7 @@ type statementTexts struct {
 	StandingFacts string
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve    string
+	VersionReservationsForget, VersionReservationUse                                                          string
 	SavedViews, SavedViewPut, SavedViewDelete                                                                 string
 	VersionContents, VersionMemberRows, VersionMemberCounts                                                   string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                      string

@@ -126,7 +126,7 @@ func (s *Store) StoreVersion(ctx context.Context, v intent.NewVersion, at time.T
 			}
 		}
 		if v.Number != 0 {
-			if err := reserved(ctx, tx, op, v, last); err != nil {
+			if err := useReserved(ctx, tx, op, v, last); err != nil {
 				return err
 			}
 		}

@@ -120,24 +120,34 @@ func (w *windowSQL) page(l windowList, rows string, in Window) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return w.statement(l, rows, by, by, in.Place, in.Backward, in.Limit+1)
+}
+
+// statement returns the statement that reads so many items beyond a place, sorted by some keys; place is among its
+// columns, with all keys.
+func (w *windowSQL) statement(
+	l windowList, rows string, all, by []sorted, place []string, backward bool, limit int,
+) (string, error) {
 	conditions := slices.Clone(w.conditions)
-	if in.Place != nil {
-		beyond, err := w.beyond(by, in.Place, in.Backward)
+	if place != nil {
+		beyond, err := w.beyond(by, place, backward)
 		if err != nil {
 			return "", err
 		}
 		conditions = append(conditions, beyond)
 	}
-	columns, order := make([]string, len(by)), make([]string, len(by))
-	for i, s := range by {
+	columns, order := make([]string, len(all)), make([]string, len(by))
+	for i, s := range all {
 		columns[i] = s.column + "::text"
+	}
+	for i, s := range by {
 		order[i] = s.column
-		if s.desc != in.Backward {
+		if s.desc != backward {
 			order[i] += " DESC"
 		}
 	}
 	return "SELECT " + l.show + ", ARRAY[" + strings.Join(columns, ", ") + "] AS place" + from(rows, conditions) +
-		" ORDER BY " + strings.Join(order, ", ") + " LIMIT " + strconv.Itoa(in.Limit+1), nil
+		" ORDER BY " + strings.Join(order, ", ") + " LIMIT " + strconv.Itoa(limit), nil
 }
 
 // beyond is the condition for lying strictly after a place in the order, or before it. Where all keys have one

@@ -21,6 +21,12 @@ func BenchmarkResourceWindow(b *testing.B) {
 	release(b, s, env, resources(100_000))
 	conn := get(pgx.Connect(b.Context(), url))(b)
 	defer conn.Close(context.Background())
+	// As after a deployment of all, of which some failed.
+	for range 3 {
+		get(conn.Exec(b.Context(), `UPDATE resource_state SET last_run_at = now(), last_success = now(),
+			last_run = CASE WHEN resource % 2000 = 0 THEN 'failed' ELSE 'successful' END,
+			compliance = CASE WHEN resource % 2000 = 0 THEN 'non_compliant' ELSE 'compliant' END`))(b)
+	}
 	get(conn.Exec(b.Context(), "VACUUM ANALYZE"))(b) // which the database does by itself after a while
 	no := false
 	common := store.ResourceFilter{Agent: &store.TextFilter{Like: []string{"%host1%"}}}
@@ -40,7 +46,12 @@ func BenchmarkResourceWindow(b *testing.B) {
 		"type next":   {filter, store.Window{Limit: 50, Order: byType, Place: deep.Places[999]}},
 		"type desc":   {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "resource_type", Desc: true}}}},
 		"agent":       {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "agent"}}}},
+		"value":       {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "resource_id_value"}}}},
 		"compliance":  {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "compliance"}}}},
+		"comp. desc":  {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "compliance", Desc: true}}}},
+		"blocked":     {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "blocked"}}}},
+		"last run":    {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "last_handler_run"}}}},
+		"deploying":   {filter, store.Window{Limit: 50, Order: []store.OrderKey{{Key: "is_deploying", Desc: true}}}},
 		"like common": {common, store.Window{Limit: 50}},
 		"like rare":   {rare, store.Window{Limit: 50}},
 		"version":     {store.ResourceFilter{Version: 1}, store.Window{Limit: 50}},

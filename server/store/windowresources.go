@@ -165,11 +165,18 @@ func (s *Store) ResourceWindow(
 	ctx context.Context, env intent.EnvironmentID, f ResourceFilter, in Window, attributes bool,
 ) (out Span[FilteredResource], err error) {
 	err = s.read(ctx, "store.ResourceWindow", func(q querier) error {
-		w, rows, _, err := f.sql(env)
+		w, rows, counted, err := f.sql(env)
 		if err != nil {
 			return err
 		}
-		found, more, err := readWindow[windowResourceRow](ctx, q, resourceWindow, w, rows, in)
+		var found []windowResourceRow
+		more, done := false, false
+		if f.Version == 0 && f.Type == nil && f.Agent == nil && f.Value == nil {
+			found, more, done, err = readByValue(ctx, q, w, rows, counted, in)
+		}
+		if err == nil && !done {
+			found, more, err = readWindow[windowResourceRow](ctx, q, resourceWindow, w, rows, in)
+		}
 		if err != nil || len(found) == 0 {
 			out = Span[FilteredResource]{More: more}
 			return err

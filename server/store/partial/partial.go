@@ -8,7 +8,8 @@
 //
 // A set in the change replaces the old one entirely. Resources in no set are shared: a change may add shared
 // resources, but neither change nor remove them. Sets must be independent of each other, or none could be replaced
-// without looking at the others; so a resource in a set requires only resources of the same set and shared ones.
+// without looking at the others; so a resource in a set requires only resources of the same set and shared ones. A
+// change contains all that its resources require, also the shared resources.
 package partial
 
 import (
@@ -106,8 +107,8 @@ func shown(set string) string {
 	return "the resource set " + set
 }
 
-// independent fails when a resource requires one of another set, in the base or in the change. The change must
-// contain what its resources require.
+// independent fails when a resource requires one of another set, in the base or in the change, or one that is not
+// there. Without the latter, a shared resource of the change could require what the merged version does not have.
 func (m *merger) independent() error {
 	for _, list := range []struct {
 		resources map[intent.ResourceID]*intent.Resource
@@ -116,11 +117,11 @@ func (m *merger) independent() error {
 		for _, r := range sorted(list.resources) {
 			for _, id := range r.Requires {
 				required := list.resources[id]
-				if r.ResourceSet == "" ||
-					required != nil && (required.ResourceSet == "" || required.ResourceSet == r.ResourceSet) {
+				if required != nil && (r.ResourceSet == "" || required.ResourceSet == "" ||
+					required.ResourceSet == r.ResourceSet) {
 					continue
 				}
-				where := "is in no set of this export"
+				where := "is not part of this export"
 				if required != nil {
 					where = "is in " + shown(required.ResourceSet)
 				}

@@ -6,6 +6,7 @@
 SELECT r.key, s.content, r.id, r.type, r.agent, r.value, s.blocked, s.last_run, s.is_deploying, s.orphaned > 0 AS orphan,
        CASE WHEN s.orphaned = 0 THEN s.compliance END AS compliance,
        CASE WHEN s.orphaned = 0 THEN s.compliance ELSE '~' END COLLATE "C" AS compliance_order,
+       s.compliance AS state_compliance,
        CASE WHEN s.orphaned > 0 THEN s.orphaned
             ELSE (SELECT v.number FROM version v WHERE v.environment = $1 AND v.status = 'active') END AS version,
        (SELECT c.purged FROM resource_content c WHERE c.key = s.content) AS purged

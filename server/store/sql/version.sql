@@ -21,7 +21,18 @@ INSERT INTO version (environment, number, created, status, total, compile, prove
 VALUES ($1, $2, $3, 'candidate', $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: VersionReserve :exec
-UPDATE environment SET last_version = $2 WHERE id = $1;
+WITH counted AS (
+    UPDATE environment SET last_version = $2 WHERE id = $1
+)
+INSERT INTO version_reservation (environment, number) VALUES ($1, $2);
+
+-- name: VersionReservationsForget :exec
+-- Numbers below that of the active version are refused.
+DELETE FROM version_reservation r USING version v
+WHERE r.environment = $1 AND v.environment = $1 AND v.status = 'active' AND r.number < v.number;
+
+-- name: VersionReservationUse :exec
+DELETE FROM version_reservation WHERE environment = $1 AND number = $2;
 
 -- name: VersionOrigins :one
 SELECT origins FROM version WHERE environment = $1 AND number = $2;
