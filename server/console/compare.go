@@ -87,7 +87,7 @@ func (c *console) compare(r *http.Request) (view, error) {
 	keep := url.Values{"from": {strconv.Itoa(p.From)}, "to": {strconv.Itoa(p.To)}}
 	p.Diff, _, err = c.differences(r, e, of, true, diffPlace{path: envURL(e.ID) + "/compare", keep: keep,
 		was: "Version " + strconv.Itoa(p.From), will: "Version " + strconv.Itoa(p.To),
-		version: versionURL(e.ID, p.To)})
+		version: versionURL(e.ID, p.To), versions: true})
 	if fault.Is(err, fault.NotFound) {
 		p.Problem = "One of these versions does not exist any more."
 		return view{template: "compare", data: p}, nil

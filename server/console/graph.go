@@ -95,9 +95,9 @@ type graphCount struct {
 }
 
 // The measures of the picture, and how much text a node has room for.
-var graphSizes = graphview.Sizes{Width: 176, Height: 44, GapX: 48, GapY: 12, Margin: 4}
+var graphSizes = graphview.Sizes{Width: 192, Height: 44, GapX: 48, GapY: 12, Margin: 4}
 
-const graphNameRunes, graphNoteRunes = 19, 23
+const graphNameRunes, graphNoteRunes = 18, 24
 
 // shownCauses is how many causes the page lists.
 const shownCauses = 12
