@@ -33,8 +33,8 @@ func versionChoice(v intent.Version) string {
 	if v.Provenance.Commit != "" {
 		parts = append(parts, short(v.Provenance.Commit))
 	}
-	if subject := []rune(v.Provenance.Subject); len(subject) > 40 {
-		parts = append(parts, string(subject[:40])+"…")
+	if subject := []rune(v.Provenance.Subject); len(subject) > 30 {
+		parts = append(parts, strings.TrimSpace(string(subject[:30]))+"…")
 	} else if len(subject) > 0 {
 		parts = append(parts, string(subject))
 	}

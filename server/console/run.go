@@ -294,6 +294,10 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		return s, err
 	}
 	s.Link, s.Text = versionURL(run.Environment, v.Number), "Version "+strconv.Itoa(v.Number)
+	if v.Preview {
+		s.State, s.Note = notDeployed, "a dry run deploys nothing"
+		return s, nil
+	}
 	switch v.Status {
 	case intent.VersionCandidate:
 		s.State, s.Note = waiting, "the version waits to be released"
@@ -303,9 +307,6 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		return s, nil
 	case intent.VersionSkipped:
 		s.State, s.Note = notDeployed, "a later version was released instead"
-		if v.Preview {
-			s.Note = "a dry run deploys nothing"
-		}
 		return s, nil
 	}
 	counts, err := c.store.ResourceCounts(r.Context(), run.Environment)
