@@ -63,7 +63,7 @@ func TestTasksOfOperators(t *testing.T) {
 	b.task(t, "dry-run a version", overview, func(p *person) {
 		p.click("version 7")
 		p.click("Dry run")
-		p.reads("Dry run of version 7", "of 204 resources checked")
+		p.reads("Dry run of version 7", "of 204 resources processed")
 		playDryRun(p.t, r, r.Production.ID)
 		p.reads("1 resource", "/srv/www/site-023/index.html", "Hello", "Welcome")
 	})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -128,6 +129,18 @@ func TestWithoutARepositoryThereIsNothingToSync(t *testing.T) {
 	}
 }
 
+// Lengths of time are written for people on every page: "5 min 0 s", not "5m0s".
+func TestLengthsOfTimeAreForPeople(t *testing.T) {
+	t.Parallel()
+	r, h := rich(t)
+	machine := regexp.MustCompile(`\b\d+m\d+(\.\d+)?s\b`)
+	for name, path := range paths(r) {
+		if found := machine.FindString(get(t, h, path).Body.String()); found != "" {
+			t.Errorf("%s: %s", name, found)
+		}
+	}
+}
+
 // Long reasons wrap, names of agents stay whole, the check boxes stand beside their rows, and the entry of the page is
 // in view in the menu, on a phone too.
 func TestPagesKeepTheirShape(t *testing.T) {
@@ -153,8 +166,12 @@ func TestPagesKeepTheirShape(t *testing.T) {
 	b.until(`[...document.querySelectorAll('tbody tr')].every(row => {
 		const box = row.querySelector('input').getBoundingClientRect(), state = row.querySelector('.state').getBoundingClientRect();
 		return Math.abs(box.top + box.height / 2 - state.top - state.height / 2) < 6 })`)
-	b.until(`[...document.querySelectorAll('td[data-label=Agent]')].every(td => {
-		const range = document.createRange(); range.selectNodeContents(td); return range.getClientRects().length === 1 })`)
+	whole := `[...document.querySelectorAll('td[data-label=Agent], td.agent')].every(td => {
+		const range = document.createRange(); range.selectNodeContents(td);
+		return td.textContent.length > 14 || new Set([...range.getClientRects()].map(r => r.top)).size === 1 })`
+	b.until(whole)
+	b.open(env + "/agents")
+	b.until(whole)
 	b.open(env + "/compare?from=6&to=7")
 	b.until(`(() => { const [a, b] = document.querySelectorAll('.which-versions select');
 		return Math.abs(a.offsetWidth - b.offsetWidth) < 3 && a.offsetWidth > 300 })()`)
