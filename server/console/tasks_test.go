@@ -44,7 +44,8 @@ func TestTasksOfOperators(t *testing.T) {
 	b.task(t, "compare two versions", overview, func(p *person) {
 		p.click("Versions")
 		p.click("Changes", "7", "Serve the new landing page")
-		p.reads("Version 6 to 7", "1 no longer managed 12 changed 1 created", "content: “Hello” → “Welcome” on 10 fs::File",
+		p.reads("Version 6 to 7", "1 no longer managed 12 changed 1 created",
+			"content: “Hello” → “Welcome” on 10 fs::File",
 			"fs::File[web01,path=/srv/www/left.html]")
 	})
 	b.task(t, "find the commit that failed and why", environments, func(p *person) {

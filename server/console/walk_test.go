@@ -65,7 +65,8 @@ func TestTheRunOfADryRunDeploysNothing(t *testing.T) {
 	}
 }
 
-// While a newer commit is compiled, an environment is not simply as intended; a sync of the same commit changes nothing.
+// While a newer commit is compiled, an environment is not simply as intended; a sync of the same commit changes
+// nothing.
 func TestANewerCommitThatCompilesIsSeen(t *testing.T) {
 	t.Parallel()
 	now := intent.Standing{
@@ -93,6 +94,21 @@ func TestAComparisonOfVersionsSaysWhatIsNoLongerManaged(t *testing.T) {
 	if !strings.Contains(page, "no longer managed") || strings.Contains(page, "purged</span>") {
 		t.Error("the comparison calls it purged")
 	}
+}
+
+// The overview of an environment says who pushed a version that is not from a commit, and from where.
+func TestTheOverviewSaysWhoPushedAVersion(t *testing.T) {
+	t.Parallel()
+	b := newBakery(t)
+	b.deploy("4c81d20")
+	v := intent.NewVersion{Environment: b.env, Resources: []intent.Resource{{
+		ID: b.id, Attributes: json.RawMessage(`{"purged": false}`), AttributeHash: "2",
+	}}}
+	v.Provenance.Pushed = &intent.Pushed{By: "ida", User: "lind", Host: "laptop"}
+	number, err := b.Store.StoreVersion(t.Context(), v, b.Now())
+	must(t, err)
+	must(t, b.Control.Release(t.Context(), b.env, number))
+	contains(t, b.page(""), "not from a commit: pushed by ida (lind on laptop)")
 }
 
 // The fold with reasons says more than the sentence above it, or is not there.
@@ -164,7 +180,7 @@ func TestPagesKeepTheirShape(t *testing.T) {
 	b.look(1280, 900, "light")
 	b.open(env + "/resources")
 	b.until(`[...document.querySelectorAll('tbody tr')].every(row => {
-		const box = row.querySelector('input').getBoundingClientRect(), state = row.querySelector('.state').getBoundingClientRect();
+		const [box, state] = ['input', '.state'].map(s => row.querySelector(s).getBoundingClientRect());
 		return Math.abs(box.top + box.height / 2 - state.top - state.height / 2) < 6 })`)
 	whole := `[...document.querySelectorAll('td[data-label=Agent], td.agent')].every(td => {
 		const range = document.createRange(); range.selectNodeContents(td);
