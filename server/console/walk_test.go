@@ -42,6 +42,16 @@ func TestARunSaysWhichStepsItDidNotNeed(t *testing.T) {
 	}
 }
 
+// A run that went well has no step that was not reached.
+func TestAGoodRunHasNoGaps(t *testing.T) {
+	t.Parallel()
+	r, h := rich(t)
+	page := get(t, h, runURL(r.Production.ID, r.Good)).Body.String()
+	if strings.Contains(page, "not reached") || !strings.Contains(page, "not needed") {
+		t.Error("a step that was left out counts as not reached")
+	}
+}
+
 // The run of a dry run does not say that its version was active once.
 func TestTheRunOfADryRunDeploysNothing(t *testing.T) {
 	t.Parallel()
