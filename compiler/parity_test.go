@@ -28,7 +28,7 @@ const (
 //
 // TestParityWithStd has the cases that need module std.
 //
-// Cases with Python start an interpreter each, so that the test takes one in twelve of them;
+// Cases with Python start an interpreter each, so that the test takes one in twenty-four of them;
 // ORDAIN_MATRIX=ci takes one in six, and ORDAIN_MATRIX=whole takes all.
 func TestParity(t *testing.T) {
 	python := plugintest.Python(t)
@@ -65,7 +65,7 @@ func loadCases(t *testing.T, dir string, stories ...string) []parity.Case {
 		case c.HasPython() && racedetector.On:
 			return !c.InSample(40) // most of the time goes to Python, which has no data races to find
 		case c.HasPython():
-			return !c.InSample(12)
+			return !c.InSample(24)
 		}
 		return racedetector.On && !c.InSample(5)
 	})

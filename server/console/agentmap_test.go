@@ -47,6 +47,7 @@ as intended well: 7 resources`
 // An environment of 2,000 agents has a cell for each, and the page weighs less than 100 kB. A cell leads to the
 // resources of its agent alone, not to those of agents whose names begin alike.
 func TestTheMapOfManyAgentsIsLight(t *testing.T) {
+	t.Parallel()
 	const agents = 2000
 	e := newEstate(t, agents, func(i int) intent.ResourceID {
 		return intent.ResourceID{

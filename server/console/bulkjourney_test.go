@@ -18,12 +18,14 @@ func TestJourneyDeployWhatAFilterChose(t *testing.T) {
 	b.look(1280, 900, "light")
 	env := "/e/" + r.Production.ID.String()
 	b.open(env + "/resources")
-	const pick = `([...document.querySelectorAll('.facets a')]
-		.find(x => x.textContent.trim().startsWith('%')).click(), true)`
+	pick := func(facet string) {
+		b.do(chromedp.Click(chromedp.JSPath(`[...document.querySelectorAll('.facets a')]
+			.find(x => x.textContent.trim().startsWith('` + facet + `'))`)))
+	}
 	b.until(`document.querySelector('.facets a')`)
-	eval[bool](b, strings.Replace(pick, "%", "fs::File", 1))
+	pick("fs::File")
 	b.until(`location.search.includes('is-type=fs%3A%3AFile') && document.querySelector('.facets a')`)
-	eval[bool](b, strings.Replace(pick, "%", "failed", 1))
+	pick("failed")
 	b.until(`location.search.includes('status=failed') && document.querySelector('.bulk')`)
 	b.accessible("a filtered list")
 	b.do(chromedp.Click(chromedp.CSS(`.bulk input[name="all"]`)),

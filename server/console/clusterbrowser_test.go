@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,29 +19,20 @@ import (
 	"ordain.dev/ordain/server/cluster/task"
 )
 
-// shoot checks a page on every screen, and leaves pictures of it in the folder ORDAIN_CONSOLE_SHOTS, if that is set.
+// shoot checks a page on every screen.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
-	for _, screen := range screens {
-		b.look(screen.width, screen.height, screen.scheme)
-		b.keepsTo(name+" "+screen.name, screen.rules)
-		b.fits(name + " " + screen.name)
-		if shots := os.Getenv("ORDAIN_CONSOLE_SHOTS"); shots != "" {
-			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-			must(b.t, err)
-			must(b.t, os.WriteFile(filepath.Join(shots, name+"-"+screen.name+".png"), picture, 0o644))
-		}
-	}
+	b.accessibleOn(name, screens)
 	b.look(1280, 900, "light")
 }
 
 // press clicks a button of the page by its text.
 func (b *tab) press(text string) {
 	b.t.Helper()
-	b.until(`document.readyState === 'complete' && [...document.querySelectorAll('main button, main a.button')]
-		.find(x => x.textContent.trim() === ` + quote(text) + `)`)
-	eval[bool](b, `([...document.querySelectorAll('main button, main a.button')]
-		.find(x => x.textContent.trim() === `+quote(text)+`).click(), true)`)
+	button := `[...document.querySelectorAll('main button, main a.button')]
+		.find(x => x.textContent.trim() === ` + quote(text) + `)`
+	b.until(`document.readyState === 'complete' && ` + button)
+	b.do(chromedp.Click(chromedp.JSPath(button)))
 }
 
 func quote(text string) string {
@@ -207,6 +197,7 @@ func (w *clusterWorld) large(nodes, services int) {
 
 // The pages of a cluster of 500 nodes and 30 services, 61,500 tasks, are small, and quick enough.
 func TestPagesOfALargeClusterAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	w.large(500, 30)
 	for path, most := range map[string]int{

@@ -190,18 +190,6 @@ func TestJourneyWithoutScript(t *testing.T) {
 	}
 }
 
-// At twice the size, and in a window of 320 px, no page scrolls sideways.
-func TestJourneyLargeText(t *testing.T) {
-	t.Parallel()
-	r, h := liveRich(t)
-	b := browse(t, h)
-	b.look(320, 640, "light")
-	for name, path := range paths(r) {
-		b.open(path)
-		b.fits(name)
-	}
-}
-
 // TestPicture takes a picture of a console that runs elsewhere, for the README:
 //
 //	export ORDAIN_PICTURE_URL=http://127.0.0.1:8888/e/… ORDAIN_PICTURE=docs/console.png

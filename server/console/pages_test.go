@@ -53,10 +53,8 @@ func must(t *testing.T, err error) {
 // Every template fits the struct that it is rendered with.
 func TestTemplatesFitTheirPages(t *testing.T) {
 	t.Parallel()
-	set, err := parseTemplates(time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set, err := parsedTemplates()
+	must(t, err)
 	pages := map[string]any{
 		"login": loginPage{}, "first": firstPage{}, "people": peoplePage{}, "account": accountPage{},
 		"token": tokenPage{}, "jointoken": joinTokenPage{}, "leaving": leavingPage{},

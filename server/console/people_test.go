@@ -93,7 +93,7 @@ func TestLoginAndLogout(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`form[action="/logout"] button`)))
 	b.until(`location.pathname == '/login'`)
 	second.until(`location.pathname == '/login'`)
-	eval[bool](b, `history.back(), true`)
+	b.back()
 	b.until(`location.pathname == '/login' && location.search.includes('next=')`)
 	if text := eval[string](b, `document.body.textContent`); strings.Contains(text, r.Production.Name) {
 		t.Error("the back button shows the page")

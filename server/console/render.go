@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
@@ -42,20 +43,40 @@ type fragment struct {
 // loader returns the view of a page for a request.
 type loader func(*http.Request) (view, error)
 
-// templates holds a set for each page: the layout, the shared parts, and the page itself.
-type templates map[string]*template.Template
+// templates returns the set of each page: the layout, the shared parts, and the page itself. A set is copied from what
+// the process parsed, for the clock of the console, when it is asked for first.
+type templates map[string]func() (*template.Template, error)
 
 func parseTemplates(now func() time.Time) (templates, error) {
-	pages, err := fs.Glob(files, "templates/page-*.html")
-	if err != nil {
-		return nil, err
-	}
-	base, err := template.New("").Funcs(functions(now)).ParseFS(files, "templates/layout.html", "templates/parts*.html",
-		"templates/cluster_admin_parts.html")
+	parsed, err := parsedTemplates()
 	if err != nil {
 		return nil, err
 	}
 	out := templates{}
+	for name, page := range parsed {
+		out[name] = sync.OnceValues(func() (*template.Template, error) {
+			set, err := page.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return set.Funcs(functions(now)), nil
+		})
+	}
+	return out, nil
+}
+
+// parsedTemplates are the sets of all pages. They are copied and never executed: what was executed cannot be copied.
+var parsedTemplates = sync.OnceValues(func() (map[string]*template.Template, error) {
+	pages, err := fs.Glob(files, "templates/page-*.html")
+	if err != nil {
+		return nil, err
+	}
+	base, err := template.New("").Funcs(functions(time.Now)).ParseFS(files, "templates/layout.html",
+		"templates/parts*.html", "templates/cluster_admin_parts.html")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*template.Template{}
 	for _, page := range pages {
 		set, err := base.Clone()
 		if err == nil {
@@ -67,6 +88,19 @@ func parseTemplates(now func() time.Time) (templates, error) {
 		out[strings.TrimSuffix(strings.TrimPrefix(path.Base(page), "page-"), ".html")] = set
 	}
 	return out, nil
+})
+
+// execute writes a template of the set of a page.
+func (t templates) execute(w io.Writer, page, name string, data any) error {
+	load, ok := t[page]
+	if !ok {
+		return fmt.Errorf("there is no page %q", page)
+	}
+	set, err := load()
+	if err != nil {
+		return err
+	}
+	return set.ExecuteTemplate(w, name, data)
 }
 
 // page serves a page, or its stream.
@@ -99,7 +133,7 @@ func (c *console) page(v access.Verb, load loader) http.HandlerFunc {
 // page.
 func (c *console) render(w http.ResponseWriter, r *http.Request, code int, v view) {
 	var b bytes.Buffer
-	if err := c.templates[v.template].ExecuteTemplate(&b, "layout", v.data); err != nil {
+	if err := c.templates.execute(&b, v.template, "layout", v.data); err != nil {
 		c.log.Error("a page cannot be rendered", "path", r.URL.Path, "error", err)
 		http.Error(w, "This page cannot be shown; the server's log says why.", http.StatusInternalServerError)
 		return
@@ -115,7 +149,7 @@ func (c *console) renderFragment(v view, f fragment) (string, error) {
 		return html, nil
 	}
 	var b bytes.Buffer
-	if err := c.templates[v.template].ExecuteTemplate(&b, f.template, f.data); err != nil {
+	if err := c.templates.execute(&b, v.template, f.template, f.data); err != nil {
 		return "", fmt.Errorf("fragment %s: %w", f.id, err)
 	}
 	return strings.TrimSpace(b.String()), nil

@@ -67,6 +67,9 @@ func (c *console) membersOf(r *http.Request, v intent.Version) (out memberTable,
 	}
 	out.Filtered = l.filtered()
 	l.sort(get("sort"))
+	if !out.Filtered {
+		l.query.Total = v.Total
+	}
 	// Both look at all resources of the version, so they do it at the same time.
 	var counts []store.MemberCount
 	var page intent.Page[intent.VersionMember]

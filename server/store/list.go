@@ -29,6 +29,7 @@ type List struct {
 	rows    *string // the statement that returns all rows; its parameters come first
 	counted *string // returns the same rows with fewer columns, which is quicker to count; nil: rows
 	key     column  // makes the order of the rows unique
+	planned bool    // its statement is planned anew for its parameters, which may be a few values or very many
 }
 
 // Field is one field of a list under the name that clients know it by.

@@ -56,7 +56,7 @@ var (
 			{"status", Text, true, Equals, "standing"},
 		},
 		Sort: "resource_type", ID: Text,
-		rows: &statements.VersionMemberRows, key: column{"id", Text},
+		rows: &statements.VersionMemberRows, key: column{"id", Text}, planned: true,
 	}
 
 	// ResourceList is the list of Store.Resources.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -26,6 +28,10 @@ type listSQL struct {
 	bounded bool
 	above   bool // the rows lie above the bound
 }
+
+// plannedAnew, before the arguments of a statement, has the database plan it for these arguments. Otherwise it keeps a
+// plan for statements that come again, which suits arrays of any length as little as those of another.
+var plannedAnew any = pgx.QueryExecModeDescribeExec
 
 // sqlBuilder collects the parameters of one statement.
 type sqlBuilder struct {
@@ -232,6 +238,9 @@ func pageWhere[R, V any](
 	sql, err := l.buildWhere(q, where, fixed...)
 	if err != nil {
 		return out, err
+	}
+	if l.planned {
+		sql.args = slices.Insert(sql.args, 0, plannedAnew)
 	}
 	err = s.read(ctx, op, func(db querier) error {
 		var err error

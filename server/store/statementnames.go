@@ -165,7 +165,7 @@ type statementTexts struct {
 	// version.sql
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve    string
 	SavedViews, SavedViewPut, SavedViewDelete                                                                 string
-	VersionMemberRows, VersionMemberCounts                                                                    string
+	VersionContents, VersionMemberRows, VersionMemberCounts                                                   string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                      string
 	VersionActiveTotal, VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect string
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                          string

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -23,10 +24,26 @@ func (s *Store) VersionMembers(
 	ctx context.Context, env intent.EnvironmentID, number int, q intent.ListQuery,
 ) (intent.Page[intent.VersionMember], error) {
 	const op = "store.VersionMembers"
-	if err := s.read(ctx, op, func(q querier) error { return requireVersion(ctx, q, env, number) }); err != nil {
+	var contents []int64
+	err := s.read(ctx, op, func(q querier) (err error) {
+		contents, err = versionContents(ctx, q, env, number)
+		return err
+	})
+	if err != nil {
 		return intent.Page[intent.VersionMember]{}, err
 	}
-	return page(ctx, s, op, VersionMemberList, q, memberRow.value, env, number)
+	return page(ctx, s, op, VersionMemberList, q, memberRow.value, env, contents)
+}
+
+// versionContents returns the keys of what a version says of its resources.
+func versionContents(
+	ctx context.Context, q querier, env intent.EnvironmentID, number int,
+) (contents []int64, err error) {
+	err = q.QueryRow(ctx, statements.VersionContents, env, number).Scan(&contents)
+	if isNoRows(err) {
+		err = fault.New("store.Version", fault.NotFound, "there is no such version")
+	}
+	return contents, err
 }
 
 // MemberCount is how many resources of a type have one standing.
@@ -41,7 +58,10 @@ func (s *Store) VersionMemberCounts(
 	ctx context.Context, env intent.EnvironmentID, number int,
 ) (out []MemberCount, err error) {
 	err = s.read(ctx, "store.VersionMemberCounts", func(q querier) error {
-		out, err = many[MemberCount](ctx, q, statements.VersionMemberCounts, env, number)
+		contents, err := versionContents(ctx, q, env, number)
+		if err == nil {
+			out, err = many[MemberCount](ctx, q, statements.VersionMemberCounts, plannedAnew, env, contents)
+		}
 		return err
 	})
 	return out, err

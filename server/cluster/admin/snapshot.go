@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -60,20 +61,22 @@ func (s *Service) snapshot(ctx context.Context, op string, project intent.Projec
 		return nil, err
 	}
 	s.mu.Lock()
-	now, ok := s.known[project]
+	before, ok := s.known[project]
 	s.mu.Unlock()
-	if ok && now.stamp == stamp {
-		return now, nil
+	if ok && before.stamp == stamp {
+		return before, nil
 	}
 	rows, err := s.c.Store.ClusterEntities(ctx, project)
 	if err != nil {
 		return nil, err
 	}
-	now = &snapshot{stamp: stamp, own: map[catalogue.Ref]kept{}, shared: map[catalogue.Ref]kept{}}
+	now := &snapshot{stamp: stamp, own: map[catalogue.Ref]kept{}, shared: map[catalogue.Ref]kept{}}
 	for _, row := range rows {
-		e, err := decodeKept(row)
-		if err != nil {
-			return nil, fault.Wrap(op, fault.Internal, err)
+		e := before.decoded(row)
+		if e == nil {
+			if e, err = decodeKept(row); err != nil {
+				return nil, fault.Wrap(op, fault.Internal, err)
+			}
 		}
 		now.in(row.Project)[catalogue.RefOf(e)] = kept{row, e}
 	}
@@ -90,6 +93,19 @@ func (s *Service) snapshot(ctx context.Context, op string, project intent.Projec
 	}
 	s.known[project] = now
 	return now, nil
+}
+
+// decoded returns what a snapshot, or none, has read from a row already. A change of one entity leaves all others as
+// they are.
+func (n *snapshot) decoded(row store.ClusterEntity) catalogue.Entity {
+	if n == nil {
+		return nil
+	}
+	k, ok := n.in(row.Project)[catalogue.Ref{Kind: catalogue.Kind(row.Kind), Name: row.Name}]
+	if !ok || k.Version != row.Version || !bytes.Equal(k.Content, row.Content) {
+		return nil
+	}
+	return k.entity
 }
 
 // decodeKept reads what the store has.

@@ -64,22 +64,26 @@ SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.require
 FROM version v, unnest(v.contents) AS k(key), resource_content c, resource r
 WHERE v.environment = $1 AND v.number = $2 AND c.key = k.key AND r.key = c.resource;
 
+-- name: VersionContents :one
+SELECT contents FROM version WHERE environment = $1 AND number = $2;
+
 -- name: VersionMemberRows :list
 -- The resources of a version, with what became of them: the status of those that are deployed as this version has them;
--- other: another version's content is what is deployed; absent: the deployed version does not have them.
+-- other: another version's content is what is deployed; absent: the deployed version does not have them. The contents
+-- of the version are $2, for otherwise the planner takes them for ten.
 SELECT r.id, r.type, r.agent, r.value,
        CASE WHEN s.resource IS NULL OR s.orphaned > 0 THEN 'absent' WHEN s.content <> c.key THEN 'other' ELSE s.status END AS standing
-FROM version v CROSS JOIN unnest(v.contents) AS k(key) JOIN resource_content c ON c.key = k.key
-JOIN resource r ON r.key = c.resource LEFT JOIN resource_state s ON s.resource = r.key
-WHERE v.environment = $1 AND v.number = $2;
+FROM unnest($2::bigint[]) AS k(key) JOIN resource_content c ON c.key = k.key
+JOIN resource r ON r.key = c.resource AND r.environment = $1
+LEFT JOIN resource_state s ON s.resource = r.key AND s.environment = $1;
 
 -- name: VersionMemberCounts :many
 SELECT r.type,
        CASE WHEN s.resource IS NULL OR s.orphaned > 0 THEN 'absent' WHEN s.content <> c.key THEN 'other' ELSE s.status END AS standing,
        count(*) AS count
-FROM version v CROSS JOIN unnest(v.contents) AS k(key) JOIN resource_content c ON c.key = k.key
-JOIN resource r ON r.key = c.resource LEFT JOIN resource_state s ON s.resource = r.key
-WHERE v.environment = $1 AND v.number = $2
+FROM unnest($2::bigint[]) AS k(key) JOIN resource_content c ON c.key = k.key
+JOIN resource r ON r.key = c.resource AND r.environment = $1
+LEFT JOIN resource_state s ON s.resource = r.key AND s.environment = $1
 GROUP BY 1, 2;
 
 -- name: VersionResource :one

@@ -189,11 +189,24 @@ func TestPublishedAdaptors(t *testing.T) {
 	}
 	service.take()
 
-	before := p.Action("files::TextFile", "/conf/motd").ID
+	// A resource stays deployed until its repair begins, so each of them is waited for.
+	damaged := [][2]string{
+		{"files::TextFile", "/conf/motd"}, {"fs::File", "/old"},
+		{"files::Symlink", "/link"}, {"files::TextFile", "/hello"},
+	}
+	newest := func() (ids []intent.ActionID) {
+		for _, d := range damaged {
+			ids = append(ids, p.Action(d[0], d[1]).ID)
+		}
+		return ids
+	}
+	before := newest()
 	if _, err := p.Control.Deploy(t.Context(), p.Env, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	p.Until("the repair", func() bool { return p.Action("files::TextFile", "/conf/motd").ID != before })
+	p.Until("the repair", func() bool {
+		return !slices.ContainsFunc(newest(), func(id intent.ActionID) bool { return slices.Contains(before, id) })
+	})
 	allDeployed(p)
 	wantOnDisk(p, deployedSite("welcome"))
 	repaired := p.Action("files::TextFile", "/conf/motd")

@@ -118,16 +118,18 @@ func (p *play) shared() string {
 
 // sweepScript ends the sessions on the node in which modules run, that is, whose command lines have a path below $d.
 // Its own command lines do not have it in one piece. Modules that are interrupted remove their files, for which a busy
-// machine needs a moment.
+// machine needs a moment. Only their interpreters are interrupted: if the shells around them ended first, the terminal
+// would hang up on them.
 const sweepScript = `exec 2>/dev/null; all=; ` +
 	`s() { l=; read -r l <$1/stat && set -- ${l##*) } && i=$4; }; ` +
 	`z() { for f in /proc/[0-9]*; do s $f || continue; ` +
-	`case " $all " in *" $i "*) kill -s $1 ${f#/proc/};; esac; done; }; ` +
+	`case " $all " in *" $i "*) $2 $f && kill -s $1 ${f#/proc/};; esac; done; }; ` +
 	`m() { tr '\0' ' ' <$1/cmdline | grep -qF "$d"'/ansible-'; }; ` +
+	`p() { tr '\0' '\n' <$1/cmdline | sed -n 2p | grep -qF "$d"'/ansible-'; }; ` +
 	`for f in /proc/[0-9]*; do m $f && s $f && all="$all $i"; done; ` +
 	`w() { for n in 1 2 3; do sleep 1; g=; for f in /proc/[0-9]*; do m $f && g=1; done; ` +
 	`[ -n "$g" ] || return; done; }; ` +
-	`if [ -n "$all" ]; then z INT; w; z KILL; fi; exit 0`
+	`if [ -n "$all" ]; then z INT p; w; z KILL :; fi; exit 0`
 
 // sweepNode ends what Ansible has started on the node.
 func (p *play) sweepNode() {
