@@ -90,7 +90,11 @@ func agentMapOf(all []intent.AgentHealth) (m agentMap) {
 	case off == 0:
 		m.Sentence = "All resources of " + plural(len(all), "agent") + " are as intended."
 	default:
-		m.Sentence = count(off) + " of " + plural(len(all), "agent") + " need attention or are at work."
+		verbs := " need attention or are at work."
+		if off == 1 {
+			verbs = " needs attention or is at work."
+		}
+		m.Sentence = count(off) + " of " + plural(len(all), "agent") + verbs
 	}
 	left := drawnAgents
 	for _, g := range groups {

@@ -73,7 +73,7 @@ func (c *console) queueList(
 	out := queueList{EnvURL: envURL(env), Here: found.Here, More: found.More}
 	out.Sentence = plural(found.Running, "task") + " running, " + plural(found.Waiting, "resource") + " waiting"
 	if found.Jobs > 0 {
-		out.Sentence += ", " + plural(found.Jobs, "read") + " for dry runs and facts waiting"
+		out.Sentence += ", " + plural(found.Jobs, "check") + " for dry runs and facts waiting"
 	}
 	switch out.Sentence += "."; {
 	case found.Halted:

@@ -106,7 +106,7 @@ func agentResources(agent string, off bool) string {
 // whenProbed says when a target that cannot be reached is tried again.
 func (c *console) whenProbed(b intent.Breaker) string {
 	if left := b.ProbeAt.Sub(c.now()); left > 0 {
-		return "in " + left.Round(time.Second).String()
+		return "in " + duration(left.Round(time.Second))
 	}
 	return "as soon as there is one"
 }

@@ -33,8 +33,8 @@ func versionChoice(v intent.Version) string {
 	if v.Provenance.Commit != "" {
 		parts = append(parts, short(v.Provenance.Commit))
 	}
-	if subject := []rune(v.Provenance.Subject); len(subject) > 40 {
-		parts = append(parts, string(subject[:40])+"…")
+	if subject := []rune(v.Provenance.Subject); len(subject) > 30 {
+		parts = append(parts, strings.TrimSpace(string(subject[:30]))+"…")
 	} else if len(subject) > 0 {
 		parts = append(parts, string(subject))
 	}
@@ -87,7 +87,7 @@ func (c *console) compare(r *http.Request) (view, error) {
 	keep := url.Values{"from": {strconv.Itoa(p.From)}, "to": {strconv.Itoa(p.To)}}
 	p.Diff, _, err = c.differences(r, e, of, true, diffPlace{path: envURL(e.ID) + "/compare", keep: keep,
 		was: "Version " + strconv.Itoa(p.From), will: "Version " + strconv.Itoa(p.To),
-		version: versionURL(e.ID, p.To)})
+		version: versionURL(e.ID, p.To), versions: true})
 	if fault.Is(err, fault.NotFound) {
 		p.Problem = "One of these versions does not exist any more."
 		return view{template: "compare", data: p}, nil

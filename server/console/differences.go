@@ -108,6 +108,16 @@ type diffPlace struct {
 	dryRun string
 	// version is the address of the version that decided the desired values; empty: none is kept.
 	version string
+	// versions says that two versions are compared: what only the older one has is left as it is, not purged.
+	versions bool
+}
+
+// state returns the look of a kind of difference at this place.
+func (at diffPlace) state(k intent.DiffKind) state {
+	if at.versions && k == intent.DiffDeleted {
+		return unmanaged
+	}
+	return diffState(k)
 }
 
 // differences loads what a page shows of a comparison.
@@ -128,7 +138,7 @@ func (c *console) differences(
 	total := 0
 	for _, kind := range diffOrder {
 		if n := kinds[kind]; n > 0 {
-			one := diffCount{State: diffState(kind), N: n}
+			one := diffCount{State: at.state(kind), N: n}
 			if kind != intent.DiffUnmodified {
 				total += n
 				one.URL = diffAddress(at, comparison.Filter{Kind: kind})
@@ -238,7 +248,7 @@ func diffFilterOf(
 	out.Kind = []choice{{"", "All changes", f.Kind == ""}}
 	for _, kind := range diffOrder {
 		if kinds[kind] > 0 && kind != intent.DiffUnmodified {
-			out.Kind = append(out.Kind, choice{string(kind), diffState(kind).Word, kind == f.Kind})
+			out.Kind = append(out.Kind, choice{string(kind), at.state(kind).Word, kind == f.Kind})
 		}
 	}
 	return out
@@ -250,7 +260,7 @@ func diffTableOf(at diffPlace, counts []comparison.Count, kinds map[intent.DiffK
 	for _, kind := range diffOrder {
 		if kinds[kind] > 0 && kind != intent.DiffUnmodified {
 			columns = append(columns, kind)
-			out.Kinds = append(out.Kinds, diffState(kind).Word)
+			out.Kinds = append(out.Kinds, at.state(kind).Word)
 		}
 	}
 	for _, c := range counts[:len(counts)-out.Hidden] {
@@ -288,7 +298,7 @@ func (c *console) diffRows(
 	var lists []changes
 	for _, d := range diffs {
 		row := diffRow{
-			URL: resourceURL(e.ID, d.ID), ID: d.ID.String(), State: diffState(d.Kind),
+			URL: resourceURL(e.ID, d.ID), ID: d.ID.String(), State: at.state(d.Kind),
 			Open: d.Kind == intent.DiffModified && len(out) < 20 || len(diffs) == 1,
 		}
 		row.Changes = changesOf(at.was, at.will, d.Attributes)

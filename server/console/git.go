@@ -93,6 +93,9 @@ func (c *console) git(r *http.Request) (view, error) {
 	}
 	p.Standing = c.standingOf(e.ID, now)
 	p.Standing.dropGit()
+	if s != nil && s.Kind == intent.GitBlocked && now.Find(intent.StandsRolledBack, intent.StandsBlocked) != nil {
+		p.State.Message, p.State.Advice = "", "" // the banner says it
+	}
 	if p.State != nil && s.Kind == intent.GitOK && now.Kind() != intent.StandsSame {
 		p.State.State = state{"differs", "fetched"}
 	}

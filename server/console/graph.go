@@ -95,9 +95,9 @@ type graphCount struct {
 }
 
 // The measures of the picture, and how much text a node has room for.
-var graphSizes = graphview.Sizes{Width: 176, Height: 44, GapX: 48, GapY: 12, Margin: 4}
+var graphSizes = graphview.Sizes{Width: 192, Height: 44, GapX: 48, GapY: 12, Margin: 4}
 
-const graphNameRunes, graphNoteRunes = 19, 23
+const graphNameRunes, graphNoteRunes = 19, 24
 
 // shownCauses is how many causes the page lists.
 const shownCauses = 12
@@ -121,7 +121,7 @@ func (c *console) graph(r *http.Request) (view, error) {
 	}
 	p := graphPage{frame: f, Filter: filter}
 	p.draw(c.layouts.of(g), g, graphLinks{base: envURL(e.ID) + "/graph", now: r.URL.Query(), env: e.ID})
-	p.Head.describe(g, q)
+	p.Head.describe(g, q, p.Filter.Any)
 	fragments := []fragment{
 		{"graph-head", "graph-head", p.Head}, {"graph-causes", "graph-causes", p.Causes},
 		{"graph-groups", "graph-groups", p.Groups}, {"graph-marks", "graph-marks", p.Marks},
@@ -172,7 +172,7 @@ func graphQuery(r *http.Request) (graph.Query, graphFilter, error) {
 }
 
 // describe says what the picture shows, and what it leaves out.
-func (h *graphHead) describe(g graph.Graph, q graph.Query) {
+func (h *graphHead) describe(g graph.Graph, q graph.Query, filtered bool) {
 	resources := "resources"
 	if g.Total == 1 {
 		resources = "resource"
@@ -181,6 +181,9 @@ func (h *graphHead) describe(g graph.Graph, q graph.Query) {
 	case len(g.Nodes) == 0:
 		h.Empty = true
 		h.Sentence = "No resource matches."
+		if !filtered {
+			h.Sentence = "Nothing is deployed yet, so there is nothing to draw."
+		}
 	case q.Root != nil:
 		h.Sentence = fmt.Sprintf("%s and what is within %s of it.", q.Root,
 			plural(cmp.Or(q.Depth, graph.DefaultDepth), "step"))

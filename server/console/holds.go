@@ -59,7 +59,7 @@ func holdOf(v intent.Version) *holdView {
 
 func removedRows(v intent.Version, list []intent.Removed) (out []removedRow) {
 	for _, one := range list {
-		row := removedRow{URL: resourceURL(v.Environment, one.ID), ID: one.ID.String(), State: state{"orphan", "gone"}}
+		row := removedRow{URL: resourceURL(v.Environment, one.ID), ID: one.ID.String(), State: unmanaged}
 		if one.Purged {
 			row.State = state{"failed", "purged"}
 		}

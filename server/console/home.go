@@ -329,7 +329,7 @@ func (r runRow) Headline() string {
 	case r.Message != "":
 		return r.Message
 	}
-	return "Compile asked for by " + r.Trigger
+	return "Sync asked for by " + r.Trigger
 }
 
 // triggerWord says who or what asked for a compile.

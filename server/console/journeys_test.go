@@ -204,8 +204,10 @@ func TestPicture(t *testing.T) {
 	if os.Getenv("ORDAIN_PICTURE_SCHEME") == "dark" {
 		scheme = "dark"
 	}
-	b.look(1280, 800, scheme)
-	b.do(chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS("main h1")))
+	b.look(1600, 1000, scheme)
+	// All of a run is in the picture, which is as wide as the README shows it.
+	b.do(chromedp.EmulateViewport(1600, 1000, chromedp.EmulateScale(0.8)),
+		chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS("main h1")))
 	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		t.Fatal(err)

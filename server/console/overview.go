@@ -27,6 +27,7 @@ type summary struct {
 	Hash     commitView
 	Subject  string
 	Author   string
+	Pushed   string // who sent the active version and from where, if it is not from a commit
 	Version  int
 	VerURL   string
 	When     *time.Time
@@ -60,6 +61,9 @@ type problems struct {
 	More int
 	URL  string
 }
+
+// noRepository is shown instead of runs where there can be none.
+const noRepository = "No commit has been compiled, since the environment is bound to no repository."
 
 type runTable struct {
 	Rows   []runRow
@@ -116,6 +120,9 @@ func (c *console) loadOverview(ctx context.Context, env intent.EnvironmentID) (o
 		return out, err
 	}
 	p.Latest = runTable{Rows: p.Sum.Runs[:min(5, len(p.Sum.Runs))], EnvURL: envURL(e.ID)}
+	if !p.Sum.Bound {
+		p.Latest.Empty = noRepository
+	}
 	p.Chart = chartOf(p.Sum.Runs)
 	out.rendered = map[string]string{}
 	for _, f := range p.fragments() {
@@ -163,6 +170,9 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 		from := version.Provenance
 		s.Commit, s.Subject, s.Author, s.When = short(from.Commit), from.Subject, from.Author, version.Released
 		s.Hash = commitOf(weblink.OfEnvironment(e), from.Commit)
+		if from.Pushed != nil {
+			s.Pushed = from.Pushed.Words()
+		}
 	}
 	s.State, s.Text = sentence(s, version, counts)
 	if !s.Halted {

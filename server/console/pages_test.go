@@ -272,14 +272,14 @@ func TestAFailedRunIsNotHiddenByAGoodState(t *testing.T) {
 	compileIn(t, s, env, "9f03ab1")
 	body := get(t, h, envURL(env)).Body.String()
 	for _, want := range []string{
-		"The one resource is as intended.", "failed on 9f03ab1", "version 1 stays the intent",
+		"The one resource is as intended.", "failed on 9f03ab1", "version 1 stays active",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
 	}
 	compileIn(t, s, env, "d7713fe", id)
-	if strings.Contains(get(t, h, envURL(env)).Body.String(), "stays the intent") {
+	if strings.Contains(get(t, h, envURL(env)).Body.String(), "stays active") {
 		t.Error("the warning is still there after a later run that went well")
 	}
 }

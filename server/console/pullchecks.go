@@ -270,7 +270,7 @@ func (v reviewed) checkTimes(add addCheck, now time.Time) {
 	if source := v.env.Follows(); source != "" {
 		policy, gates := v.env.FollowPolicy(), []string{"deployed there"}
 		if policy.Soak > 0 {
-			gates = append(gates, "for "+policy.Soak.String())
+			gates = append(gates, "for "+duration(policy.Soak))
 		}
 		if policy.Compliant {
 			gates = append(gates, "every resource as intended")

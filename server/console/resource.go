@@ -210,13 +210,11 @@ func (c *console) resource(r *http.Request) (view, error) {
 		Contested: d.State.Parked == intent.ParkedContested,
 	}
 	p.Head.Sentence = c.explain(d, actions, agent)
-	if why, err := c.control.Why(r.Context(), e.ID, id); err != nil {
+	why, err := c.control.Why(r.Context(), e.ID, id)
+	if err != nil {
 		return view{}, err
-	} else if why.Status != intent.StatusDeployed && why.Status != intent.StatusFailed || len(why.Reasons) > 1 {
-		for _, reason := range why.Reasons {
-			p.Head.Why = append(p.Head.Why, reason.Text)
-		}
 	}
+	p.Head.Why = whyMore(why)
 	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
 		p.Head.Sentence = "The model wants it to be gone, but the setting protected_resources protects it: it is not " +
 			"purged."
@@ -322,8 +320,13 @@ func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agen
 		}
 		return "Its handler skipped it; the attempts below say why."
 	case intent.StatusUndefined:
-		if len(d.Resource.Undefined) > 0 {
-			return "The value of " + strings.Join(d.Resource.Undefined, ", ") + " is not known yet."
+		switch names := d.Resource.Undefined; len(names) {
+		case 0:
+		case 1:
+			return "The value of " + names[0] + " is not known yet."
+		default:
+			last := len(names) - 1
+			return "The values of " + strings.Join(names[:last], ", ") + " and " + names[last] + " are not known yet."
 		}
 		return "A value that it needs is not known yet."
 	case intent.StatusSkippedForUndefined:
@@ -332,6 +335,23 @@ func (c *console) explain(d intent.ResourceDetail, actions []intent.Action, agen
 		return "The model no longer has it; it is left as it was."
 	}
 	return ""
+}
+
+// toldBySentence are the kinds of reasons that the sentence of a resource says already.
+var toldBySentence = []string{"requires", "undefined", "paused", "deploying", "orphan", "reported", "retry", "breaker"}
+
+// whyMore returns the reasons why a resource is not deployed, if they say more than its sentence.
+func whyMore(why intent.Why) (out []string) {
+	switch {
+	case len(why.Reasons) == 1 && slices.Contains(toldBySentence, why.Reasons[0].Kind):
+		return nil
+	case len(why.Reasons) == 1 && (why.Status == intent.StatusDeployed || why.Status == intent.StatusFailed):
+		return nil
+	}
+	for _, reason := range why.Reasons {
+		out = append(out, reason.Text)
+	}
+	return out
 }
 
 // desiredOf lists the intent beside what the last attempt found.

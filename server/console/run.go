@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +85,9 @@ var runSteps = []struct {
 	{"exported", "Exported", []string{intent.StageExport}},
 	{"released", "Released", []string{intent.StageRelease}},
 }
+
+// rareSteps are the steps that only some runs take: a run shows them once it took them.
+var rareSteps = []string{"prepared", "clusters"}
 
 // shownOutput is how much of the output of a stage a page shows; the rest is a click away.
 const shownOutput = 64 << 10
@@ -179,7 +183,7 @@ func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
 	steps := []step{received}
 	taken := map[uuid.UUID]bool{}
 	for _, slot := range runSteps {
-		s := step{ID: slot.id, Title: slot.title, State: notYet, Show: slot.id != "prepared"}
+		s := step{ID: slot.id, Title: slot.title, State: notYet, Show: !slices.Contains(rareSteps, slot.id)}
 		if run.Completed != nil {
 			s.State = notReached
 		}
@@ -192,11 +196,12 @@ func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
 			}
 		}
 		// Without an update nothing is fetched, which is no gap in the story.
-		if slot.id == "fetched" && s.State == notReached && !run.Update {
+		if slot.id == "fetched" && (s.State == notReached || s.State == notYet) && !run.Update {
 			s.State = state{"none", "not asked for"}
 		}
 		steps = append(steps, s)
 	}
+	passOver(steps)
 	for _, stage := range stages {
 		if !taken[stage.ID] {
 			s := step{ID: "stage-" + stage.ID.String(), Title: stage.Name}
@@ -205,6 +210,20 @@ func (c *console) story(run intent.Compile, stages []intent.Stage) []step {
 		}
 	}
 	return steps
+}
+
+// passOver marks the steps that a run left out: it took a later one already.
+func passOver(steps []step) {
+	later := false
+	for i := len(steps) - 1; i > 0; i-- {
+		s := &steps[i]
+		switch {
+		case s.State != notReached && s.State != notYet:
+			later = later || s.State.Word != "not asked for"
+		case later:
+			s.State = state{"none", "not needed"}
+		}
+	}
 }
 
 // addStage adds a stage to its step. The last one decides the step's state.
@@ -275,12 +294,19 @@ func (c *console) deployedStep(r *http.Request, run intent.Compile) (step, error
 		return s, err
 	}
 	s.Link, s.Text = versionURL(run.Environment, v.Number), "Version "+strconv.Itoa(v.Number)
+	if v.Preview {
+		s.State, s.Note = notDeployed, "a dry run deploys nothing"
+		return s, nil
+	}
 	switch v.Status {
 	case intent.VersionCandidate:
 		s.State, s.Note = waiting, "the version waits to be released"
 		return s, nil
-	case intent.VersionRetired, intent.VersionSkipped:
+	case intent.VersionRetired:
 		s.State, s.Note = retired, "a later version took its place"
+		return s, nil
+	case intent.VersionSkipped:
+		s.State, s.Note = notDeployed, "a later version was released instead"
 		return s, nil
 	}
 	counts, err := c.store.ResourceCounts(r.Context(), run.Environment)

@@ -12,6 +12,7 @@ type runsPage struct {
 	frame
 	List   runList
 	Filter string
+	Bound  bool // to a repository
 }
 
 type runList struct {
@@ -35,7 +36,7 @@ func (c *console) runs(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := runsPage{frame: f, Filter: r.URL.Query().Get("show")}
+	p := runsPage{frame: f, Filter: r.URL.Query().Get("show"), Bound: e.Source.URL != ""}
 	l := listingOf(r, store.CompileList, envURL(e.ID)+"/runs")
 	p.List.Table.EnvURL = envURL(e.ID)
 	if filters := runFilters[p.Filter]; filters != nil {
@@ -44,6 +45,9 @@ func (c *console) runs(r *http.Request) (view, error) {
 		p.List.Table.Empty = "No run is in this state."
 	} else {
 		p.Filter = ""
+		if !p.Bound {
+			p.List.Table.Empty = noRepository
+		}
 	}
 	page, err := c.store.Compiles(r.Context(), e.ID, l.query)
 	if err != nil {

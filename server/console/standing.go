@@ -111,13 +111,16 @@ func notTheNewest(now intent.Standing, look state, text string) (state, string) 
 		{intent.StandsBlocked, state{"differs", "blocked"}, "The newest commit is blocked. "},
 		{intent.StandsCancelled, state{"differs", "cancelled"}, "The compile of the newest commit was cancelled. "},
 		{intent.StandsHeld, held, "A version is held. "},
+		{intent.StandsCompiling, state{"deploying", "compiling"}, "The newest commit is being compiled. "},
 		{intent.StandsQuota, waiting, "A compile waits for a quota. "},
 		{intent.StandsNotCommitted, state{"differs", "not from a commit"}, "What is deployed is not from a commit. "},
 		{intent.StandsOther, state{"differs", "not the newest"}, "The newest commit is not deployed. "},
 	} {
-		if now.Find(other.kind) != nil {
-			return worse(look, other.look), other.text + text
+		d := now.Find(other.kind)
+		if d == nil || d.Kind == intent.StandsCompiling && (d.Commit == "" || d.Commit == now.Deployed.Commit) {
+			continue
 		}
+		return worse(look, other.look), other.text + text
 	}
 	return look, text
 }

@@ -106,7 +106,7 @@ func TestADryRunHidesNoFailedPush(t *testing.T) {
 	}
 	compileIn(t, b.Server, b.env, burnt)
 	b.preview(lemon)
-	contains(t, b.page(""), "failed on "+burnt, "version 1 stays the intent", "The newest commit is not deployed.")
+	contains(t, b.page(""), "failed on "+burnt, "version 1 stays active", "The newest commit is not deployed.")
 	home := get(t, newConsole(t, b.Server), "/").Body.String()
 	contains(t, home, "The newest commit is not deployed. The one resource is as intended.")
 	live, alpha := strings.Index(home, ">live</a></h2>"), strings.Index(home, ">alpha</a></h2>")

@@ -30,11 +30,13 @@ var (
 	running     = state{"deploying", "running"}
 	notReached  = state{"none", "not reached"}
 	notYet      = state{"none", "not yet"}
+	notDeployed = state{"none", "not deployed"}
 	active      = state{"intended", "active"}
 	candidate   = state{"waiting", "candidate"}
 	held        = state{"paused", "held"}
 	retired     = state{"none", "was active"}
 	skipped     = state{"none", "skipped"}
+	unmanaged   = state{"orphan", "no longer managed"}
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}
 	ready       = state{"intended", "ready"}

@@ -165,7 +165,8 @@ func (s serverReading) workFindings() (out []finding) {
 	}
 	if s.self.separation != "" && !s.self.separated {
 		out = append(out, finding{
-			State: toLookAt, What: "Environments are not fully kept apart: " + s.self.separation + ".",
+			State: toLookAt, What: "Environments are not fully kept apart: " +
+				strings.TrimPrefix(s.self.separation, "in part: ") + ".",
 			Do: "The section on isolation of the server's documentation says what is needed.",
 		})
 	}

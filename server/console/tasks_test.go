@@ -44,7 +44,8 @@ func TestTasksOfOperators(t *testing.T) {
 	b.task(t, "compare two versions", overview, func(p *person) {
 		p.click("Versions")
 		p.click("Changes", "7", "Serve the new landing page")
-		p.reads("Version 6 to 7", "1 purged 12 changed 1 created", "content: “Hello” → “Welcome” on 10 fs::File",
+		p.reads("Version 6 to 7", "1 no longer managed 12 changed 1 created",
+			"content: “Hello” → “Welcome” on 10 fs::File",
 			"fs::File[web01,path=/srv/www/left.html]")
 	})
 	b.task(t, "find the commit that failed and why", environments, func(p *person) {
@@ -63,7 +64,7 @@ func TestTasksOfOperators(t *testing.T) {
 	b.task(t, "dry-run a version", overview, func(p *person) {
 		p.click("version 7")
 		p.click("Dry run")
-		p.reads("Dry run of version 7", "of 204 resources checked")
+		p.reads("Dry run of version 7", "of 204 resources processed")
 		playDryRun(p.t, r, r.Production.ID)
 		p.reads("1 resource", "/srv/www/site-023/index.html", "Hello", "Welcome")
 	})

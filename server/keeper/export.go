@@ -206,7 +206,7 @@ func (c *compilation) release(ctx context.Context) error {
 			out("Not released: "+err.Error()+"\n", "")
 			return "", nil
 		case err == nil:
-			out(fmt.Sprintf("Version %d is the intent now\n", number), "")
+			out(fmt.Sprintf("Version %d is active now\n", number), "")
 		}
 		return "", err
 	})

@@ -87,7 +87,7 @@ func (r *Registry) openCompile(
 			switch {
 			case !o.Update || o.Substitute != nil:
 			case o.Started == nil:
-				return moveOutcome{compile: &o.ID, reason: "a compile waits that takes it along"}, true, nil
+				return moveOutcome{compile: &o.ID, reason: "a compile that already waits will include it"}, true, nil
 			case o.Revision == nil:
 				fetching = true
 			case o.Revision.Commit == commit:

@@ -46,7 +46,7 @@ func (r *Registry) moduleMoved(ctx context.Context, e intent.Environment, messag
 	}
 	for _, o := range open {
 		if o.Update && o.Started == nil {
-			return moveOutcome{compile: &o.ID, reason: "a compile waits that takes it along"}, nil
+			return moveOutcome{compile: &o.ID, reason: "a compile that already waits will include it"}, nil
 		}
 	}
 	return r.request(ctx, e, intent.Trigger{Type: intent.TriggerModule, Message: message}, "of the newest modules")

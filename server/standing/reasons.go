@@ -86,7 +86,7 @@ func (f facts) ended(same bool) *intent.Difference {
 	}
 	stays := ""
 	if f.Active != nil {
-		stays = fmt.Sprintf(", so version %d stays the intent", f.Active.Number)
+		stays = fmt.Sprintf(", so version %d stays active", f.Active.Number)
 	}
 	switch {
 	case r.Cancelled != nil && (same || commit == "" && !moved(r.Trigger)):

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,13 @@ func overrideNotice(o intent.Override) intent.Notice {
 	return n
 }
 
+// diffWords are the words of the console for what a dry run found.
+var diffWords = map[intent.DiffKind]string{
+	intent.DiffAdded: "created", intent.DiffModified: "changed", intent.DiffDeleted: "purged",
+	intent.DiffUnmodified: "unchanged", intent.DiffAgentDown: "not reached", intent.DiffUnknown: "unknown",
+	intent.DiffUndefined: "undefined", intent.DiffSkipped: "blocked",
+}
+
 // dryRunEnding tells people how a dry run ended, with how many resources it found
 // of each kind. It is nil for a cancelled dry run: the person who cancelled it knows. It rings no bell, because the
 // person who asked for the dry run looks at its page, and a pull request gets a comment.
@@ -45,7 +53,7 @@ func dryRunEnding(d intent.DryRun, found map[intent.DiffKind]int) *intent.Notice
 		n.Severity, n.Title = intent.SeverityInfo, "Dry run of "+of+" ready"
 		var counts []string
 		for _, kind := range slices.Sorted(maps.Keys(found)) {
-			counts = append(counts, fmt.Sprintf("%d %s", found[kind], strings.ReplaceAll(string(kind), "_", " ")))
+			counts = append(counts, fmt.Sprintf("%d %s", found[kind], cmp.Or(diffWords[kind], string(kind))))
 		}
 		resources := "resources"
 		if d.Total == 1 {

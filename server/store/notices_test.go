@@ -135,7 +135,7 @@ func TestTheEndOfADryRunIsNotified(t *testing.T) {
 	must(t, s.EndDryRun(ctx, env, start("other"), intent.DryRunCancelled, "", nil, after(3)))
 	all := get(s.Notifications(ctx, env, intent.ListQuery{Sort: "created"}))(t).Items
 	if len(all) != 2 || all[0].Title != "Dry run of version 1 ready" ||
-		all[0].Message != "3 resources looked at: 2 unknown, 1 unmodified." ||
+		all[0].Message != "3 resources looked at: 2 unknown, 1 unchanged." ||
 		all[0].URI != "/api/v2/dryrun/1/"+ready.String() ||
 		all[1].Title != "Dry run of feature failed" ||
 		all[1].Message != "the model has errors" || !all[0].Read || !all[1].Read {

@@ -31,7 +31,7 @@ func newVersions() *cobra.Command {
 		}),
 		newVersionShow(r),
 		newVersionConfirm(r),
-		command("release ENVIRONMENT VERSION", "Make a version the intent",
+		command("release ENVIRONMENT VERSION", "Make a version the active one",
 			func(c *cobra.Command, args []string) error {
 				return r.in(c, args[0], post, "/api/v2/desiredstate/"+escape(args[1])+"/promote", nil, nil)
 			},
@@ -154,7 +154,7 @@ func newVersionConfirm(r *remote) *cobra.Command {
 			if r.format == "json" {
 				return r.showJSON(c, done)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "version %s is the intent now\n", printable(args[1]))
+			fmt.Fprintf(c.OutOrStdout(), "version %s is active now\n", printable(args[1]))
 			return nil
 		},
 	)
@@ -211,7 +211,7 @@ func newRollback() *cobra.Command {
 func showRollback(c *cobra.Command, done row) error {
 	out := c.OutOrStdout()
 	if back, ok := done["rolled_back"].(row); ok {
-		fmt.Fprintf(out, "version %s is the intent now: the content of version %s\n", cell(done, "version"),
+		fmt.Fprintf(out, "version %s is active now: the content of version %s\n", cell(done, "version"),
 			cell(back, "to"))
 		if commit := cell(back, "blocked"); commit != "" {
 			fmt.Fprintf(out, "commit %s is blocked\n", commit)

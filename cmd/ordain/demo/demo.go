@@ -232,7 +232,7 @@ func (d *demo) breakModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.n.say("version %d is still the intent, and nothing was deployed", active.Number)
+	d.n.say("version %d is still active, and nothing was deployed", active.Number)
 	return d.end(ctx, Ending{Chapter: "break", Compile: compile, Diags: diags})
 }
 

@@ -180,6 +180,17 @@
   }
   setInterval(tick, 1000);
 
+  // --- the menu --------------------------------------------------------------
+
+  // Where the menu is a strip or a list that scrolls, the entry of this page is in view.
+  const here = document.querySelector('.side nav [aria-current]');
+  if (here) {
+    const nav = here.closest('nav');
+    const side = here.closest('.side');
+    nav.scrollLeft += Math.max(0, here.getBoundingClientRect().right - nav.getBoundingClientRect().right + 80);
+    side.scrollTop += Math.max(0, here.getBoundingClientRect().bottom - side.getBoundingClientRect().bottom + 16);
+  }
+
   // --- keys and clicks -------------------------------------------------------
 
   // What a row of a list leads to is its first link: j and k move the focus over these, so that Enter opens one.

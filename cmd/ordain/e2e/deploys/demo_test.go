@@ -61,7 +61,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the active versions after the chapters are %v", versions)
 	}
 	lab.Mentions(t, out.String(), s.URL(), "5 of 5 resources deployed", "1 of 5 resources deployed", "main.cf:", "^",
-		"version 2 is still the intent", intent.StageClone, intent.StageCheckout, intent.StageVenv,
+		"version 2 is still active", intent.StageClone, intent.StageCheckout, intent.StageVenv,
 		intent.StageInstall, intent.StageCompile, intent.StageExport, intent.StageRelease)
 }
 
