@@ -18,7 +18,7 @@ import (
 func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"ago":      func(t time.Time) string { return ago(now(), t) },
-		"told":     func(text string) template.HTML { return told(now(), text) },
+		"relative": func(text string) template.HTML { return withRelativeTimes(now(), text) },
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"exact":    exact,
 		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05.000") },

@@ -27,11 +27,11 @@ func TestSentencesTellTimesRelatively(t *testing.T) {
 		"Held until 2026-11-28 18:00 UTC.":                       "Held until 2026-11-28 18:00 UTC.",
 		"At <b>, since 2026-99-28 11:52 UTC":                     "At &lt;b&gt;, since 2026-99-28 11:52 UTC",
 	} {
-		if got := tags(string(told(now, text))); got != want {
+		if got := tags(string(withRelativeTimes(now, text))); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	html := string(told(now, "since 2026-11-28 11:52 UTC"))
+	html := string(withRelativeTimes(now, "since 2026-11-28 11:52 UTC"))
 	contains(t, html, `title="28 November 2026, 11:52:00 UTC"`, `data-since="2026-11-28T11:52:00Z"`)
 }
 
