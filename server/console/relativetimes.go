@@ -10,9 +10,9 @@ import (
 // writtenTime is a time in a sentence for people, as the API and the console write them, with the word before it.
 var writtenTime = regexp.MustCompile(`\b(since|at|after) (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?) UTC`)
 
-// withRelativeTimes escapes a sentence and makes its times relative, as they are everywhere else on a page; the exact time shows
-// when pointed at. What has been so since a time has been so for a while; what will be at a time will be in a while.
-// Times until which something holds stay as they are: people plan with them.
+// withRelativeTimes escapes a sentence and makes its times relative, as they are everywhere else on a page; the exact
+// time shows when pointed at. What has been so since a time has been so for a while; what will be at a time will be in a
+// while. Times until which something holds stay as they are: people plan with them.
 //
 //	since 2026-11-25 12:46 UTC ─▶ for 7 min 12 s
 //	at 2026-11-25 12:49 UTC    ─▶ in 3 min, or 3 min ago
