@@ -420,8 +420,8 @@ func TestTwoPeopleEditOneService(t *testing.T) {
 	w := post(s.h, page, mine)
 	body := w.Body.String()
 	for _, want := range []string{
-		"saved version 2 while you changed version 1", "theirs.sh", `value="My label"`, "Save mine over version 2",
-		`name="version" value="2"`,
+		"saved version 2 while you changed version 1", "<mark>theirs</mark>.sh", `value="My label"`,
+		"Save mine over version 2", `name="version" value="2"`,
 	} {
 		if w.Code != http.StatusConflict || !strings.Contains(body, want) {
 			t.Errorf("%d without %q:\n%s", w.Code, want, alerts(body))
@@ -435,7 +435,7 @@ func TestTwoPeopleEditOneService(t *testing.T) {
 	}
 	body = get(t, s.h, page+"?tab=history&from=1&to=3").Body.String()
 	for _, want := range []string{
-		"Version 1 to 3", `<span class="added">&#43;   &#34;label&#34;: &#34;My label&#34;,`,
+		"Version 1 to 3", `<span class="d-added">&#43;   &#34;label&#34;: &#34;My label&#34;,`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the history does not have %q:\n%s", want, body)

@@ -11,8 +11,8 @@ import (
 var writtenTime = regexp.MustCompile(`\b(since|at|after) (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?) UTC`)
 
 // withRelativeTimes escapes a sentence and makes its times relative, as they are everywhere else on a page; the exact
-// time shows when pointed at. What has been so since a time has been so for a while; what will be at a time will be in a
-// while. Times until which something holds stay as they are: people plan with them.
+// time shows when pointed at. What has been so since a time has been so for a while; what will be at a time will be in
+// a while. Times until which something holds stay as they are: people plan with them.
 //
 //	since 2026-11-25 12:46 UTC ─▶ for 7 min 12 s
 //	at 2026-11-25 12:49 UTC    ─▶ in 3 min, or 3 min ago

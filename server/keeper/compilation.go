@@ -133,6 +133,9 @@ func (c *compilation) finish(ctx context.Context, err error) {
 		}
 		c.cancelled = 0
 	}
+	if success {
+		c.lookAgain(ctx) // a job that ends later finds the version by itself
+	}
 	if !c.persist(ctx, "record the end of a compile", func() error {
 		return c.cfg.Store.FinishCompile(ctx, c.compile.ID, end)
 	}) {
@@ -141,9 +144,6 @@ func (c *compilation) finish(ctx context.Context, err error) {
 	c.publishCompile(c.compile.ID)
 	if end.Notice != nil {
 		c.publish(c.env, bus.Notification, "")
-	}
-	if success {
-		c.lookAgain(ctx)
 	}
 	switch {
 	case end.SupersededBy != nil:
