@@ -9,12 +9,13 @@ import (
 	"ordain.dev/ordain/internal/intent"
 )
 
-// queuePage shows what the scheduler runs, what comes next and why it waits.
+// queuePage shows what the scheduler runs, what comes next and why it waits; and the same of compiles.
 type queuePage struct {
 	frame
-	Agent string // the only one that is shown
-	All   string // the address of the page with all
-	Queue queueList
+	Agent    string // the only one that is shown
+	All      string // the address of the page with all
+	Queue    queueList
+	Compiles runTable // unless an agent is chosen
 }
 
 type queueList struct {
@@ -63,7 +64,14 @@ func (c *console) queue(r *http.Request) (view, error) {
 	if p.Queue, err = c.queueList(r.Context(), e.ID, q); err != nil {
 		return view{}, err
 	}
-	return view{template: "queue", data: p, fragments: []fragment{{"queuelist", "queuelist", p.Queue}}}, nil
+	out := []fragment{{"queuelist", "queuelist", p.Queue}}
+	if p.Agent == "" {
+		if p.Compiles, err = c.openRuns(r.Context(), e.ID); err != nil {
+			return view{}, err
+		}
+		out = append(out, fragment{"queueruns", "queueruns", p.Compiles})
+	}
+	return view{template: "queue", data: p, fragments: out}, nil
 }
 
 func (c *console) queueList(

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -20,6 +22,25 @@ func queueOf(r *servertest.Rich) intent.Queue {
 		}},
 		Next: []intent.QueuedTask{{Resource: r.DriftedFile, Reason: "repair timer", WaitsFor: r.FailedFile}},
 	}}}
+}
+
+// The queue of an environment has its compiles too: what runs, and what the next one waits for.
+func TestTheQueueHasCompiles(t *testing.T) {
+	t.Parallel()
+	r, h := rich(t)
+	idle := newEnvironmentIn(t, r.Server, intent.Source{URL: servertest.RepositoryURL, Branch: "main"})
+	if body := get(t, h, envURL(idle)+"/queue").Body.String(); !strings.Contains(body, "No compile runs, and none waits.") {
+		t.Error(body)
+	}
+	run := intent.Compile{ID: uuid.New(), Environment: r.Production.ID, Requested: r.Now(), Update: true, Export: true}
+	must(t, r.Store.EnqueueCompile(t.Context(), run))
+	at := envURL(r.Production.ID)
+	contains(t, get(t, h, at+"/queue").Body.String(), runURL(r.Production.ID, r.Running),
+		runURL(r.Production.ID, run.ID), "waits for the run before it")
+	contains(t, get(t, h, at+"/runs?show=open").Body.String(), "waits for the run before it")
+	if strings.Contains(get(t, h, at+"/queue?agent=web01").Body.String(), "<h2>Compiles</h2>") {
+		t.Error("the queue of an agent has compiles")
+	}
 }
 
 // The page of the queue says what runs, what waits for it, and how much else there is; axe finds no fault in it, nor in

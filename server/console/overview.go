@@ -68,7 +68,8 @@ const noRepository = "No commit has been compiled, since the environment is boun
 type runTable struct {
 	Rows   []runRow
 	EnvURL string
-	Empty  string
+	Empty  string // is said where there is none
+	More   int    // runs that are left out
 }
 
 // problemRows is how many such resources the overview shows.
