@@ -84,7 +84,7 @@ func dryRunRowOf(d intent.DryRun) dryRunRow {
 	}
 	switch {
 	case d.Ending == intent.DryRunDone && d.Unknown > 0:
-		row.State = state{"paused", "incomplete"}
+		row.State = incomplete
 	case d.Ending == intent.DryRunDone:
 		row.State = ready
 	case d.Ending == intent.DryRunFailed:

@@ -75,6 +75,9 @@ func pullRowOf(p intent.PullRequest) pullRow {
 		Number: p.Number, URL: pullURL(p.Environment, p.Number), Title: p.Title, Author: p.Author, Fork: p.Fork,
 		Commit: p.Short(), Updated: p.Updated, State: previewStates[p.PreviewState()],
 	}
+	if p.PreviewState() == intent.PreviewDone && p.Preview.Unknown > 0 {
+		row.State = incomplete
+	}
 	if p.State == intent.PullIsMerged {
 		row.State = state{"none", "merged"}
 	}

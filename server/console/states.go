@@ -40,6 +40,7 @@ var (
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}
 	ready       = state{"intended", "ready"}
+	incomplete  = state{"paused", "incomplete"} // a dry run that could not look at everything
 	dryRunOnly  = state{"waiting", "dry run"}
 )
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -201,4 +202,20 @@ func TestPagesKeepTheirShape(t *testing.T) {
 	b.open(env + "/compare?from=6&to=7")
 	b.until(`(() => { const [a, b] = document.querySelectorAll('.which-versions select');
 		return Math.abs(a.offsetWidth - b.offsetWidth) < 3 && a.offsetWidth > 300 })()`)
+}
+
+// A preview that could not look at everything is no more ready than its dry run is.
+func TestAPreviewWithGapsIsIncomplete(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	run := intent.DryRun{ID: uuid.New(), Ended: &at, Ending: intent.DryRunDone, Version: 3, Total: 6, Unknown: 2}
+	pull := intent.PullRequest{State: intent.PullIsOpen, Trusted: true, Head: "h", PreviewOf: "h", DryRun: &run.ID}
+	pull.Preview = &run
+	if got := pullRowOf(pull).State; got != dryRunRowOf(run).State || got != incomplete {
+		t.Errorf("%v", got)
+	}
+	run.Unknown = 0
+	if got := pullRowOf(pull).State; got != ready {
+		t.Errorf("%v", got)
+	}
 }
