@@ -112,6 +112,9 @@ func TestACommitThatTakesAwayMuchIsHeld(t *testing.T) {
 	if err := s.Release(t.Context(), s.env, 2); !errors.As(err, new(*store.HeldError)) {
 		t.Fatal(err)
 	}
+	if asked, err := s.store.Requests(t.Context(), s.env, 0); err != nil || len(asked) > 0 {
+		t.Fatalf("a held release asks for %+v, %v", asked, err)
+	}
 	heard(1)
 	if told := s.parts.toldOf(); slices.Contains(told, "released 2") {
 		t.Errorf("the deployer was told %q", told)

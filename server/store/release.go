@@ -37,9 +37,14 @@ func (s *Store) release(
 	c *intent.Confirmation,
 ) error {
 	var refused error
-	err := s.write(ctx, op, func(tx pgx.Tx) (err error) {
+	recording := *s
+	recording.asks = nil // the owner is asked only if there is something to deploy
+	err := recording.write(ctx, op, func(tx pgx.Tx) (err error) {
 		if _, err = lockEnvironment(ctx, tx, env); err == nil {
 			refused, err = s.releaseIn(ctx, tx, op, env, number, at, c)
+		}
+		if err == nil && refused == nil {
+			err = s.ask(ctx, tx)
 		}
 		return err
 	})
