@@ -29,9 +29,7 @@ func TestTheQueueHasCompiles(t *testing.T) {
 	t.Parallel()
 	r, h := rich(t)
 	idle := newEnvironmentIn(t, r.Server, intent.Source{URL: servertest.RepositoryURL, Branch: "main"})
-	if body := get(t, h, envURL(idle)+"/queue").Body.String(); !strings.Contains(body, "No compile runs, and none waits.") {
-		t.Error(body)
-	}
+	contains(t, get(t, h, envURL(idle)+"/queue").Body.String(), "No compile runs, and none waits.")
 	run := intent.Compile{ID: uuid.New(), Environment: r.Production.ID, Requested: r.Now(), Update: true, Export: true}
 	must(t, r.Store.EnqueueCompile(t.Context(), run))
 	at := envURL(r.Production.ID)
