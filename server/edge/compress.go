@@ -55,9 +55,14 @@ type encoder interface {
 const streamed = "gzip for streams"
 
 var encoders = map[string]*sync.Pool{
-	streamed: {New: func() any { return newGzip(gzip.StatelessCompression) }},
-	// A list of a thousand resources is encoded in a few milliseconds, so compressing it must not take longer.
-	"gzip": {New: func() any { return newGzip(gzip.BestSpeed) }},
+	streamed: {New: func() any {
+		z, err := gzip.NewWriterLevel(io.Discard, gzip.StatelessCompression)
+		if err != nil {
+			panic("edge: the level of gzip: " + err.Error())
+		}
+		return z
+	}},
+	"gzip": {New: func() any { return gzip.NewWriter(io.Discard) }},
 	"zstd": {New: func() any {
 		// A window of 1 MiB is what browsers accept, and one goroutine is enough for an answer.
 		e, err := zstd.NewWriter(io.Discard, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20),
@@ -67,14 +72,6 @@ var encoders = map[string]*sync.Pool{
 		}
 		return e
 	}},
-}
-
-func newGzip(level int) encoder {
-	z, err := gzip.NewWriterLevel(io.Discard, level)
-	if err != nil {
-		panic("edge: the level of gzip: " + err.Error())
-	}
-	return z
 }
 
 // compressor holds the beginning of a body back until it knows whether to compress it: when more than minCompressed
