@@ -36,14 +36,22 @@ func (s *Store) release(
 	at time.Time,
 	c *intent.Confirmation,
 ) error {
+	return s.writeOrRefuse(ctx, op, func(tx pgx.Tx) (refused, err error) {
+		if _, err = lockEnvironment(ctx, tx, env); err != nil {
+			return nil, err
+		}
+		return s.releaseIn(ctx, tx, op, env, number, at, c)
+	})
+}
+
+// writeOrRefuse is write for what may be refused: then what f has written is kept, such as why, but the owner of the
+// environment is asked for nothing.
+func (s *Store) writeOrRefuse(ctx context.Context, op string, f func(tx pgx.Tx) (refused, err error)) error {
 	var refused error
 	recording := *s
-	recording.asks = nil // the owner is asked only if there is something to deploy
+	recording.asks = nil
 	err := recording.write(ctx, op, func(tx pgx.Tx) (err error) {
-		if _, err = lockEnvironment(ctx, tx, env); err == nil {
-			refused, err = s.releaseIn(ctx, tx, op, env, number, at, c)
-		}
-		if err == nil && refused == nil {
+		if refused, err = f(tx); err == nil && refused == nil {
 			err = s.ask(ctx, tx)
 		}
 		return err

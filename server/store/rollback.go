@@ -22,33 +22,28 @@ func (s *Store) RollBack(
 	by intent.Actor,
 ) (number int, err error) {
 	const op = "store.RollBack"
-	var refused error
-	err = s.write(ctx, op, func(tx pgx.Tx) error {
+	err = s.writeOrRefuse(ctx, op, func(tx pgx.Tx) (refused, err error) {
 		last, err := lockEnvironment(ctx, tx, env)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		active, target, err := rollbackOf(ctx, tx, op, env, to)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		err = tx.QueryRow(ctx, statements.RollbackPending, env, active.Number, target.Number).Scan(&number)
 		if isNoRows(err) {
 			if err := growResources(ctx, tx, op, env, target.Total); err != nil {
-				return err
+				return nil, err
 			}
 			number = last + 1
 			err = copyVersion(ctx, tx, active, target, number, by)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		refused, err = s.releaseIn(ctx, tx, op, env, number, by.At, nil)
-		return err
+		return s.releaseIn(ctx, tx, op, env, number, by.At, nil)
 	})
-	if err == nil {
-		err = refused
-	}
 	return number, err
 }
 

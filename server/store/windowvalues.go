@@ -11,7 +11,7 @@ import (
 // migration 13). Sorting 100,000 resources for each page takes long; so a page is put together value by value, each in
 // the order of an index:
 //
-//	which values are there? ─▶ those with the first value, by id ─▶ those with the second … ─▶ until the page is full
+//	which values? ─▶ those with the first, by id ─▶ those with the second … ─▶ until the page is full
 //
 // The planner knows how many resources have a value: for a common one it follows the index and stops when the page is
 // full, and for a rare one it sorts the few that there are.
