@@ -19,6 +19,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/shared"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
@@ -102,9 +103,9 @@ type console struct {
 	templates     templates
 	assets        assets
 
-	environments shared[[]intent.Environment] // for the switcher of every page
-	homes        shared[homeContent]
-	overviews    sharedBy[intent.EnvironmentID, overviewContent]
+	environments shared.Loads[everybody, []intent.Environment] // for the switcher of every page
+	homes        shared.Loads[everybody, homeContent]
+	overviews    shared.Loads[intent.EnvironmentID, overviewContent]
 	graphs       *graph.Graphs
 	layouts      graphLayouts
 }
@@ -140,9 +141,6 @@ func New(cfg Config) (http.Handler, error) {
 		self:    selfKnowledge{cfg.Disk, cfg.Separation, cfg.Separated, cfg.Now()},
 		streams: make(chan struct{}, cfg.MaxStreams),
 	}
-	c.environments.load = c.store.Environments
-	c.homes.load = c.loadHome
-	c.overviews.load = c.loadOverview
 	c.graphs = graph.New(c.store)
 	var err error
 	if c.assets, err = loadAssets(); err != nil {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -81,7 +82,7 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	query.Del("done")
 	query.Del("live")
 	f.Back = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-	all, err := c.environments.get(r.Context())
+	all, err := c.allEnvironments(r.Context())
 	if err != nil {
 		return f, err
 	}
@@ -118,6 +119,16 @@ func (c *console) frame(r *http.Request, title, page string, trail ...crumb) (fr
 	f.Crumbs = append(f.Crumbs, trail...)
 	f.Crumbs[len(f.Crumbs)-1].URL = ""
 	return f, nil
+}
+
+// everybody is the key of loads that all requests share.
+type everybody struct{}
+
+// allEnvironments returns the environments, also those that the sender of the request must not see.
+func (c *console) allEnvironments(ctx context.Context) ([]intent.Environment, error) {
+	return c.environments.Get(ctx, everybody{}, func(ctx context.Context, _ everybody) ([]intent.Environment, error) {
+		return c.store.Environments(ctx)
+	})
 }
 
 // auditURL returns the address of the audit trail that belongs to a page, or nothing when the reader may not see it.

@@ -94,7 +94,7 @@ func (c *console) homeView(r *http.Request, form newEnvironment, problem *settin
 	f.Stream = "/" // the answer to a refused form is at an address without a stream
 	p := homePage{frame: f, Form: form, Problem: problem}
 	p.Unread = problem != nil && sourceField(problem.Form)
-	shown, err := c.homes.get(r.Context())
+	shown, err := c.homes.Get(r.Context(), everybody{}, c.loadHome)
 	if err != nil {
 		return view{}, err
 	}
@@ -121,7 +121,7 @@ type homeContent struct {
 }
 
 // loadHome reads a few environments at a time.
-func (c *console) loadHome(ctx context.Context) (h homeContent, err error) {
+func (c *console) loadHome(ctx context.Context, _ everybody) (h homeContent, err error) {
 	if h.environments, err = c.store.Environments(ctx); err != nil {
 		return h, err
 	}

@@ -91,7 +91,7 @@ func (c *console) overview(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	content, err := c.overviews.get(r.Context(), e.ID)
+	content, err := c.overviews.Get(r.Context(), e.ID, c.loadOverview)
 	if err != nil {
 		return view{}, err
 	}

@@ -91,7 +91,7 @@ func (c *console) projectPage(r *http.Request) (view, error) {
 	}
 	f.Live = false // a form must not change while somebody fills it in
 	p := projectPage{frame: f, ID: project.ID, Name: project.Name, Off: !c.people.Enabled()}
-	all, err := c.environments.get(r.Context())
+	all, err := c.allEnvironments(r.Context())
 	if err != nil {
 		return view{}, err
 	}

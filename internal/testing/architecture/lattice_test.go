@@ -24,6 +24,7 @@ var lattice = []struct {
 	{"internal/fault", ""},
 	{"internal/jsontext", ""},
 	{"internal/linediff", ""},
+	{"internal/shared", ""},
 	{"internal/filestamp", ""},
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
@@ -358,8 +359,8 @@ var lattice = []struct {
 		"api",
 		"api/graphql server/access server/access/audit server/access/people server/access/tokens " +
 			"server/agent/authority server/control server/edge server/promote server/push server/store " +
-			"internal/intent internal/fault internal/diag internal/jsontext internal/provenance server/cluster " +
-			"server/cluster/admin server/cluster/resources server/cluster/catalogue " +
+			"internal/intent internal/fault internal/diag internal/jsontext internal/provenance internal/shared " +
+			"server/cluster server/cluster/admin server/cluster/resources server/cluster/catalogue " +
 			"server/cluster/manifest server/cluster/plan server/cluster/solve server/cluster/task " +
 			"server/cluster/provisioner/authority server/graph",
 	},
@@ -370,7 +371,7 @@ var lattice = []struct {
 		"server/access server/access/audit server/access/people server/access/provider " +
 			"server/access/tokens server/agent/authority server/control server/edge server/promote " +
 			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance server/cluster server/cluster/admin server/cluster/resources " +
+			"internal/provenance internal/shared server/cluster server/cluster/admin server/cluster/resources " +
 			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
 			"server/graph server/console/graphview server/console/svgchart server/forge server/forge/weblink",
