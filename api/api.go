@@ -21,6 +21,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"ordain.dev/ordain/internal/shared"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/audit"
 	"ordain.dev/ordain/server/access/people"
@@ -105,6 +106,7 @@ type server struct {
 	bodies     *edge.Bodies
 	factExpire time.Duration
 	now        func() time.Time
+	reads      shared.Loads[sharedKey, *readyAnswer]
 }
 
 // New returns the handler. It serves whole paths: /api/v1/… and /api/v2/….
@@ -136,6 +138,7 @@ func New(cfg Config) (http.Handler, error) {
 		maxBody:   cfg.MaxBody,
 		maxUpload: cfg.MaxUpload, bodies: cfg.Bodies, factExpire: cfg.FactExpire, now: cfg.Now,
 	}
+	s.reads.AtOnce = sharedLoads
 	router := newRouter()
 	s.calls(router)
 	router.GET(docsPath, tokenInQuery(s.guarded(access.SeeDocs, newDocs(cfg.Version).serve)))

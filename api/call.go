@@ -41,6 +41,7 @@ type declaration struct {
 	list         *store.List  // what the call returns pages of; nil: it is not paged
 	uploads      bool         // the body may be as large as a file
 	acts         bool         // a GET that does something
+	shares       bool         // equal reads that wait share one load
 }
 
 // option is one more thing to declare of a call.
@@ -149,6 +150,10 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 	checkArguments(reflect.ValueOf(new(A)).Elem())
 	d.group = c.group
 	c.declared = append(c.declared, d)
+	if d.shares {
+		load := handle
+		handle = func(ctx context.Context, a A) (any, error) { return share(ctx, c.server, d, a, load) }
+	}
 	pattern, names := pathPattern(d.path)
 	c.router.Handle(d.method, pattern, func(g *gin.Context) {
 		inPath := make(map[string]string, len(names))
@@ -182,13 +187,16 @@ func serve[A any](c *calls, d *declaration, handle func(context.Context, A) (any
 			h.setHeaders(g.Writer.Header())
 		}
 		if d.tagged() && status == http.StatusOK && answer != nil {
-			text := encode(answer)
+			ready, ok := answer.(*readyAnswer)
+			if !ok {
+				ready = readyOf(answer)
+			}
 			g.Header("Content-Type", "application/json")
-			if tag(g, text) {
+			if tag(g, ready.etag) {
 				g.Status(http.StatusNotModified)
 				return
 			}
-			_, _ = g.Writer.Write(text) // it fails when the client has gone away
+			ready.serve(g)
 			return
 		}
 		send(g, status, answer)

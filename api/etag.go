@@ -9,12 +9,16 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// tag gives the answer to a read a weak ETag, which is a hash of its bytes before compression. It reports whether the
-// client has these bytes already, so that 304 and no body is the answer.
-func tag(g *gin.Context, text []byte) (known bool) {
-	h := g.Writer.Header()
+// etagOf returns the weak ETag of an answer: a hash of its bytes before compression.
+func etagOf(text []byte) string {
 	sum := sha256.Sum256(text)
-	etag := `W/"` + hex.EncodeToString(sum[:16]) + `"`
+	return `W/"` + hex.EncodeToString(sum[:16]) + `"`
+}
+
+// tag gives the answer to a read its ETag. It reports whether the client has these bytes already, so that 304 and no
+// body is the answer.
+func tag(g *gin.Context, etag string) (known bool) {
+	h := g.Writer.Header()
 	h.Set("ETag", etag)
 	// Only the client itself may keep the answer, and has to ask whether it still holds. It depends on the sender and
 	// the environment, besides the address.

@@ -64,6 +64,29 @@ type pageIn struct {
 	paging
 }
 
+func (p pageIn) sharedArguments() string {
+	var b strings.Builder
+	write := func(text string) { b.WriteString(strconv.Quote(text) + " ") }
+	write(p.Env.String())
+	write(strconv.Itoa(p.Limit))
+	write(p.Sort)
+	for _, one := range []*string{p.Start, p.End, p.FirstID, p.LastID} {
+		if one == nil {
+			b.WriteString("- ")
+		} else {
+			write(*one)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Filter)) {
+		write(key)
+		for _, value := range p.Filter[key] {
+			b.WriteByte('=')
+			write(value)
+		}
+	}
+	return b.String()
+}
+
 // query turns the arguments of a paged call into a query of a list, in its normal form.
 func (p paging) query(l *store.List) (intent.ListQuery, error) {
 	q := intent.ListQuery{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -19,7 +20,7 @@ import (
 func (s *server) resourceCalls(c *calls) {
 	const path, one = "/api/v2/resource", "/api/v2/resource/{rid}"
 	whole(c, http.MethodGet, path, "List the resources of the active version.", access.SeeResources, s.listResources,
-		pagesOf(store.ResourceList))
+		pagesOf(store.ResourceList), shares)
 	v2(c, http.MethodGet, one, "Show a resource of the active version.", access.SeeResources, s.getResource)
 	whole(c, http.MethodGet, one+"/history", "List how the intent of a resource changed.",
 		access.SeeResources, s.listResourceHistory,
@@ -141,6 +142,10 @@ type resourcePage struct {
 type resourcesPage struct {
 	pageIn
 	Summary bool `arg:"deploy_summary"`
+}
+
+func (p resourcesPage) sharedArguments() string {
+	return p.pageIn.sharedArguments() + strconv.FormatBool(p.Summary)
 }
 
 type resourceOfVersion struct {
