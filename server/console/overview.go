@@ -39,6 +39,7 @@ type summary struct {
 	HaltedBy string // who halted it
 	HaltedAt *time.Time
 	Gates    gateCard
+	counts   map[intent.Status]int
 }
 
 // bar is a picture of how many resources are in which state.
@@ -117,7 +118,7 @@ func (c *console) loadOverview(ctx context.Context, env intent.EnvironmentID) (o
 	if p.Sum, err = c.summary(ctx, e); err != nil {
 		return out, err
 	}
-	if p.Problems, err = c.problems(ctx, e, p.Sum.Bar); err != nil {
+	if p.Problems, err = c.problems(ctx, e, p.Sum); err != nil {
 		return out, err
 	}
 	p.Latest = runTable{Rows: p.Sum.Runs[:min(5, len(p.Sum.Runs))], EnvURL: envURL(e.ID)}
@@ -145,7 +146,7 @@ func (c *console) summary(ctx context.Context, e intent.Environment) (summary, e
 	if err != nil {
 		return s, err
 	}
-	s.Bar = barOf(s.EnvURL, counts)
+	s.Bar, s.counts = barOf(s.EnvURL, counts), counts
 	// Dry runs have pages of their own.
 	page, err := c.store.Compiles(ctx, e.ID, intent.ListQuery{
 		Limit: chartRuns, Filters: map[string][]string{"trigger": {"!dryrun"}},
@@ -249,11 +250,12 @@ func barOf(base string, counts map[intent.Status]int) bar {
 	return b
 }
 
-// problems lists resources that are not as intended, worst first.
-func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (problems, error) {
+// problems lists resources that are not as intended, worst first. A state that no resource has is not looked for, since
+// that takes longest, and nothing is counted again.
+func (c *console) problems(ctx context.Context, e intent.Environment, sum summary) (problems, error) {
 	p := problems{URL: envURL(e.ID) + "/resources?status=!deployed"}
-	off := b.Total
-	for _, s := range b.Segments {
+	off := sum.Bar.Total
+	for _, s := range sum.Bar.Segments {
 		if s.State == intended {
 			off -= s.N
 		}
@@ -266,8 +268,12 @@ func (c *console) problems(ctx context.Context, e intent.Environment, b bar) (pr
 		if room == 0 {
 			break
 		}
+		if sum.counts[status] == 0 {
+			continue
+		}
 		page, err := c.store.Resources(ctx, e.ID, intent.ListQuery{
 			Limit: room, Sort: "resource_id", Filters: map[string][]string{"status": {string(status)}},
+			Total: sum.counts[status],
 		})
 		if err != nil {
 			return p, err
