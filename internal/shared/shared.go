@@ -48,8 +48,8 @@ type load[K comparable, T any] struct {
 const timeout = time.Minute
 
 // Get returns what the next load of a key returns, which is that of the first request that waits for it. The load gets
-// nothing else of the requests, not even who sent them, and is cancelled only when all of them have gone away. The value
-// belongs to several requests, so nobody may change it.
+// nothing else of the requests, not even who sent them, and is cancelled only when all of them have gone away. The
+// value belongs to several requests, so nobody may change it.
 func (s *Loads[K, T]) Get(ctx context.Context, key K, do func(context.Context, K) (T, error)) (T, error) {
 	s.mu.Lock()
 	l := s.keys[key]

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/store"
+	"ordain.dev/ordain/server/store/members"
 )
 
 // memberTable lists the resources of a version with what became of them: a filter, counts by type, and a page.
@@ -67,24 +66,15 @@ func (c *console) membersOf(r *http.Request, v intent.Version) (out memberTable,
 	}
 	out.Filtered = l.filtered()
 	l.sort(get("sort"))
-	if !out.Filtered {
-		l.query.Total = v.Total
-	}
-	// Both look at all resources of the version, so they do it at the same time.
-	var counts []store.MemberCount
-	var page intent.Page[intent.VersionMember]
-	both, ctx := errgroup.WithContext(r.Context())
-	both.Go(func() (err error) {
-		counts, err = c.store.VersionMemberCounts(ctx, env, v.Number)
-		return err
-	})
-	both.Go(func() (err error) {
-		page, err = c.store.VersionMembers(ctx, env, v.Number, l.query)
-		return err
-	})
-	if err := both.Wait(); err != nil {
+	now, err := c.store.VersionNow(r.Context(), env, v.Number)
+	if err != nil {
 		return out, err
 	}
+	page, err := now.Page(r.Context(), l.query)
+	if err != nil {
+		return out, err
+	}
+	counts := now.Counts()
 	out.Empty = len(counts) == 0
 	out.count(counts, get("type"), get("status"))
 	for _, x := range page.Items {
@@ -101,12 +91,12 @@ func (c *console) membersOf(r *http.Request, v intent.Version) (out memberTable,
 }
 
 // count adds what is counted, and the choices of the filter.
-func (t *memberTable) count(counts []store.MemberCount, chosenType, chosenState string) {
-	slices.SortFunc(counts, func(a, b store.MemberCount) int {
-		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(string(a.Standing), string(b.Standing)))
+func (t *memberTable) count(counts []members.Count, chosenType, chosenState string) {
+	slices.SortFunc(counts, func(a, b members.Count) int {
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Standing, b.Standing))
 	})
 	t.Types, t.States = []choice{{"", "All types", chosenType == ""}}, []choice{{"", "All states", chosenState == ""}}
-	known := map[intent.Status]bool{}
+	known := map[string]bool{}
 	for _, one := range counts {
 		if last := len(t.Counts) - 1; last < 0 || t.Counts[last].Type != one.Type {
 			t.Types = append(t.Types, choice{one.Type, one.Type, one.Type == chosenType})
@@ -117,13 +107,13 @@ func (t *memberTable) count(counts []store.MemberCount, chosenType, chosenState 
 		row := &t.Counts[len(t.Counts)-1]
 		row.Count += one.Count
 		row.States = append(row.States, diffCount{
-			State: memberState(one.Standing), N: one.Count,
-			URL: t.Path + "?" + url.Values{"status": {string(one.Standing)}, "type": {one.Type}}.Encode(),
+			State: memberState(intent.Status(one.Standing)), N: one.Count,
+			URL: t.Path + "?" + url.Values{"status": {one.Standing}, "type": {one.Type}}.Encode(),
 		})
 		if !known[one.Standing] {
 			known[one.Standing] = true
 			t.States = append(t.States, choice{
-				string(one.Standing), memberState(one.Standing).Word, string(one.Standing) == chosenState,
+				one.Standing, memberState(intent.Status(one.Standing)).Word, one.Standing == chosenState,
 			})
 		}
 	}

@@ -16,6 +16,8 @@ var (
 	CheckStatements = checkStatements
 	CheckMigrations = checkMigrations
 	EnvironmentKey  = environmentKey
+	// ListedByDatabase lists the resources of a version without package members.
+	ListedByDatabase = (*Store).versionMemberPage
 )
 
 // AddNotice records a notice in a transaction of its own.
@@ -59,4 +61,14 @@ func BeforeParkedIsNotCompliant(ctx context.Context, s *Store) error {
 		}
 		return nil
 	})
+}
+
+// AnsweredInMemory reports whether package members answers a query itself.
+func AnsweredInMemory(v VersionNow, q intent.ListQuery) bool {
+	q, err := VersionMemberList.Normalize(q)
+	if err != nil {
+		return false
+	}
+	_, ok := v.now.Page(q)
+	return ok
 }

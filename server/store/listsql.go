@@ -262,17 +262,29 @@ func pageWhere[R, V any](
 			return err
 		}
 		out.Total = total
-		nearer, further := total-side, max(side-n, 0)
-		switch {
-		case !sql.bounded:
-			out.Before, out.After = 0, max(total-n, 0)
-		case sql.above == q.Desc: // the rows come nearest first, and the page is sorted the other way
-			out.Before, out.After = further, nearer
+		out.Before, out.After = around(q, n, total, side)
+		if facesAway(q) {
 			slices.Reverse(out.Items)
-		default:
-			out.Before, out.After = nearer, further
 		}
 		return nil
 	})
 	return out, err
+}
+
+// facesAway reports whether a page is sorted the other way than nearest to its bound first.
+func facesAway(q intent.ListQuery) bool {
+	return q.After != nil && q.Desc || q.Before != nil && !q.Desc
+}
+
+// around returns how many rows lie before and after the n rows of a page, of all and of those on the bound's side of
+// the place.
+func around(q intent.ListQuery, n, total, side int) (before, after int) {
+	nearer, further := total-side, max(side-n, 0)
+	switch {
+	case q.After == nil && q.Before == nil:
+		return 0, max(total-n, 0)
+	case facesAway(q):
+		return further, nearer
+	}
+	return nearer, further
 }

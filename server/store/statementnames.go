@@ -166,7 +166,7 @@ type statementTexts struct {
 	VersionGet, VersionActive, VersionNewest, VersionRows, VersionOfCompile, VersionCreate, VersionReserve    string
 	VersionReservationsForget, VersionReservationUse                                                          string
 	SavedViews, SavedViewPut, SavedViewDelete                                                                 string
-	VersionContents, VersionMemberRows, VersionMemberCounts                                                   string
+	VersionContents, VersionMemberRows, VersionMark, VersionMarked, VersionMemberNames, StatesByStatus        string
 	VersionResources, VersionChanges, VersionTotal, VersionResourceRows, VersionResource                      string
 	VersionActiveTotal, VersionCode, VersionOrigins, VersionOld, VersionDelete, OrphanCollect, ContentCollect string
 	ResourceCollect, ContentFind, KeysTake, CodeLockShared, CodeLockAlone, CodeStore                          string

@@ -13,7 +13,9 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/shared"
 	"ordain.dev/ordain/server/store/locks"
+	"ordain.dev/ordain/server/store/members"
 	"ordain.dev/ordain/server/store/queue"
 )
 
@@ -40,6 +42,10 @@ type Store struct {
 	schedules []intent.NewProcess
 	// holds is the process for which changes are made; see Holding.
 	holds *intent.ProcessClaim
+	// tables are the versions that somebody looks at.
+	tables *memberTables
+	// states shares the states that those who look at versions load at the same time.
+	states *shared.Loads[intent.EnvironmentID, []members.States]
 }
 
 const (
@@ -90,6 +96,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return &Store{
 		queue: wakes,
 		pool:  pool, logger: cfg.Logger, replica: cfg.Replica,
+		tables: &memberTables{}, states: &shared.Loads[intent.EnvironmentID, []members.States]{},
 		locks: locks.New(pc.ConnConfig, "ordain locks "+cfg.Replica.String(), cfg.Logger, translate),
 	}, nil
 }

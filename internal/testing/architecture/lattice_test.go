@@ -144,11 +144,12 @@ var lattice = []struct {
 		"internal/fault internal/intent internal/python/pep440 compiler/export server/store/partial",
 	},
 	{"server/store/locks", "internal/fault"},
+	{"server/store/members", "internal/intent"},
 	{"server/store/queue", "internal/fault"},
 	{
 		"server/store",
-		"internal/intent internal/fault internal/jsontext server/access server/promote server/store/partial " +
-			"server/store/locks server/store/queue",
+		"internal/intent internal/fault internal/jsontext internal/shared server/access server/promote " +
+			"server/store/partial server/store/locks server/store/members server/store/queue",
 	},
 	{
 		"server/eventbus",
@@ -370,9 +371,10 @@ var lattice = []struct {
 		"server/console",
 		"server/access server/access/audit server/access/people server/access/provider " +
 			"server/access/tokens server/agent/authority server/control server/edge server/promote " +
-			"server/source server/store internal/intent internal/fault internal/bus internal/diag " +
-			"internal/provenance internal/shared server/cluster server/cluster/admin server/cluster/resources " +
-			"server/cluster/provisioner/authority server/cluster/catalogue server/cluster/manifest " +
+			"server/source server/store server/store/members internal/intent internal/fault internal/bus " +
+			"internal/diag internal/provenance internal/shared server/cluster server/cluster/admin " +
+			"server/cluster/resources server/cluster/provisioner/authority server/cluster/catalogue " +
+			"server/cluster/manifest " +
 			"server/cluster/plan server/cluster/solve server/cluster/task server/comparison internal/linediff " +
 			"server/graph server/console/graphview server/console/svgchart server/forge server/forge/weblink",
 	},

@@ -88,14 +88,27 @@ FROM unnest($2::bigint[]) AS k(key) JOIN resource_content c ON c.key = k.key
 JOIN resource r ON r.key = c.resource AND r.environment = $1
 LEFT JOIN resource_state s ON s.resource = r.key AND s.environment = $1;
 
--- name: VersionMemberCounts :many
-SELECT r.type,
-       CASE WHEN s.resource IS NULL OR s.orphaned > 0 THEN 'absent' WHEN s.content <> c.key THEN 'other' ELSE s.status END AS standing,
-       count(*) AS count
+-- name: VersionMark :one
+-- The mark changes when anything is written to the row of the version.
+SELECT xmin::text AS mark, total FROM version WHERE environment = $1 AND number = $2;
+
+-- name: VersionMarked :one
+SELECT xmin::text AS mark, contents, lower('ABCDEFGHIJKLMNOPQRSTUVWXYZ') = 'abcdefghijklmnopqrstuvwxyz' AS lowerable
+FROM version WHERE environment = $1 AND number = $2;
+
+-- name: VersionMemberNames :many
+-- The resources of a version, whose contents are $2, with the places of their names among all of them. In no order.
+SELECT r.key AS resource, k.key AS content, r.id, r.type, r.agent, r.value,
+       dense_rank() OVER (ORDER BY r.type) AS type_rank,
+       dense_rank() OVER (ORDER BY r.agent) AS agent_rank,
+       dense_rank() OVER (ORDER BY r.value) AS value_rank
 FROM unnest($2::bigint[]) AS k(key) JOIN resource_content c ON c.key = k.key
-JOIN resource r ON r.key = c.resource AND r.environment = $1
-LEFT JOIN resource_state s ON s.resource = r.key AND s.environment = $1
-GROUP BY 1, 2;
+JOIN resource r ON r.key = c.resource AND r.environment = $1;
+
+-- name: StatesByStatus :many
+-- All states but those of orphans, in few rows.
+SELECT status, array_agg(resource) AS resources, array_agg(content) AS contents
+FROM resource_state WHERE environment = $1 AND orphaned = 0 GROUP BY status;
 
 -- name: VersionResource :one
 SELECT r.id, r.type, r.agent, r.value, c.attributes, c.attribute_hash, c.requires, c.resource_set, c.undefined,
