@@ -32,12 +32,12 @@ func TestVersionMembersAreThoseOfTheDatabase(t *testing.T) {
 		"plain":       {"a", "B", "b_c", "B-c", "c d", "", "x10", "x9"},
 		"of any kind": {"a", "B", "é", "Éa", "ß", "z", "Z%_", "ſ"},
 	} {
-		env, numbers := versionsOf(t, s, url, words)
+		env, numbers, ids := versionsOf(t, s, url, words)
 		answered := 0
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				number := rapid.SampledFrom(numbers).Draw(rt, "version")
-				q := memberQuery(rt, words)
+				q := memberQuery(rt, ids, words)
 				v := get(s.VersionNow(t.Context(), env, number))(t)
 				if store.AnsweredInMemory(v, q) {
 					answered++
@@ -84,7 +84,9 @@ func TestVersionMembersAreThoseOfTheDatabase(t *testing.T) {
 
 // versionsOf releases three versions whose resources have names of some words, and gives the resources of the last
 // various states. It stores a fourth that is not released.
-func versionsOf(t *testing.T, s *store.Store, url string, words []string) (intent.EnvironmentID, []int) {
+func versionsOf(
+	t *testing.T, s *store.Store, url string, words []string,
+) (intent.EnvironmentID, []int, []intent.ResourceID) {
 	t.Helper()
 	env, random := newEnvironment(t, s), rand.New(rand.NewPCG(1, 2))
 	word := func() string { return words[random.IntN(len(words))] }
@@ -125,43 +127,52 @@ func versionsOf(t *testing.T, s *store.Store, url string, words []string) (inten
 		last_run = CASE WHEN resource % 7 = 0 THEN 'failed' WHEN resource % 5 = 0 THEN 'skipped' ELSE 'successful' END,
 		compliance = CASE WHEN resource % 7 = 0 THEN 'non_compliant' ELSE 'compliant' END
 		WHERE environment = $1`, env))(t)
-	return env, numbers
+	return env, numbers, ids
 }
 
-// memberQuery draws a query of the list.
-func memberQuery(rt *rapid.T, words []string) intent.ListQuery {
-	names := append([]string{"host", "m::T", "1", "no such", "k", "deployed", "failed", "other", "absent"}, words...)
-	word := rapid.SampledFrom(names)
-	text := rapid.OneOf(word, rapid.Map(word, func(w string) string { return "host" + w }),
-		rapid.Map(word, func(w string) string { return "m::T" + w }),
-		rapid.Custom(func(rt *rapid.T) string {
-			return fmt.Sprint(word.Draw(rt, "a"), rapid.IntRange(0, 40).Draw(rt, "n"), word.Draw(rt, "b"))
-		}),
-		rapid.Custom(func(rt *rapid.T) string {
-			return intent.ResourceID{
-				Type: "m::T" + word.Draw(rt, "type"), Agent: "host" + word.Draw(rt, "agent"), Attribute: "name",
-				Value: "a1b",
-			}.String()
-		}))
+// memberQuery draws a query of the list, mostly about names that there are.
+func memberQuery(rt *rapid.T, ids []intent.ResourceID, words []string) intent.ListQuery {
+	id := rapid.SampledFrom(ids)
+	other := rapid.SampledFrom(append([]string{"host", "m::T", "1", "no such", "k"}, words...))
+	standing := rapid.SampledFrom([]string{"deployed", "deploying", "failed", "skipped", "other", "absent", "x"})
+	text := func(field string) string {
+		if rapid.IntRange(0, 4).Draw(rt, "any text") == 0 {
+			return other.Draw(rt, field)
+		}
+		switch x := id.Draw(rt, field); field {
+		case "resource_type":
+			return x.Type
+		case "agent":
+			return x.Agent
+		case "resource_id_value":
+			return x.Value
+		case "status":
+			return standing.Draw(rt, field)
+		default:
+			return x.String()
+		}
+	}
 	q := intent.ListQuery{
 		Limit: rapid.IntRange(0, 30).Draw(rt, "limit"), Desc: rapid.Bool().Draw(rt, "desc"),
-		Sort: rapid.SampledFrom(append(store.VersionMemberList.SortFields(), "")).Draw(rt, "sort"),
+		Sort: rapid.SampledFrom(store.VersionMemberList.SortFields()).Draw(rt, "sort"),
 	}
 	for _, f := range store.VersionMemberList.Fields {
 		if f.Filter != store.NoFilter && rapid.IntRange(0, 3).Draw(rt, "filtered") == 0 {
 			if q.Filters == nil {
 				q.Filters = map[string][]string{}
 			}
-			q.Filters[f.Name] = rapid.SliceOfN(text, 1, 3).Draw(rt, f.Name)
+			for range rapid.IntRange(1, 3).Draw(rt, "values") {
+				q.Filters[f.Name] = append(q.Filters[f.Name], text(f.Name))
+			}
 		}
 	}
 	if side := rapid.IntRange(0, 2).Draw(rt, "side"); side > 0 {
 		bound := &intent.Bound{}
-		if rapid.IntRange(0, 9).Draw(rt, "has a value") > 0 {
-			bound.Value = new(text.Draw(rt, "value"))
+		if rapid.IntRange(0, 19).Draw(rt, "has a value") > 0 {
+			bound.Value = new(text(q.Sort))
 		}
 		if rapid.Bool().Draw(rt, "has an id") {
-			bound.ID = text.Draw(rt, "id")
+			bound.ID = text("resource_id")
 		}
 		if side == 1 {
 			q.After = bound
