@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -181,16 +180,12 @@ type facetRow struct {
 // shownFacets is how many values of a property the page offers.
 const shownFacets = 12
 
-func (c *console) resourceFacets(
-	ctx context.Context,
+func resourceFacets(
+	found map[intent.FacetOf]store.FacetList,
 	env uuid.UUID,
 	f resourceFilter,
 	suggest *resourceFilter,
-) ([]facet, error) {
-	found, err := c.store.Facets(ctx, env, f.value(), shownFacets)
-	if err != nil {
-		return nil, err
-	}
+) []facet {
 	toggle := func(name, value string) (address string, chosen bool) {
 		v := f.address()
 		if chosen = slices.Contains(v[name], value); chosen {
@@ -237,5 +232,5 @@ func (c *console) resourceFacets(
 		list.More = max(0, found[of.of].Total-len(list.Rows))
 		out = append(out, list)
 	}
-	return out, nil
+	return out
 }

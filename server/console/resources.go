@@ -79,13 +79,11 @@ func (c *console) resources(r *http.Request) (view, error) {
 	p := resourcesPage{frame: f, Filter: filter}
 	l.sort(r.URL.Query().Get("sort"))
 	chosen := filter.value()
-	page, err := c.store.FilteredResources(r.Context(), e.ID, chosen, l.query)
+	page, err := c.store.FilteredResources(r.Context(), e.ID, chosen, l.query, shownFacets)
 	if err != nil {
 		return view{}, err
 	}
-	if p.Facets, err = c.resourceFacets(r.Context(), e.ID, filter, &p.Filter); err != nil {
-		return view{}, err
-	}
+	p.Facets = resourceFacets(page.Facets, e.ID, filter, &p.Filter)
 	if p.Views, err = c.savedViews(r, e, filter); err != nil {
 		return view{}, err
 	}
@@ -102,7 +100,7 @@ func (c *console) resources(r *http.Request) (view, error) {
 	if err := c.addWaits(r.Context(), e.ID, p.List.Rows); err != nil {
 		return view{}, err
 	}
-	p.List.Pager = pagerOf(l, page, func(x intent.ResourceRow) (string, string) {
+	p.List.Pager = pagerOf(l, page.Page, func(x intent.ResourceRow) (string, string) {
 		return resourcePlace(l.query.Sort, x.State.ID, x.State.Status())
 	})
 	return view{template: "resources", data: p, fragments: []fragment{{"resourcelist", "resourcelist", p.List}}}, nil

@@ -70,7 +70,7 @@ var (
 			{"parked", Boolean, false, Is, "(parked <> '')"},
 		},
 		Sort: "resource_type", Desc: true, ID: Text,
-		rows: &statements.ResourceRows, counted: &statements.ResourceCounted, key: column{"id", Text},
+		rows: &statements.ResourceRows, counted: &statements.ResourceCounted, key: column{"id", Text}, filled: true,
 	}
 
 	// ResourceHistoryList is the list of Store.ResourceHistory.

@@ -74,16 +74,12 @@ func (l *List) buildWhere(q intent.ListQuery, where func(*sqlBuilder) []string, 
 	}
 	by, _ := l.Field(q.Sort)
 	sorted := column{by.column, by.Kind}
-	place, ascending := "true", !q.Desc
+	place, err := b.place(q)
+	if err != nil {
+		return out, err
+	}
+	ascending := !q.Desc
 	if out.bounded {
-		bound := q.Before
-		if out.above {
-			bound = q.After
-		}
-		var err error
-		if place, err = b.beyond(sorted, *bound, out.above); err != nil {
-			return out, err
-		}
 		ascending = out.above
 	}
 	direction := " DESC"
@@ -168,6 +164,18 @@ func (b *sqlBuilder) filter(f Field, values []string) (string, error) {
 	return "", invalidList("this list has no filter %s", f.Name)
 }
 
+// place returns the condition for lying on the side of the bound of a query on which its page is.
+func (b *sqlBuilder) place(q intent.ListQuery) (string, error) {
+	by, _ := b.list.Field(q.Sort)
+	switch {
+	case q.After != nil:
+		return b.beyond(column{by.column, by.Kind}, *q.After, true)
+	case q.Before != nil:
+		return b.beyond(column{by.column, by.Kind}, *q.Before, false)
+	}
+	return "true", nil
+}
+
 // beyond is the condition for lying strictly above or below a place. NULL is above all values, as in PostgreSQL's
 // order.
 func (b *sqlBuilder) beyond(by column, at intent.Bound, above bool) (string, error) {
@@ -200,7 +208,7 @@ func (b *sqlBuilder) beyond(by column, at intent.Bound, above bool) (string, err
 	if key != "" {
 		condition = "(" + by.name + ", " + b.list.key.name + ") " + compare + " (" + value + ", " + key + ")"
 	}
-	if above {
+	if above && !b.list.filled {
 		condition = "(" + condition + " OR " + by.name + " IS NULL)"
 	}
 	return condition, nil
@@ -216,26 +224,12 @@ func page[R, V any](
 	convertRow func(R) (V, error),
 	fixed ...any,
 ) (intent.Page[V], error) {
-	return pageWhere(ctx, s, op, l, q, nil, convertRow, fixed...)
-}
-
-// pageWhere runs a query of a list for the rows that fulfil further conditions.
-func pageWhere[R, V any](
-	ctx context.Context,
-	s *Store,
-	op string,
-	l *List,
-	q intent.ListQuery,
-	where func(*sqlBuilder) []string,
-	convertRow func(R) (V, error),
-	fixed ...any,
-) (intent.Page[V], error) {
 	var out intent.Page[V]
 	q, err := l.Normalize(q)
 	if err != nil {
 		return out, err
 	}
-	sql, err := l.buildWhere(q, where, fixed...)
+	sql, err := l.build(q, fixed...)
 	if err != nil {
 		return out, err
 	}

@@ -19,8 +19,7 @@ import (
 // ResourceCounted; those on what a resource is hold for the resources of a version, too:
 //
 //	intent.ResourceFilter ──conditions──▶ the ids that match   (MatchResources: actions on all that match)
-//	                                  ──▶ pages of a list      (FilteredResources)
-//	                                  ──▶ counts by property   (Facets)
+//	                                  ──▶ pages of a list and counts by property   (FilteredResources, in facets.go)
 
 // facetConditions are the conditions of a filter, apart by the property that they are about, so that each property can
 // be counted as if nothing were chosen of it.
@@ -186,94 +185,6 @@ func (s *Store) MatchResources(
 			return nil
 		}
 		out.All = total == len(out.IDs)
-		return err
-	})
-	return out, err
-}
-
-// FilteredResources lists the resources that a filter matches, among those of the query, with their states.
-func (s *Store) FilteredResources(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	f intent.ResourceFilter,
-	q intent.ListQuery,
-) (out intent.Page[intent.ResourceRow], err error) {
-	if err := checkFilter(f); err != nil {
-		return out, err
-	}
-	if f.Version != 0 {
-		return out, fault.New("store.FilteredResources", fault.Invalid, "a list of states has no version to filter on")
-	}
-	conditions := func(b *sqlBuilder) []string {
-		c := b.resources(f)
-		return append(c.all(""), c.rest...)
-	}
-	return pageWhere(ctx, s, "store.FilteredResources", ResourceList, q, conditions, listedRow.value, env)
-}
-
-// FacetList is how many values of a property there are, and those that most resources have.
-type FacetList struct {
-	Values []intent.Facet // those that are chosen, too, however few have them; most first
-	Total  int            // of values that any resource has
-}
-
-type facetRow struct {
-	Facet string
-	Value string
-	Count int
-	Total int
-}
-
-// Facets counts the resources that a filter matches by type, agent, state, and whether they are parked. What the filter
-// chooses of a property does not limit the counts of that property, so that they say what choosing another value would
-// show. Of each it returns at most so many values beside those that are chosen.
-func (s *Store) Facets(
-	ctx context.Context,
-	env intent.EnvironmentID,
-	f intent.ResourceFilter,
-	most int,
-) (out map[intent.FacetOf]FacetList, err error) {
-	if err := checkFilter(f); err != nil {
-		return nil, err
-	}
-	b := &sqlBuilder{list: ResourceList, args: []any{env}}
-	c := b.resources(f)
-	count := func(of intent.FacetOf) string {
-		conditions := c.all(of)
-		if len(conditions) == 0 {
-			return "count(*)"
-		}
-		return "count(*) FILTER (WHERE " + strings.Join(conditions, " AND ") + ")"
-	}
-	// GROUPING has a bit for each column that is not grouped by, the last one lowest.
-	const which = "CASE GROUPING(l.type, l.agent, l.status, (l.parked <> '')) "
-	counts := "SELECT " + which +
-		"WHEN 7 THEN 'type' WHEN 11 THEN 'agent' WHEN 13 THEN 'status' ELSE 'parked' END AS facet, " +
-		"coalesce(l.type, l.agent, l.status, (l.parked <> '')::text) AS value, " +
-		which + "WHEN 7 THEN " + count(intent.FacetType) + " WHEN 11 THEN " + count(intent.FacetAgent) +
-		" WHEN 13 THEN " + count(intent.FacetStatus) + " ELSE " + count(intent.FacetParked) + " END AS count" +
-		from(statements.ResourceCounted, c.rest) +
-		" GROUP BY GROUPING SETS ((l.type), (l.agent), (l.status), ((l.parked <> '')))"
-	chosen := func(of intent.FacetOf, values []string) string {
-		return "(facet = '" + string(of) + "' AND value = ANY(" + b.arg(values) + "::text[]))"
-	}
-	picked := strings.Join([]string{
-		chosen(intent.FacetType, cleanTexts(f.Type.In)), chosen(intent.FacetAgent, cleanTexts(f.Agent.In)),
-	}, " OR ")
-	sql := "SELECT facet, value, count, total FROM (SELECT facet, value, count, " +
-		"row_number() OVER (PARTITION BY facet ORDER BY count DESC, value) AS place, " +
-		"count(*) FILTER (WHERE count > 0) OVER (PARTITION BY facet) AS total FROM (" + counts + ") AS c) AS p " +
-		"WHERE count > 0 AND place <= " + b.arg(most) + " OR " + picked + " ORDER BY facet, place"
-	out = map[intent.FacetOf]FacetList{}
-	err = s.read(ctx, "store.Facets", func(q querier) error {
-		rows, err := many[facetRow](ctx, q, sql, b.args...)
-		for _, r := range rows {
-			of := intent.FacetOf(r.Facet)
-			list := out[of]
-			list.Total = r.Total
-			list.Values = append(list.Values, intent.Facet{Of: of, Value: r.Value, Count: r.Count})
-			out[of] = list
-		}
 		return err
 	})
 	return out, err

@@ -85,12 +85,12 @@ func TestResourceFilter(t *testing.T) {
 		if one.f.Version != 0 {
 			continue
 		}
-		page := get(s.FilteredResources(ctx, env, one.f, intent.ListQuery{Limit: 2}))(t)
+		page := get(s.FilteredResources(ctx, env, one.f, intent.ListQuery{Limit: 2}, 50))(t)
 		if page.Total != one.n || len(page.Items) != min(one.n, 2) {
 			t.Errorf("%s: the list has %d, want %d", one.name, page.Total, one.n)
 		}
 		sum := 0
-		for _, v := range get(s.Facets(ctx, env, one.f, 50))(t)[intent.FacetParked].Values {
+		for _, v := range page.Facets[intent.FacetParked].Values {
 			sum += v.Count
 		}
 		if sum != one.n {
@@ -137,7 +137,7 @@ func TestFacets(t *testing.T) {
 	release(t, s, env, rs)
 	counts := func(f intent.ResourceFilter, most int) (out []string) {
 		t.Helper()
-		found := get(s.Facets(ctx, env, f, most))(t)
+		found := get(s.FilteredResources(ctx, env, f, intent.ListQuery{Limit: 1}, most))(t).Facets
 		for _, of := range []intent.FacetOf{intent.FacetType, intent.FacetAgent, intent.FacetStatus} {
 			for _, v := range found[of].Values {
 				out = append(out, fmt.Sprintf("%s %s %d/%d", of, v.Value, v.Count, found[of].Total))

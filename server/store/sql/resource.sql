@@ -24,7 +24,7 @@ SELECT r.id, r.type, r.agent, r.value, s.status, s.compliance, s.last_run, s.blo
        (SELECT c.requires FROM resource_content c WHERE c.key = s.content) AS requires,
        (SELECT c.purged FROM resource_content c WHERE c.key = s.content) AS purged
 FROM resource r JOIN resource_state s ON s.resource = r.key
-WHERE r.environment = $1;
+WHERE r.environment = $1 AND s.environment = $1;
 
 -- name: ResourceCounted :list
 -- The same rows, for counting. Every state has its resource, and is joined in a way that lets the planner leave the
