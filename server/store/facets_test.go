@@ -97,14 +97,16 @@ func TestFilteredResourcesAreWhatASimpleLookFinds(t *testing.T) {
 		if !slices.Equal(sorted, want) || whole.Total != len(want) {
 			rt.Fatalf("%d rows of %d, want %d", len(sorted), whole.Total, len(want))
 		}
-		for _, of := range []intent.FacetOf{intent.FacetType, intent.FacetAgent, intent.FacetStatus, intent.FacetParked} {
+		for of, value := range map[intent.FacetOf]func(intent.ResourceState) string{
+			intent.FacetType:   func(r intent.ResourceState) string { return r.ID.Type },
+			intent.FacetAgent:  func(r intent.ResourceState) string { return r.ID.Agent },
+			intent.FacetStatus: func(r intent.ResourceState) string { return string(r.Status()) },
+			intent.FacetParked: func(r intent.ResourceState) string { return fmt.Sprint(r.Parked != intent.NotParked) },
+		} {
 			counts := map[string]int{}
 			for _, r := range all {
 				if matches(f, r, of) {
-					counts[map[intent.FacetOf]string{
-						intent.FacetType: r.ID.Type, intent.FacetAgent: r.ID.Agent, intent.FacetStatus: string(r.Status()),
-						intent.FacetParked: fmt.Sprint(r.Parked != intent.NotParked),
-					}[of]]++
+					counts[value(r)]++
 				}
 			}
 			got := whole.Facets[of]
