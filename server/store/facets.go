@@ -60,6 +60,8 @@ func (s *Store) FilteredResources(
 	if err != nil {
 		return out, err
 	}
+	// Either has lists of values, of which a plan that is kept would take no account.
+	rows.args, args = slices.Insert(rows.args, 0, plannedAnew), slices.Insert(args, 0, plannedAnew)
 	var found []facetRow
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error {

@@ -76,7 +76,8 @@ func TestFilteredResourcesAreWhatASimpleLookFinds(t *testing.T) {
 			}
 		}
 		q := intent.ListQuery{
-			Sort: rapid.SampledFrom(store.ResourceList.SortFields()).Draw(rt, "sort"), Desc: rapid.Bool().Draw(rt, "desc"),
+			Sort: rapid.SampledFrom(store.ResourceList.SortFields()).Draw(rt, "sort"),
+			Desc: rapid.Bool().Draw(rt, "desc"),
 		}
 		whole := list(q, f)
 		var want []string

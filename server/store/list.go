@@ -30,6 +30,8 @@ type List struct {
 	counted *string // returns the same rows with fewer columns, which is quicker to count; nil: rows
 	key     column  // makes the order of the rows unique
 	planned bool    // its statement is planned anew for its parameters, which may be a few values or very many
+	// filtersPlanned says that it is planned anew when it is filtered, for the same reason.
+	filtersPlanned bool
 	// filled says that no field by which it can be sorted is ever NULL. An index serves the place of a page only then.
 	filled bool
 }

@@ -1,9 +1,6 @@
 package store
 
 import (
-	"maps"
-	"slices"
-
 	"ordain.dev/ordain/internal/intent"
 )
 
@@ -71,6 +68,7 @@ var (
 		},
 		Sort: "resource_type", Desc: true, ID: Text,
 		rows: &statements.ResourceRows, counted: &statements.ResourceCounted, key: column{"id", Text}, filled: true,
+		filtersPlanned: true,
 	}
 
 	// ResourceHistoryList is the list of Store.ResourceHistory.
@@ -227,17 +225,14 @@ var (
 	}
 )
 
-// withoutOrphans leaves orphans out of a list of resources unless its filter on the status mentions them.
-func withoutOrphans(q intent.ListQuery) intent.ListQuery {
+// withoutOrphans returns the condition that leaves orphans out of a list of resources, unless its filter on the status
+// mentions them. It is no filter with a parameter, since the database would plan for any list of states and take all
+// resources for the few that have none of ten, and sort 100,000 instead of following an index.
+func withoutOrphans(q intent.ListQuery) []string {
 	for _, v := range q.Filters["status"] {
 		if v == string(intent.StatusOrphaned) || v == "!"+string(intent.StatusOrphaned) {
-			return q
+			return nil
 		}
 	}
-	q.Filters = maps.Clone(q.Filters)
-	if q.Filters == nil {
-		q.Filters = make(map[string][]string)
-	}
-	q.Filters["status"] = append(slices.Clone(q.Filters["status"]), "!"+string(intent.StatusOrphaned))
-	return q
+	return []string{"l.orphaned = 0"}
 }

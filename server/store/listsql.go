@@ -224,16 +224,30 @@ func page[R, V any](
 	convertRow func(R) (V, error),
 	fixed ...any,
 ) (intent.Page[V], error) {
+	return pageWhere(ctx, s, op, l, q, nil, convertRow, fixed...)
+}
+
+// pageWhere runs a query of a list for the rows that fulfil further conditions, which have no parameters.
+func pageWhere[R, V any](
+	ctx context.Context,
+	s *Store,
+	op string,
+	l *List,
+	q intent.ListQuery,
+	where []string,
+	convertRow func(R) (V, error),
+	fixed ...any,
+) (intent.Page[V], error) {
 	var out intent.Page[V]
 	q, err := l.Normalize(q)
 	if err != nil {
 		return out, err
 	}
-	sql, err := l.build(q, fixed...)
+	sql, err := l.buildWhere(q, func(*sqlBuilder) []string { return where }, fixed...)
 	if err != nil {
 		return out, err
 	}
-	if l.planned {
+	if l.planned || l.filtersPlanned && len(q.Filters) > 0 {
 		sql.args = slices.Insert(sql.args, 0, plannedAnew)
 	}
 	err = s.read(ctx, op, func(db querier) error {

@@ -111,7 +111,7 @@ func (s *Store) Resources(
 			return intent.Page[intent.ResourceRow]{}, err
 		}
 	}
-	return page(ctx, s, "store.Resources", ResourceList, withoutOrphans(q), listedRow.value, env)
+	return pageWhere(ctx, s, "store.Resources", ResourceList, q, withoutOrphans(q), listedRow.value, env)
 }
 
 type detailRow struct {
