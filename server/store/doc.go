@@ -2,7 +2,8 @@
 // method is one transaction; what it returned without an error is durable.
 //
 //	control ──▶ Store ──▶ statements (sql/*.sql, prepared by a test) ──▶ tables (migrations/*.sql)
-//	                └──▶ lists (lists.go): statement + filters + bounds, for every paged list
+//	                ├──▶ lists (lists.go): statement + filters + bounds, for every paged list
+//	                └──▶ what versions have (members), which never changes and is remembered for a while
 //
 // The faults are the same everywhere: NotFound for an id that does not exist, Conflict for a name that is taken or a
 // state that does not allow the change, Invalid for a list query with an unknown field or a malformed value, and

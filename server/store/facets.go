@@ -13,9 +13,9 @@ import (
 
 // A page of resources and what stands beside it are two statements, which the database runs at the same time:
 //
-//	the rows of the page ──────▶ in the order of an index, where there is one
-//	all rows, looked at once ──▶ groups of equal type, agent, state and parking ─┬─▶ counts by each of these
-//	                                                                             └─▶ all rows, and those on one side of the page
+//	the rows of the page ─▶ in the order of an index, where there is one
+//	all rows, read once ──▶ groups of equal type, agent, state and parking ─┬─▶ counts by each of these
+//	                                                                        └─▶ all rows, those beside the page
 
 // FacetList is how many values of a property there are, and those that most resources have.
 type FacetList struct {

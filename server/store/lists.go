@@ -1,8 +1,6 @@
 package store
 
-import (
-	"ordain.dev/ordain/internal/intent"
-)
+import "ordain.dev/ordain/internal/intent"
 
 // The paged lists, each with the method of Store that returns its pages. Their fields are those of the API.
 var (
