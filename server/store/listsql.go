@@ -51,12 +51,8 @@ func (b *sqlBuilder) value(k Kind, s string) (string, error) {
 	return b.arg(parameter), err
 }
 
-// build turns a normalized query into SQL; fixed are the parameters of the list's statement.
-func (l *List) build(q intent.ListQuery, fixed ...any) (listSQL, error) {
-	return l.buildWhere(q, nil, fixed...)
-}
-
-// buildWhere is build for the rows that fulfil further conditions.
+// buildWhere turns a normalized query into SQL for the rows that fulfil further conditions; fixed are the parameters of
+// the list's statement.
 func (l *List) buildWhere(q intent.ListQuery, where func(*sqlBuilder) []string, fixed ...any) (listSQL, error) {
 	out := listSQL{bounded: q.After != nil || q.Before != nil, above: q.After != nil}
 	b := &sqlBuilder{list: l, args: slices.Clone(fixed)}
