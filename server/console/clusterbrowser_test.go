@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/racedetector"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/cluster/plan"
@@ -195,6 +197,9 @@ func (w *clusterWorld) large(nodes, services int) {
 	w.Bus.Publish(bus.Event{Environment: w.e.ID, Topic: bus.Cluster})
 }
 
+// soon is how long a page may take.
+const soon = 300 * time.Millisecond
+
 // The pages of a cluster of 500 nodes and 30 services, 61,500 tasks, are small, and quick enough.
 func TestPagesOfALargeClusterAreBounded(t *testing.T) {
 	t.Parallel()
@@ -203,14 +208,40 @@ func TestPagesOfALargeClusterAreBounded(t *testing.T) {
 	for path, most := range map[string]int{
 		"/clusters": 20_000, "/clusters/large": 150_000, "/clusters/large?steps=7&nodes=20": 150_000,
 		"/clusters/large/jobs/1": 150_000, "/clusters/large/jobs/1?stage=5&page=3": 150_000,
-		"/clusters/large/jobs/1/tasks/30000": 40_000,
+		"/clusters/large/jobs/1?step=start+service-07&node=1300": 100_000,
+		"/clusters/large/jobs/1/tasks/30000":                     40_000,
 	} {
-		begun := time.Now()
-		page := w.get(path)
-		t.Logf("%s: %d bytes in %s", path, len(page), time.Since(begun).Round(time.Millisecond))
-		if len(page) > most {
-			t.Errorf("%s has %d bytes, and may have %d", path, len(page), most)
+		// Other tests run beside this one, so the quickest of several counts.
+		quickest, size := time.Hour, 0
+		for i := 0; i < 8 && (i < 1 || quickest > soon); i++ {
+			begun := time.Now()
+			page := get(t, w.h, w.at(path))
+			quickest, size = min(quickest, time.Since(begun)), page.Body.Len()
+			if page.Code != http.StatusOK {
+				t.Fatalf("%s: %d", path, page.Code)
+			}
 		}
+		t.Logf("%s: %d bytes in %s", path, size, quickest.Round(time.Millisecond))
+		if size > most {
+			t.Errorf("%s has %d bytes, and may have %d", path, size, most)
+		}
+		if quickest > soon && !racedetector.On {
+			t.Errorf("%s takes %s, and may take %s", path, quickest, soon)
+		}
+	}
+	for query, one := range map[string]string{
+		"step=start+service-07&node=1300": "start service-07 on node 1300</a>",
+		"node=1300&state=ready":           "create on node 1300</a>",
+	} {
+		page := w.get("/clusters/large/jobs/1?" + query)
+		contains(t, page, one)
+		if n := strings.Count(page, " on node 1"); n != 1 {
+			t.Errorf("%s shows %d tasks", query, n)
+		}
+	}
+	contains(t, w.get("/clusters/large/jobs/1?stage=5&page=3"), "201–300 of")
+	for _, none := range []string{"node=x", "stage=999", "state=%00", "step=dance"} {
+		contains(t, w.get("/clusters/large/jobs/1?"+none), "No task matches this filter.")
 	}
 	contains(t, w.get("/clusters/large"), "the steps of a stage share a box", "30 services", "1–25 of 500",
 		"0 of 120 tasks")

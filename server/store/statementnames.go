@@ -59,6 +59,9 @@ type statementTexts struct {
 	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
+	// clusterstep.sql
+	ClusterSteps, ClusterStepEdges, ClusterStepGroups, ClusterTaskNodes, ClusterTaskCells string
+	ClusterTaskCount, ClusterTaskPage, ClusterTaskNeeds                                   string
 	// comparison.sql
 	ComparisonVersions, ComparisonContents, ComparisonDryRun, ComparisonDryRunDiffs string
 	ComparisonDryRunChange, VersionActiveBefore, FileSizes, FileContents            string
