@@ -99,7 +99,7 @@ type statementTexts struct {
 	WindowNotifications, WindowEnvironments, StateSummary                                  string
 	// graph.sql
 	GraphNodes, GraphCount, GraphNamed, GraphNeeds, GraphDependents, GraphEdges, GraphGroups string
-	GraphGroupEdges, GraphGroupBlocking                                                      string
+	GraphGroupEdges, GraphGroupBlocking, GraphBlocking                                       string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql
