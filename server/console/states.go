@@ -36,6 +36,7 @@ var (
 	held        = state{"paused", "held"}
 	retired     = state{"none", "was active"}
 	skipped     = state{"none", "skipped"}
+	rolledBack  = state{"differs", "rolled back"}
 	unmanaged   = state{"orphan", "no longer managed"}
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}
