@@ -109,14 +109,18 @@ type diffPlace struct {
 	dryRun string
 	// version is the address of the version that decided the desired values; empty: none is kept.
 	version string
-	// versions says that two versions are compared: what only the older one has is left as it is, not purged.
+	// versions says that two versions are compared: nothing is created by that, and what only the older one has is left
+	// as it is, not purged.
 	versions bool
 }
 
 // state returns the look of a kind of difference at this place.
 func (at diffPlace) state(k intent.DiffKind) state {
-	if at.versions && k == intent.DiffDeleted {
+	switch {
+	case at.versions && k == intent.DiffDeleted:
 		return unmanaged
+	case at.versions && k == intent.DiffAdded:
+		return added
 	}
 	return diffState(k)
 }

@@ -38,6 +38,7 @@ var (
 	skipped     = state{"none", "skipped"}
 	rolledBack  = state{"differs", "rolled back"}
 	unmanaged   = state{"orphan", "no longer managed"}
+	added       = state{"intended", "added"}
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}
 	ready       = state{"intended", "ready"}
