@@ -138,7 +138,8 @@ func Compare(before, after string) *Diff {
 	return out
 }
 
-// Whole returns a text as lines of which none differ, the first ones if there are many. Hidden is how many others it has.
+// Whole returns a text as lines of which none differ, the first ones if there are many. Hidden is how many others it
+// has.
 func Whole(text string) *Diff {
 	out := &Diff{}
 	for line := range strings.Lines(text) {

@@ -313,8 +313,8 @@ func (b *tab) accessibleOn(what string, screens []screen) {
 	}
 }
 
-// readsItsNodes checks the contrast of the texts in the boxes of a graph, which axe says nothing of: it knows no fills of
-// shapes.
+// readsItsNodes checks the contrast of the texts in the boxes of a graph, of which axe says nothing: it knows no fills
+// of shapes.
 func (b *tab) readsItsNodes(what string) {
 	b.t.Helper()
 	faint := eval[[]string](b, `(() => {

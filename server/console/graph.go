@@ -172,8 +172,8 @@ func graphQuery(r *http.Request) (graph.Query, graphFilter, error) {
 	return q, f, q.Validate()
 }
 
-// countedBy returns when a page should be loaded again, since its picture lacks what is being counted. The picture stands
-// still otherwise, so that no event would draw it.
+// countedBy returns when a page should be loaded again, since its picture lacks what is being counted. The picture
+// stands still otherwise, so that no event would draw it.
 func countedBy(g graph.Graph) time.Duration {
 	if g.Counting {
 		return 2 * time.Second

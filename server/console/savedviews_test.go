@@ -61,9 +61,11 @@ func TestSavedViews(t *testing.T) {
 	contains(t, other, `<a href="`+env+`/versions/6?type=fs%3A%3AFile" aria-current="true">Files</a>`,
 		"Delete the view Files")
 	compared := get(t, h, env+"/compare?from=5&to=7").Body.String()
-	contains(t, compared, `<a href="`+env+`/compare?from=5&amp;to=7&amp;kind=modified&amp;type=fs%3A%3AFile">File changes</a>`)
+	contains(t, compared, `<a href="`+env+`/compare?from=5&amp;to=7&amp;kind=modified&amp;type=fs%3A%3AFile">`+
+		`File changes</a>`)
 	for _, body := range []string{other, compared, page("")} {
-		if strings.Contains(body, "evil") || strings.Contains(body, ">Files<") && strings.Contains(body, "File changes") {
+		if strings.Contains(body, "evil") ||
+			strings.Contains(body, ">Files<") && strings.Contains(body, "File changes") {
 			t.Error("a list has the views of another one")
 		}
 	}

@@ -69,7 +69,7 @@ func TestContentsBehindHashes(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, text, one.want)
 		}
 	}
-	// What was found is known by its hash only: then the content wanted is shown, all of it, and what is not known said.
+	// What was found is known by its hash only: then all of the content wanted is shown, and what is not known said.
 	reader.Found = true
 	hash := strings.Repeat("0", 40)
 	found, err := reader.Diffs(ctx, []map[string]intent.AttributeChange{
