@@ -86,7 +86,7 @@ func (c *console) resources(r *http.Request) (view, error) {
 	if p.Facets, err = c.resourceFacets(r.Context(), e.ID, filter, &p.Filter); err != nil {
 		return view{}, err
 	}
-	if p.Views, err = c.savedViews(r, e, filter); err != nil {
+	if p.Views, err = c.savedViews(r, e, intent.ViewsOfResources, envURL(e.ID)+"/resources", nil); err != nil {
 		return view{}, err
 	}
 	if p.Bulk, err = c.bulkBar(r, e.ID, filter, page.Total); err != nil {
