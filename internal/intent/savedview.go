@@ -21,5 +21,5 @@ type SavedView struct {
 const (
 	MaxSavedViews    = 50 // of a person in an environment
 	MaxSavedViewName = 60
-	MaxSavedFilter   = 1950
+	MaxSavedFilter   = 2000
 )

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,32 +20,15 @@ func ownerOf(person uuid.UUID) *uuid.UUID {
 	return &person
 }
 
-// listMark begins the filters of lists other than that of resources, which were the only ones when the table was made.
-const listMark = "list="
-
-type savedViewRow struct{ Name, Filter string }
-
-func (r savedViewRow) value() (intent.SavedView, error) {
-	v := intent.SavedView{Name: r.Name, Filter: r.Filter}
-	if marked, is := strings.CutPrefix(r.Filter, listMark); is {
-		list, filter, _ := strings.Cut(marked, "&")
-		v.List, v.Filter = intent.ViewList(list), filter
-	}
-	return v, nil
-}
-
-func filterText(v intent.SavedView) string {
-	if v.List == intent.ViewsOfResources {
-		return v.Filter
-	}
-	return listMark + string(v.List) + "&" + v.Filter
-}
-
 // SavedViews lists the views of a person in an environment, by name; uuid.Nil stands for a server without people.
 func (s *Store) SavedViews(
 	ctx context.Context, env intent.EnvironmentID, person uuid.UUID,
-) ([]intent.SavedView, error) {
-	return listed(ctx, s, "store.SavedViews", savedViewRow.value, statements.SavedViews, env, ownerOf(person))
+) (out []intent.SavedView, err error) {
+	err = s.read(ctx, "store.SavedViews", func(q querier) error {
+		out, err = many[intent.SavedView](ctx, q, statements.SavedViews, env, ownerOf(person))
+		return err
+	})
+	return out, err
 }
 
 // PutSavedView saves a view, or replaces the one of this name. Conflict when the person has too many.
@@ -55,8 +37,8 @@ func (s *Store) PutSavedView(
 ) error {
 	const op = "store.PutSavedView"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
-		done, err := tx.Exec(ctx, statements.SavedViewPut, env, ownerOf(person), v.Name, filterText(v), at,
-			intent.MaxSavedViews)
+		done, err := tx.Exec(ctx, statements.SavedViewPut, env, ownerOf(person), v.Name, v.Filter, at,
+			intent.MaxSavedViews, v.List)
 		if err == nil && done.RowsAffected() == 0 {
 			return fault.New(op, fault.Conflict, fmt.Sprintf("there are %d views already", intent.MaxSavedViews)).
 				Hint("delete one first")
