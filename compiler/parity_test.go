@@ -56,18 +56,21 @@ func loadCases(t *testing.T, dir string, stories ...string) []parity.Case {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ci := os.Getenv("ORDAIN_MATRIX") == "ci"
 	return slices.DeleteFunc(cases, func(c parity.Case) bool {
 		switch {
 		case wholeMatrix():
 			return false
-		case c.HasPython() && os.Getenv("ORDAIN_MATRIX") == "ci":
+		case c.HasPython() && ci:
 			return !c.InSample(6)
-		case c.HasPython() && racedetector.On:
-			return !c.InSample(40) // most of the time goes to Python, which has no data races to find
 		case c.HasPython():
-			return !c.InSample(24)
+			return !c.InSample(40) // most of the time goes to Python
+		case ci:
+			return false
+		case racedetector.On:
+			return !c.InSample(8)
 		}
-		return racedetector.On && !c.InSample(5)
+		return !c.InSample(3)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // deployed makes a repository, fetches it and checks it out. The returned
@@ -282,6 +283,7 @@ func TestCheckoutArguments(t *testing.T) {
 
 // Damage to the mirror is noticed, and repaired once without a person.
 func TestDamagedMirrors(t *testing.T) {
+	tool.Long(t, "damages a mirror in each of many ways")
 	damages := map[string]func(t *testing.T, mirror, blob, commit string){
 		"no HEAD":        func(t *testing.T, m, _, _ string) { remove(t, m, "HEAD") },
 		"HEAD cut":       func(t *testing.T, m, _, _ string) { overwrite(t, "", m, "HEAD") },

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/scratch"
 )
 
 // Tests start this binary once more, as another process.
 func TestMain(m *testing.M) {
-	code := racedetector.Main(m)
+	code := racedetector.Main(scratch.InMemory(m))
 	if empty.dir != "" {
 		os.RemoveAll(empty.dir)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // With a depth, the first fetch brings the newest commits only, and later fetches bring the
@@ -103,6 +104,7 @@ func TestSingleBranch(t *testing.T) {
 
 // A range means the highest tag in it.
 func TestRangeOfVersions(t *testing.T) {
+	tool.Long(t, "clones a module for each of many ranges")
 	everyWay(t, func(t *testing.T, o *origin, url string) {
 		s := newSyncer(t)
 		tags := map[string]string{}

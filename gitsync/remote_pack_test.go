@@ -11,11 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Azure DevOps refuses clients without multi_ack, and other servers do not know it. We can
 // clone from both, with and without a depth, and follow pushes and force-pushes.
 func TestServersThatInsistOnAcknowledgements(t *testing.T) {
+	tool.Long(t, "a server of Git for each answer")
 	const multi, detailed = "multi_ack", "multi_ack_detailed"
 	for name, tt := range map[string]struct {
 		hide  []string // capabilities that the server does not have

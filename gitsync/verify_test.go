@@ -189,6 +189,7 @@ func TestOnlySomeRefsMayBeDeployed(t *testing.T) {
 // For histories with merges and wrong clocks, since agrees with git rev-list and git
 // merge-base.
 func TestSinceAgreesWithGit(t *testing.T) {
+	tool.Long(t, "asks git about many histories")
 	o, s := newOrigin(t), newSyncer(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	var script strings.Builder // one process for all: fast-import

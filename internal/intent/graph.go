@@ -21,6 +21,19 @@ type GraphNode struct {
 	Requires int // how many resources it requires
 }
 
+// GraphBlocker is a resource that keeps another one, Of, from being deployed.
+type GraphBlocker struct {
+	GraphNode
+	Of ResourceID
+}
+
+// GraphCause is what a resource waits for in the end.
+type GraphCause struct {
+	GraphNode
+	// Via is the way to it: what the resource requires comes first. It is empty if the resource requires the cause.
+	Via []ResourceID
+}
+
 // GraphEdge says that To requires From: From is deployed first.
 type GraphEdge struct{ From, To ResourceID }
 

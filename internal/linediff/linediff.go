@@ -48,8 +48,9 @@ type Diff struct {
 	Lines   []Line
 	Added   int
 	Removed int
-	Hidden  int    // changed lines that are not kept
-	Note    string // why there are no lines, such as "binary"
+	Hidden  int // changed lines that are not kept
+	// Note says why there are no lines, such as "binary"; or, with lines, why only one of the texts is known.
+	Note string
 }
 
 // Line is a line of a difference.
@@ -134,6 +135,22 @@ func Compare(before, after string) *Diff {
 	}
 	out.keep(all)
 	emphasise(out.Lines)
+	return out
+}
+
+// Whole returns a text as lines of which none differ, the first ones if there are many. Hidden is how many others it
+// has.
+func Whole(text string) *Diff {
+	out := &Diff{}
+	for line := range strings.Lines(text) {
+		if len(out.Lines) == maxShown {
+			out.Hidden++
+			continue
+		}
+		n := len(out.Lines) + 1
+		whole := strings.TrimSuffix(line, "\n")
+		out.Lines = append(out.Lines, Line{Kind: Same, Before: n, After: n, Parts: []Part{{Text: cut(whole)}}})
+	}
 	return out
 }
 

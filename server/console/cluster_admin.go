@@ -90,7 +90,7 @@ func (c *console) adminFrame(
 			nav.Links = append(nav.Links, navLink{text, s.base + path, key == page})
 		}
 	}
-	add("Catalogue", "/catalogue", "catalogue", access.SeeCatalogue, access.ChangeSharedCatalogue)
+	add("Cluster catalogue", "/catalogue", "catalogue", access.SeeCatalogue, access.ChangeSharedCatalogue)
 	add("Try a template", "/catalogue/try", "try", access.SeeCatalogue, access.ChangeSharedCatalogue)
 	add("Import and export", "/catalogue/import", "import", access.ChangeCatalogue, access.ChangeSharedCatalogue)
 	add("Plug-in resources", "/plugin-resources", "resources", access.SeeCatalogue, access.UploadSharedResource)

@@ -52,7 +52,7 @@ var kindTitles = []struct {
 	kind         catalogue.Kind
 	title, about string
 }{
-	{catalogue.Templates, "Cluster templates", "A template says which clusters people may make: of which services, " +
+	{catalogue.Templates, "Templates", "A template says which clusters people may make: of which services, " +
 		"on which hardware and images, how large and for how long."},
 	{catalogue.Services, "Services", "A service is software on a machine: what it needs, and how automators install, " +
 		"configure, start and stop it."},
@@ -98,7 +98,8 @@ func (c *console) catalogueList(r *http.Request) (view, error) {
 			return view{}, err
 		}
 	}
-	f, nav, err := c.adminFrame(r, s, titleOf(kind), "catalogue", crumb{Text: titleOf(kind)})
+	f, nav, err := c.adminFrame(r, s, titleOf(kind)+" · Cluster catalogue", "catalogue",
+		crumb{Text: "Cluster catalogue", URL: s.URL()}, crumb{Text: titleOf(kind)})
 	if err != nil {
 		return view{}, err
 	}

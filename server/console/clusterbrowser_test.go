@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -141,8 +142,8 @@ func TestJourneyOfACluster(t *testing.T) {
 	w.harmless("the last page", eval[string](b, `document.documentElement.outerHTML`))
 }
 
-// large records a cluster of so many nodes and services, whose first job has begun.
-func (w *clusterWorld) large(nodes, services int) {
+// large records a cluster of so many nodes and services, whose first job has begun, and returns that job.
+func (w *clusterWorld) large(nodes, services int) (job uuid.UUID) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	m := &manifest.Manifest{Name: "large", Owner: "ida", Template: "lamp", Size: nodes, Provider: "lab"}
@@ -188,29 +189,65 @@ func (w *clusterWorld) large(nodes, services int) {
 		}
 		tasks = append(tasks, t)
 	}
+	job = uuid.New()
 	_, err = w.Store.StartClusterJob(ctx, w.e.ID, intent.ClusterJob{
-		ID: uuid.New(), Cluster: id, Action: "create", Goal: text, MadeBy: "ida",
+		ID: job, Cluster: id, Action: "create", Goal: text, MadeBy: "ida",
 	}, rows, tasks)
 	must(w.t, err)
 	w.Bus.Publish(bus.Event{Environment: w.e.ID, Topic: bus.Cluster})
+	return job
 }
 
-// The pages of a cluster of 500 nodes and 30 services, 61,500 tasks, are small, and quick enough.
+// The pages of a cluster of 500 nodes and 30 services, 61,500 tasks, are small, and do not read all tasks: that alone
+// takes several times as long as a page. Other tests run beside this one, so no time is right in itself.
 func TestPagesOfALargeClusterAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t)
-	w.large(500, 30)
+	job := w.large(500, 30)
 	for path, most := range map[string]int{
 		"/clusters": 20_000, "/clusters/large": 150_000, "/clusters/large?steps=7&nodes=20": 150_000,
 		"/clusters/large/jobs/1": 150_000, "/clusters/large/jobs/1?stage=5&page=3": 150_000,
-		"/clusters/large/jobs/1/tasks/30000": 40_000,
+		"/clusters/large/jobs/1?step=start+service-07&node=1300": 100_000,
+		"/clusters/large/jobs/1/tasks/30000":                     40_000,
 	} {
-		begun := time.Now()
-		page := w.get(path)
-		t.Logf("%s: %d bytes in %s", path, len(page), time.Since(begun).Round(time.Millisecond))
-		if len(page) > most {
-			t.Errorf("%s has %d bytes, and may have %d", path, len(page), most)
+		size, quick := 0, false
+		for range 5 {
+			begun := time.Now()
+			all, err := w.Store.ClusterTasks(t.Context(), job)
+			must(t, err)
+			reading := time.Since(begun)
+			begun = time.Now()
+			page := get(t, w.h, w.at(path))
+			took := time.Since(begun)
+			if size = page.Body.Len(); page.Code != http.StatusOK || len(all) != 61_500 {
+				t.Fatalf("%s: %d, and there are %d tasks", path, page.Code, len(all))
+			}
+			t.Logf("%s: %d bytes in %s; all tasks in %s", path, size, took.Round(time.Millisecond),
+				reading.Round(time.Millisecond))
+			if quick = took < reading; quick {
+				break
+			}
 		}
+		if size > most {
+			t.Errorf("%s has %d bytes, and may have %d", path, size, most)
+		}
+		if !quick {
+			t.Errorf("%s takes longer than to read all tasks", path)
+		}
+	}
+	for query, one := range map[string]string{
+		"step=start+service-07&node=1300": "start service-07 on node 1300</a>",
+		"node=1300&state=ready":           "create on node 1300</a>",
+	} {
+		page := w.get("/clusters/large/jobs/1?" + query)
+		contains(t, page, one)
+		if n := strings.Count(page, " on node 1"); n != 1 {
+			t.Errorf("%s shows %d tasks", query, n)
+		}
+	}
+	contains(t, w.get("/clusters/large/jobs/1?stage=5&page=3"), "201–300 of")
+	for _, none := range []string{"node=x", "stage=999", "state=%00", "step=dance"} {
+		contains(t, w.get("/clusters/large/jobs/1?"+none), "No task matches this filter.")
 	}
 	contains(t, w.get("/clusters/large"), "the steps of a stage share a box", "30 services", "1–25 of 500",
 		"0 of 120 tasks")

@@ -57,61 +57,6 @@ const (
 // maxBoxes is how many steps the graph shows one by one.
 const maxBoxes = 40
 
-// stepGroup is a step with its tasks counted.
-type stepGroup struct {
-	name    string
-	stage   int
-	total   int
-	states  map[intent.ClusterTaskState]int
-	retried bool
-	before  []int // groups that it waits for, sorted
-}
-
-// groupsOf counts the tasks of a job by step, and finds the stage of each step.
-func groupsOf(tasks []intent.ClusterTask) []stepGroup {
-	var groups []stepGroup
-	index := map[string]int{}
-	of := make(map[int32]int, len(tasks)) // group by the number of a task
-	for _, t := range tasks {
-		name := groupName(t)
-		i, known := index[name]
-		if !known {
-			i = len(groups)
-			index[name] = i
-			groups = append(groups, stepGroup{name: name, states: map[intent.ClusterTaskState]int{}})
-		}
-		of[int32(t.Number)] = i
-		groups[i].total++
-		groups[i].states[t.State]++
-		groups[i].retried = groups[i].retried || t.State == intent.TaskReady && t.Attempts > 0
-	}
-	before := make([]map[int]bool, len(groups))
-	for i := range before {
-		before[i] = map[int]bool{}
-	}
-	for _, t := range tasks {
-		i := of[int32(t.Number)]
-		for _, n := range t.Needs {
-			if j, known := of[n]; known && j != i {
-				before[i][j] = true
-			}
-		}
-		for _, name := range t.After {
-			if j, known := index[name]; known && j != i {
-				before[i][j] = true
-			}
-		}
-	}
-	for i := range groups {
-		for j := range before[i] {
-			groups[i].before = append(groups[i].before, j)
-		}
-		slices.Sort(groups[i].before)
-	}
-	setStages(groups)
-	return groups
-}
-
 // setStages gives each step the length of the longest way to it. Steps in a circle, which no plan has, come last.
 func setStages(groups []stepGroup) {
 	open := make([]int, len(groups))
@@ -145,27 +90,9 @@ func setStages(groups []stepGroup) {
 	}
 }
 
-func (g stepGroup) state() state {
-	switch {
-	case g.states[intent.TaskFailed] > 0:
-		return failed
-	case g.states[intent.TaskComplete] == g.total:
-		return finished
-	case g.states[intent.TaskDropped] > 0:
-		return state{"none", "dropped"}
-	case g.retried && g.states[intent.TaskRunning] == 0:
-		return state{"differs", "to be tried again"}
-	case g.states[intent.TaskRunning] > 0 || g.states[intent.TaskComplete] > 0:
-		return running
-	case g.states[intent.TaskReady] > 0:
-		return state{"waiting", "ready"}
-	}
-	return waiting
-}
-
 // graphOf lays out the graph of a job.
-func graphOf(at string, j intent.ClusterJob, tasks []intent.ClusterTask) clusterGraph {
-	groups := groupsOf(tasks)
+func graphOf(at string, j intent.ClusterJob, groups []stepGroup) clusterGraph {
+	groups = slices.Clone(groups)
 	g := clusterGraph{Job: j.Number, JobURL: at, Folded: len(groups) > maxBoxes}
 	names := make([][]string, len(groups))
 	if g.Folded {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/store"
 )
 
 // clusterJobPage is one change of a cluster, with its tasks.
@@ -125,7 +127,7 @@ func (c *console) clusterJob(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	tasks, err := c.store.ClusterTasks(r.Context(), j.ID)
+	groups, err := c.stepGroups(r.Context(), j.ID)
 	if err != nil {
 		return view{}, err
 	}
@@ -134,26 +136,38 @@ func (c *console) clusterJob(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	job := clusterJobURL(at, j.Number)
-	p := clusterJobPage{frame: f, Graph: graphOf(job, j, tasks), Head: clusterJobHead{
+	p := clusterJobPage{frame: f, Graph: graphOf(job, j, groups), Head: clusterJobHead{
 		clusterJobRow: c.clusterJobRowOf(at, j), Cluster: one.Name, ClusterURL: at, Whole: j.Problem,
-		FailedOnes: failedTasks(at, j, tasks),
 	}}
+	if p.Head.FailedOnes, err = c.failedTasks(r.Context(), at, j); err != nil {
+		return view{}, err
+	}
 	for i, t := range p.Head.FailedOnes {
 		if t.Problem != "" && strings.Contains(j.Problem, t.Problem) {
 			p.Head.FailedOnes[i].Problem = ""
 		}
 	}
 	stages := map[string]int{}
-	for _, g := range groupsOf(tasks) {
+	for _, g := range groups {
 		stages[g.name] = g.stage + 1
 	}
 	hosts := hostsOf(nodes, either(j.Goal, j.Prior))
 	p.Filter = taskFilterOf(r, job, stages)
-	chosen := slices.DeleteFunc(slices.Clone(tasks), func(t intent.ClusterTask) bool {
-		return !wantedTask(r.URL.Query(), t, stages)
-	})
-	part, pages := paged(r, "page", chosen, tasksPerPage)
+	chosen, none := chosenTasks(r.URL.Query(), stages)
+	total := 0
+	if !none {
+		if total, err = c.store.CountClusterTasks(r.Context(), j.ID, chosen); err != nil {
+			return view{}, err
+		}
+	}
+	from, pages := pageAt(r, "page", total, tasksPerPage)
 	p.Tasks = taskList{Pager: pages, Any: p.Filter.Any}
+	var part []intent.ClusterTask
+	if total > 0 {
+		if part, err = c.store.ClusterTaskPage(r.Context(), j.ID, chosen, from, tasksPerPage); err != nil {
+			return view{}, err
+		}
+	}
 	for _, t := range part {
 		row := c.taskRowOf(job, t, hosts[t.Node])
 		row.Stage = stages[groupName(t)]
@@ -167,6 +181,12 @@ func (c *console) clusterJob(r *http.Request) (view, error) {
 
 // maxSteps is how many steps the filter offers.
 const maxSteps = 200
+
+// taskStates are the states that the filter offers.
+var taskStates = []intent.ClusterTaskState{
+	intent.TaskFailed, intent.TaskRunning, intent.TaskReady, intent.TaskWaiting, intent.TaskComplete,
+	intent.TaskDropped,
+}
 
 func taskFilterOf(r *http.Request, path string, stages map[string]int) taskFilter {
 	query := r.URL.Query()
@@ -190,10 +210,7 @@ func taskFilterOf(r *http.Request, path string, stages map[string]int) taskFilte
 			f.Steps = append(f.Steps, choice{name, name, step == name})
 		}
 	}
-	for _, s := range []intent.ClusterTaskState{
-		intent.TaskFailed, intent.TaskRunning, intent.TaskReady, intent.TaskWaiting, intent.TaskComplete,
-		intent.TaskDropped,
-	} {
+	for _, s := range taskStates {
 		word := taskState(intent.ClusterTask{State: s}).Word
 		f.States = append(f.States, choice{string(s), strings.ToUpper(word[:1]) + word[1:], picked == string(s)})
 	}
@@ -201,10 +218,31 @@ func taskFilterOf(r *http.Request, path string, stages map[string]int) taskFilte
 	return f
 }
 
-func wantedTask(query url.Values, t intent.ClusterTask, stages map[string]int) bool {
-	is := func(name, value string) bool { return query.Get(name) == "" || query.Get(name) == value }
-	return is("step", groupName(t)) && is("state", string(t.State)) && is("node", strconv.Itoa(t.Node)) &&
-		is("stage", strconv.Itoa(stages[groupName(t)]))
+// chosenTasks returns the tasks that a request asks for; none: it can be none.
+func chosenTasks(query url.Values, stages map[string]int) (f store.ClusterTaskFilter, none bool) {
+	f.State = query.Get("state")
+	if f.State != "" && !slices.Contains(taskStates, intent.ClusterTaskState(f.State)) {
+		return f, true
+	}
+	if text := query.Get("node"); text != "" {
+		node, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return f, true
+		}
+		number := int(node)
+		f.Node = &number
+	}
+	step, stage := query.Get("step"), query.Get("stage")
+	if step == "" && stage == "" {
+		return f, false
+	}
+	f.Steps = []string{}
+	for name, at := range stages {
+		if (step == "" || step == name) && (stage == "" || stage == strconv.Itoa(at)) {
+			f.Steps = append(f.Steps, name)
+		}
+	}
+	return f, len(f.Steps) == 0
 }
 
 func (c *console) taskRowOf(job string, t intent.ClusterTask, host string) taskRow {
@@ -273,11 +311,9 @@ func (c *console) clusterTask(r *http.Request) (view, error) {
 		Job: j.Number, JobURL: job, Whole: t.Problem, Provider: t.Provider,
 	}}
 	if t.State == intent.TaskWaiting { // then people ask what for
-		tasks, err := c.store.ClusterTasks(r.Context(), j.ID)
-		if err != nil {
+		if err := c.addNeeds(r.Context(), &p.Head, job, t); err != nil {
 			return view{}, err
 		}
-		p.Head.needs(job, t, tasks)
 	}
 	p.Log.Output, p.Log.Cut = tail(t.Output)
 	p.Log.Live = t.State == intent.TaskRunning
@@ -286,14 +322,23 @@ func (c *console) clusterTask(r *http.Request) (view, error) {
 	}}, nil
 }
 
-// needs says what a task waits for: tasks of its node, and steps of all nodes.
-func (h *taskHead) needs(job string, t intent.ClusterTask, tasks []intent.ClusterTask) {
-	for _, other := range tasks {
-		if slices.Contains(t.Needs, int32(other.Number)) && other.State != intent.TaskComplete {
-			h.Needs = append(h.Needs, taskLink{taskTitle(other), clusterTaskURL(job, other.Number), taskState(other)})
-		}
+// addNeeds says what a task waits for: tasks of its node, and steps of all nodes.
+func (c *console) addNeeds(ctx context.Context, h *taskHead, job string, t intent.ClusterTask) error {
+	needs, err := c.store.ClusterTaskNeeds(ctx, t.Job, t.Needs)
+	if err != nil {
+		return err
 	}
-	for _, g := range groupsOf(tasks) {
+	for _, other := range needs {
+		h.Needs = append(h.Needs, taskLink{taskTitle(other), clusterTaskURL(job, other.Number), taskState(other)})
+	}
+	if len(t.After) == 0 {
+		return nil
+	}
+	groups, err := c.stepGroups(ctx, t.Job)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
 		if slices.Contains(t.After, g.name) && g.states[intent.TaskComplete] < g.total {
 			h.After = append(h.After, taskLink{
 				g.name + " on all nodes: " + count(g.states[intent.TaskComplete]) + " of " + count(g.total),
@@ -305,4 +350,5 @@ func (h *taskHead) needs(job string, t intent.ClusterTask, tasks []intent.Cluste
 		h.MoreNeeds = len(h.After) - shownNeeds
 		h.After = h.After[:shownNeeds]
 	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/cluster/plan"
+	"ordain.dev/ordain/server/store"
 )
 
 // clusterPage is one cluster, live.
@@ -143,12 +145,6 @@ func (c *console) clusterPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	var tasks []intent.ClusterTask
-	if len(jobs) > 0 {
-		if tasks, err = c.store.ClusterTasks(r.Context(), jobs[0].ID); err != nil {
-			return view{}, err
-		}
-	}
 	nodes, err := c.store.ClusterNodes(r.Context(), false, one.ID)
 	if err != nil {
 		return view{}, err
@@ -157,13 +153,22 @@ func (c *console) clusterPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := clusterPage{frame: f, Head: c.clusterHeadOf(r, e, one, newest(jobs), tasks, at)}
+	p := clusterPage{frame: f}
+	if p.Head, err = c.clusterHeadOf(r, e, one, newest(jobs), at); err != nil {
+		return view{}, err
+	}
 	if p.Wanted, err = wantedOf(one, wanted); err != nil {
 		return view{}, err
 	}
 	if last := newest(jobs); last != nil {
-		p.Graph = graphOf(clusterJobURL(at, last.Number), *last, tasks)
-		p.Steps = stepsOf(r, at, *last, tasks, hostsOf(nodes, last.Goal))
+		groups, err := c.stepGroups(r.Context(), last.ID)
+		if err != nil {
+			return view{}, err
+		}
+		p.Graph = graphOf(clusterJobURL(at, last.Number), *last, groups)
+		if p.Steps, err = c.stepsOf(r, at, *last, groups, hostsOf(nodes, last.Goal)); err != nil {
+			return view{}, err
+		}
 	}
 	mayChange := one.Ended == nil && wanted != nil && c.needClusters() == nil && mayOn(r, access.ChangeCluster, e)
 	p.Nodes = clusterNodesOf(r, nodes)
@@ -193,9 +198,8 @@ func (c *console) clusterHeadOf(
 	e intent.Environment,
 	one intent.Cluster,
 	last *intent.ClusterJob,
-	tasks []intent.ClusterTask,
 	at string,
-) clusterHead {
+) (clusterHead, error) {
 	h := clusterHead{
 		Name: one.Name, Number: one.Number, State: clusterState(one, last), Problem: one.Problem, Lease: c.leaseOf(one),
 		URL: at,
@@ -216,7 +220,10 @@ func (c *console) clusterHeadOf(
 	}
 	stuck := last != nil && (last.State == intent.JobFailed || last.State == intent.JobAborted) && one.Problem != ""
 	if busy || stuck {
-		h.Failed = failedTasks(at, *last, tasks)
+		var err error
+		if h.Failed, err = c.failedTasks(r.Context(), at, *last); err != nil {
+			return clusterHead{}, err
+		}
 		for i, t := range h.Failed {
 			if t.Problem != "" && strings.Contains(one.Problem, t.Problem) { // the sentence above says it
 				h.Failed[i].Problem = ""
@@ -225,7 +232,7 @@ func (c *console) clusterHeadOf(
 	}
 	h.Advice = adviceOf(one, last)
 	if one.Ended != nil || c.needClusters() != nil {
-		return h
+		return h, nil
 	}
 	if mayOn(r, access.OperateCluster, e) {
 		h.CanPause, h.CanResume = !one.Paused, one.Paused
@@ -234,7 +241,7 @@ func (c *console) clusterHeadOf(
 	if stuck && one.Applied != nil && mayOn(r, access.ChangeCluster, e) {
 		h.RollBack = at + "/rollback"
 	}
-	return h
+	return h, nil
 }
 
 func either(a, b json.RawMessage) json.RawMessage {
@@ -273,14 +280,17 @@ func adviceOf(one intent.Cluster, last *intent.ClusterJob) string {
 // shownFailed is how many failed tasks are named.
 const shownFailed = 10
 
-func failedTasks(at string, j intent.ClusterJob, tasks []intent.ClusterTask) (out []failedTask) {
-	job := clusterJobURL(at, j.Number)
-	for _, t := range tasks {
-		if t.State == intent.TaskFailed && len(out) < shownFailed {
-			out = append(out, failedTask{taskTitle(t), firstLine(t.Problem), clusterTaskURL(job, t.Number)})
-		}
+func (c *console) failedTasks(ctx context.Context, at string, j intent.ClusterJob) (out []failedTask, err error) {
+	if j.Failed == 0 {
+		return nil, nil
 	}
-	return out
+	job := clusterJobURL(at, j.Number)
+	chosen := store.ClusterTaskFilter{State: string(intent.TaskFailed)}
+	tasks, err := c.store.ClusterTaskPage(ctx, j.ID, chosen, 0, shownFailed)
+	for _, t := range tasks {
+		out = append(out, failedTask{taskTitle(t), firstLine(t.Problem), clusterTaskURL(job, t.Number)})
+	}
+	return out, err
 }
 
 // taskTitle names a task, as "start web on node 1003".

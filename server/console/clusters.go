@@ -167,7 +167,13 @@ func (c *console) clusterList(r *http.Request) (view, error) {
 
 // paged returns the part of a list that a request asks for with a parameter, and the pager for the others.
 func paged[T any](r *http.Request, parameter string, all []T, size int) ([]T, pager) {
-	last := max(0, len(all)-1) / size
+	from, p := pageAt(r, parameter, len(all), size)
+	return all[from:min(len(all), from+size)], p
+}
+
+// pageAt returns where the page begins that a request asks for with a parameter, and the pager for the others.
+func pageAt(r *http.Request, parameter string, total, size int) (from int, p pager) {
+	last := max(0, total-1) / size
 	n, _ := strconv.Atoi(r.URL.Query().Get(parameter)) // anything else is the first page
 	n = min(max(n, 1)-1, last)
 	address := func(page int) string {
@@ -180,9 +186,9 @@ func paged[T any](r *http.Request, parameter string, all []T, size int) ([]T, pa
 		}
 		return (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}).String()
 	}
-	part := all[n*size : min(len(all), (n+1)*size)]
-	p := pager{From: n*size + 1, To: n*size + len(part), Total: len(all)}
-	if len(all) == 0 {
+	from = n * size
+	p = pager{From: from + 1, To: min(total, from+size), Total: total}
+	if total == 0 {
 		p.From = 0
 	}
 	if n > 0 {
@@ -191,7 +197,7 @@ func paged[T any](r *http.Request, parameter string, all []T, size int) ([]T, pa
 	if n < last {
 		p.Next = address(n + 1)
 	}
-	return part, p
+	return from, p
 }
 
 func (c *console) clusterRowOf(r *http.Request, one intent.Cluster) (clusterRow, error) {

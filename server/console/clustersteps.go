@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/server/cluster/plan"
 	"ordain.dev/ordain/server/cluster/task"
+	"ordain.dev/ordain/server/store"
 )
 
 // clusterSteps is a table of the nodes of a job and its steps. With many services, they share a column.
@@ -64,123 +65,90 @@ func taskState(t intent.ClusterTask) state {
 	return waiting
 }
 
-// urgency orders tasks by how much they say about where a node is: the one that failed first.
-func urgency(t intent.ClusterTask) int {
-	switch t.State {
-	case intent.TaskFailed:
-		return 5
-	case intent.TaskRunning:
-		return 4
-	case intent.TaskReady:
-		return 3
-	case intent.TaskWaiting:
-		return 2
-	case intent.TaskDropped:
-		return 1
-	}
-	return 0
-}
-
 // stepsOf folds the tasks of a job into one row for each node.
-func stepsOf(
-	r *http.Request, at string, j intent.ClusterJob, tasks []intent.ClusterTask, hosts map[int]string,
-) clusterSteps {
+func (c *console) stepsOf(
+	r *http.Request, at string, j intent.ClusterJob, groups []stepGroup, hosts map[int]string,
+) (clusterSteps, error) {
 	s := clusterSteps{Job: j.Number, JobURL: clusterJobURL(at, j.Number)}
-	byNode := map[int][]intent.ClusterTask{}
 	services, actions := map[string]bool{}, map[task.Action]bool{}
-	for _, t := range tasks {
-		byNode[t.Node] = append(byNode[t.Node], t)
-		if t.Service != "" {
-			services[t.Service] = true
+	for _, g := range groups {
+		if g.service != "" {
+			services[g.service] = true
 		} else {
-			actions[task.Action(t.Action)] = true
+			actions[task.Action(g.action)] = true
 		}
 	}
-	var machine []task.Action
+	var shown []cellKey // of the columns, without the node
 	for _, a := range machineSteps {
 		if actions[a] {
-			machine = append(machine, a)
+			shown = append(shown, cellKey{action: string(a)})
 			s.Columns = append(s.Columns, string(a))
 		}
 	}
 	names := slices.Sorted(maps.Keys(services))
 	folded := len(names) > maxServiceColumns
 	if folded {
+		shown = append(shown, cellKey{service: allServices})
 		s.Columns = append(s.Columns, plural(len(names), "service"))
 	} else {
+		for _, name := range names {
+			shown = append(shown, cellKey{service: name})
+		}
 		s.Columns = append(s.Columns, names...)
 	}
-	part, pages := paged(r, "steps", slices.Sorted(maps.Keys(byNode)), nodesPerPage)
+	all, err := c.store.ClusterTaskNodes(r.Context(), j.ID)
+	if err != nil {
+		return clusterSteps{}, err
+	}
+	part, pages := paged(r, "steps", all, nodesPerPage)
 	s.Pager = pages
 	s.Pager.Of = "the steps"
+	cells, err := c.store.ClusterTaskCells(r.Context(), j.ID, part, folded)
+	if err != nil {
+		return clusterSteps{}, err
+	}
+	known := map[cellKey]store.ClusterTaskCell{}
+	for _, one := range cells {
+		known[cellKey{one.Node, one.Service, one.Action}] = one
+	}
 	for _, number := range part {
 		row := stepRow{Node: number, Host: hosts[number]}
-		for _, a := range machine {
-			row.Cells = append(row.Cells, cellOf(s.JobURL, byNode[number], func(t intent.ClusterTask) bool {
-				return t.Service == "" && t.Action == string(a)
-			}, false))
-		}
-		if folded {
-			row.Cells = append(row.Cells, foldedCell(s.JobURL, number, byNode[number]))
-		} else {
-			for _, name := range names {
-				row.Cells = append(row.Cells, cellOf(s.JobURL, byNode[number], func(t intent.ClusterTask) bool {
-					return t.Service == name
-				}, true))
+		for _, key := range shown {
+			key.node = number
+			cell := stepCell{}
+			if one, has := known[key]; has {
+				cell = cellOf(s.JobURL, one)
 			}
+			row.Cells = append(row.Cells, cell)
 		}
 		s.Rows = append(s.Rows, row)
 	}
-	return s
+	return s, nil
 }
 
-// cellOf shows the task that says most among some: that which failed, runs, or comes next; else the last one.
-func cellOf(job string, tasks []intent.ClusterTask, is func(intent.ClusterTask) bool, named bool) stepCell {
-	var shown *intent.ClusterTask
-	for i := range tasks {
-		t := &tasks[i]
-		if !is(*t) {
-			continue
-		}
-		if shown == nil || urgency(*t) > urgency(*shown) || urgency(*t) == 0 && urgency(*shown) == 0 {
-			shown = t
-		}
+// cellKey is the place of a cell in the table.
+type cellKey struct {
+	node            int
+	service, action string
+}
+
+// allServices stands for all services of a node in one cell.
+const allServices = "*"
+
+// cellOf shows the task that says most in a cell, or counts those of all services.
+func cellOf(job string, one store.ClusterTaskCell) stepCell {
+	c := stepCell{
+		State: taskState(intent.ClusterTask{State: intent.ClusterTaskState(one.State), Attempts: one.Attempts}),
+		URL:   clusterTaskURL(job, one.Number),
 	}
-	if shown == nil {
-		return stepCell{}
-	}
-	c := stepCell{State: taskState(*shown), URL: clusterTaskURL(job, shown.Number)}
 	switch {
-	case named:
-		c.Note = shown.Action
-	case shown.Attempts == 0:
+	case one.Service == allServices:
+		c.URL = fmt.Sprintf("%s?node=%d", job, one.Node)
+		c.Note = count(one.Done) + " of " + plural(one.Total, "task")
+	case one.Service != "":
+		c.Note = one.Shown
+	case one.Attempts == 0:
 		c.Note = "task"
 	}
 	return c
-}
-
-// foldedCell counts the tasks of all services of a node.
-func foldedCell(job string, node int, tasks []intent.ClusterTask) stepCell {
-	var worst *intent.ClusterTask
-	done, total := 0, 0
-	for i := range tasks {
-		t := &tasks[i]
-		if t.Service == "" {
-			continue
-		}
-		total++
-		if t.State == intent.TaskComplete {
-			done++
-		}
-		if worst == nil || urgency(*t) > urgency(*worst) {
-			worst = t
-		}
-	}
-	if worst == nil {
-		return stepCell{}
-	}
-	return stepCell{
-		State: taskState(*worst), URL: fmt.Sprintf("%s?node=%d", job, node),
-		Note: count(done) + " of " + plural(total, "task"),
-	}
 }

@@ -19,6 +19,7 @@ type comparePage struct {
 	EnvURL     string
 	Olds, News []choice
 	Diff       diffList
+	Views      savedViews
 	Problem    string
 }
 
@@ -85,6 +86,10 @@ func (c *console) compare(r *http.Request) (view, error) {
 	}
 	of := intent.Compared{Environment: e.ID, From: p.From, To: p.To}
 	keep := url.Values{"from": {strconv.Itoa(p.From)}, "to": {strconv.Itoa(p.To)}}
+	p.Views, err = c.savedViews(r, e, intent.ViewsOfComparisons, envURL(e.ID)+"/compare", keep)
+	if err != nil {
+		return view{}, err
+	}
 	p.Diff, _, err = c.differences(r, e, of, true, diffPlace{path: envURL(e.ID) + "/compare", keep: keep,
 		was: "Version " + strconv.Itoa(p.From), will: "Version " + strconv.Itoa(p.To),
 		version: versionURL(e.ID, p.To), versions: true})

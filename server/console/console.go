@@ -108,6 +108,7 @@ type console struct {
 	overviews    shared.Loads[intent.EnvironmentID, overviewContent]
 	graphs       *graph.Graphs
 	layouts      graphLayouts
+	stepEdges    stepEdges
 }
 
 // New returns the handler of the console. It serves from the root: /, /e/…, /static/….

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -108,14 +109,18 @@ type diffPlace struct {
 	dryRun string
 	// version is the address of the version that decided the desired values; empty: none is kept.
 	version string
-	// versions says that two versions are compared: what only the older one has is left as it is, not purged.
+	// versions says that two versions are compared: nothing is created by that, and what only the older one has is left
+	// as it is, not purged.
 	versions bool
 }
 
 // state returns the look of a kind of difference at this place.
 func (at diffPlace) state(k intent.DiffKind) state {
-	if at.versions && k == intent.DiffDeleted {
+	switch {
+	case at.versions && k == intent.DiffDeleted:
 		return unmanaged
+	case at.versions && k == intent.DiffAdded:
+		return added
 	}
 	return diffState(k)
 }
@@ -319,7 +324,11 @@ func (c *console) diffRows(
 	for _, d := range diffs {
 		attributes = append(attributes, d.Attributes)
 	}
-	if err := c.addLines(r, e, lists, attributes); err != nil {
+	compare := c.control.LineDiffs
+	if at.dryRun != "" { // one side was found on machines
+		compare = c.control.FoundDiffs
+	}
+	if err := addLines(r, e, compare, lists, attributes); err != nil {
 		return nil, err
 	}
 	budget := shownText
@@ -327,7 +336,7 @@ func (c *console) diffRows(
 		for j := range row.Changes.Rows {
 			change := &row.Changes.Rows[j]
 			if change.Lines != nil {
-				budget -= len(change.Lines.String())
+				budget -= shownSize(change.Lines)
 				if budget < 0 && len(out) > 1 { // the page of the one resource shows them
 					change.Lines = &linediff.Diff{Note: change.Lines.Summary()}
 					change.Whole = diffAddress(at, comparison.Filter{Text: row.ID}, "all", "yes")
@@ -339,11 +348,17 @@ func (c *console) diffRows(
 	return out, nil
 }
 
+// lineDiffs compares the attributes of resources by line.
+type lineDiffs func(
+	context.Context, intent.Environment, []map[string]intent.AttributeChange,
+) ([]map[string]*linediff.Diff, error)
+
 // addLines adds to changes the lines that differ.
-func (c *console) addLines(
-	r *http.Request, e intent.Environment, lists []changes, attributes []map[string]intent.AttributeChange,
+func addLines(
+	r *http.Request, e intent.Environment, compare lineDiffs, lists []changes,
+	attributes []map[string]intent.AttributeChange,
 ) error {
-	found, err := c.control.LineDiffs(r.Context(), e, attributes)
+	found, err := compare(r.Context(), e, attributes)
 	for i, lines := range found {
 		for j := range lists[i].Rows {
 			row := &lists[i].Rows[j]

@@ -24,6 +24,7 @@ func functions(now func() time.Time) template.FuncMap {
 		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"count":    count,
 		"plural":   plural,
+		"ticks":    codeParts,
 		"duration": duration,
 		"short":    short,
 		"since":    func(t time.Time) time.Duration { return now().Sub(t) },

@@ -23,7 +23,7 @@ type gitPage struct {
 	RepositoryURL              string // at its forge, if that is known
 	State                      *gitStateRow
 	Standing                   standingView
-	Commits                    []gitCommitRow
+	Commits                    []gitCommitGroup
 	Blocks                     []blockRow
 	CanRollBack                bool // another version was deployed before
 	Follow                     *followView
@@ -62,8 +62,8 @@ var gitStates = map[intent.GitKind]state{
 	intent.GitBlocked:   {"differs", "blocked"},
 }
 
-// shownCommits is how many of the newest commits are listed.
-const shownCommits = 100
+// shownCommits is how many of the newest commits are listed, and readRuns how many runs are looked at for them.
+const shownCommits, readRuns = 100, 300
 
 func (c *console) git(r *http.Request) (view, error) {
 	e, err := c.environment(r)
@@ -101,10 +101,11 @@ func (c *console) git(r *http.Request) (view, error) {
 	}
 	site := weblink.OfEnvironment(e)
 	p.RepositoryURL = site.Home()
-	commits, err := c.store.GitCommits(r.Context(), e.ID, shownCommits)
+	commits, err := c.store.GitCommits(r.Context(), e.ID, readRuns)
 	if err != nil {
 		return view{}, err
 	}
+	var runs []gitCommitRow
 	for _, one := range commits {
 		row := gitCommitRowOf(e.ID, one)
 		row.Hash = commitOf(site, row.Full)
@@ -112,9 +113,10 @@ func (c *console) git(r *http.Request) (view, error) {
 			row.State = gitStates[s.Kind]
 		}
 		p.CanRollBack = p.CanRollBack || one.Status == intent.VersionRetired
-		p.Commits = append(p.Commits, row)
+		runs = append(runs, row)
 	}
-	markRolledBack(p.Commits, now, e.ID)
+	markRolledBack(runs, now, e.ID)
+	p.Commits = groupCommits(runs)
 	blocks, err := c.store.GitBlocks(r.Context(), e.ID)
 	if err != nil {
 		return view{}, err

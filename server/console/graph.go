@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
@@ -129,7 +130,7 @@ func (c *console) graph(r *http.Request) (view, error) {
 	for _, n := range p.Nodes {
 		fragments = append(fragments, fragment{n.Key, "graph-state", n})
 	}
-	return view{template: "graph", data: p, fragments: fragments}, nil
+	return view{template: "graph", data: p, fragments: fragments, again: countedBy(g)}, nil
 }
 
 // graphQuery reads from the address what to show.
@@ -171,6 +172,15 @@ func graphQuery(r *http.Request) (graph.Query, graphFilter, error) {
 	return q, f, q.Validate()
 }
 
+// countedBy returns when a page should be loaded again, since its picture lacks what is being counted. The picture
+// stands still otherwise, so that no event would draw it.
+func countedBy(g graph.Graph) time.Duration {
+	if g.Counting {
+		return 2 * time.Second
+	}
+	return 0
+}
+
 // describe says what the picture shows, and what it leaves out.
 func (h *graphHead) describe(g graph.Graph, q graph.Query, filtered bool) {
 	resources := "resources"
@@ -197,8 +207,8 @@ func (h *graphHead) describe(g graph.Graph, q graph.Query, filtered bool) {
 			"that are not as intended. Filter, collapse, or choose a resource.", count(len(g.Nodes))))
 	}
 	if g.Counting {
-		h.Notes = append(h.Notes, "What the groups require of each other is still being counted. Load the page again "+
-			"in a moment to see it.")
+		h.Notes = append(h.Notes, "What the groups require of each other is still being counted. The page is loaded "+
+			"again in two seconds to show it.")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/server/graph"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -273,5 +275,27 @@ func TestGraphPagesAreQuick(t *testing.T) {
 		if size == 2000 && best > 2*time.Second {
 			t.Errorf("%v takes %v", query, best)
 		}
+	}
+}
+
+// While the edges between groups are being counted, the picture lacks them, and no event draws them: so the page says
+// that it is loaded again, and is.
+func TestAGraphThatIsCountedIsLoadedAgain(t *testing.T) {
+	t.Parallel()
+	g := graph.Graph{Counting: true, Groups: 2, Total: 2, Nodes: make([]graph.Node, 2)}
+	var h graphHead
+	h.describe(g, graph.Query{}, false)
+	contains(t, strings.Join(h.Notes, " "), "still being counted", "loaded again")
+	set, err := parseTemplates(time.Now)
+	must(t, err)
+	w := httptest.NewRecorder()
+	(&console{templates: set}).render(w, httptest.NewRequest(http.MethodGet, "/", nil), http.StatusOK, view{
+		template: "failure", data: failurePage{}, again: countedBy(g),
+	})
+	if w.Code != http.StatusOK || w.Header().Get("Refresh") != "2" {
+		t.Errorf("%d, loaded again after %q", w.Code, w.Header().Get("Refresh"))
+	}
+	if countedBy(graph.Graph{}) != 0 {
+		t.Error("a graph that is complete is loaded again")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type view struct {
 	fragments []fragment
 	rendered  map[string]string // fragments that are rendered already, by id
 	pace      time.Duration     // the shortest time between two updates; 0: as for other pages
+	again     time.Duration     // after how long the browser loads the page again; 0: never
 }
 
 // fragment is one element of a page, with a template of its own. The id of the element is that of the fragment.
@@ -139,6 +141,9 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, code int, v vie
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.again > 0 {
+		w.Header().Set("Refresh", strconv.Itoa(max(1, int(v.again.Seconds()))))
+	}
 	w.WriteHeader(code)
 	// An error here means that the browser went away.
 	_, _ = w.Write(b.Bytes())

@@ -33,7 +33,8 @@ type resourceHead struct {
 	EnvURL, GraphURL                  string
 	State                             state
 	Sentence                          string
-	Why                               []string // why it is not deployed, the most pressing reason first
+	Wait                              *resourceWait // takes the place of the sentence; may be nil
+	Why                               []string      // why it is not deployed, the most pressing reason first
 	LastRun, LastSuccess              *time.Time
 	Version                           int
 	VersionURL                        string
@@ -218,6 +219,8 @@ func (c *console) resource(r *http.Request) (view, error) {
 	if d.Resource.Purged && d.State.Status() == intent.StatusSkipped && intent.GuardOf(e).Protected.Match(id) {
 		p.Head.Sentence = "The model wants it to be gone, but the setting protected_resources protects it: it is not " +
 			"purged."
+	} else if p.Head.Wait, err = c.waitInSentence(ctx, e.ID, d, agent); err != nil {
+		return view{}, err
 	}
 	drift, err := c.store.Drift(ctx, e.ID, intent.ListQuery{
 		Limit: shownDrift, Filters: map[string][]string{"resource": {id.String()}},

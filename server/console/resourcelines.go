@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/linediff"
 )
 
 // intentHistory shows how the intent of a resource changed, newest first, each with what changed since the one before.
@@ -26,7 +27,7 @@ func (c *console) intentHistory(r *http.Request, e intent.Environment, past []in
 		lists, attributes = append(lists, row.Changes), append(attributes, changed)
 		out.Rows = append(out.Rows, row)
 	}
-	return out, c.addLines(r, e, lists, attributes)
+	return out, addLines(r, e, c.control.LineDiffs, lists, attributes)
 }
 
 // changedAttributes returns the attributes that differ between two JSON objects.
@@ -66,7 +67,16 @@ func (c *console) addAttemptLines(
 	for i, a := range actions {
 		lists, attributes = append(lists, rows[i].Changes), append(attributes, a.Changes)
 	}
-	return c.addLines(r, e, lists, attributes)
+	if err := addLines(r, e, c.control.FoundDiffs, lists, attributes); err != nil {
+		return err
+	}
+	left := shownText
+	for i := range rows {
+		for _, row := range rows[i].Changes.Rows {
+			left = spend(row.Lines, left)
+		}
+	}
+	return nil
 }
 
 // addDriftLines adds to records of drift the lines that differ, from what was found to the intent.
@@ -77,9 +87,33 @@ func (c *console) addDriftLines(r *http.Request, e intent.Environment, rows []dr
 			d.Attribute: {Current: anyValue(d.Found), Desired: anyValue(d.Desired)},
 		})
 	}
-	lines, err := c.control.LineDiffs(r.Context(), e, attributes)
+	lines, err := c.control.FoundDiffs(r.Context(), e, attributes)
+	left := shownText
 	for i := range lines {
 		rows[i].Lines = lines[i][rows[i].Attribute]
+		left = spend(rows[i].Lines, left)
 	}
 	return err
+}
+
+// shownSize returns how many bytes a page has of a difference.
+func shownSize(d *linediff.Diff) int {
+	n := len(d.Note)
+	for _, line := range d.Lines {
+		n += len(line.Text()) + 2
+	}
+	return n
+}
+
+// spend takes what a page has of a difference from what is left of its bound, and returns what is left then. Once there
+// is nothing, a content that is shown as a whole is left out.
+func spend(d *linediff.Diff, left int) int {
+	if d == nil {
+		return left
+	}
+	if size := shownSize(d); size < left || d.Note == "" {
+		return left - size
+	}
+	d.Note, d.Lines, d.Hidden = d.Note+", and left out here, since the page is long", nil, 0
+	return left
 }

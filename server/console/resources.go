@@ -84,7 +84,7 @@ func (c *console) resources(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Facets = resourceFacets(page.Facets, e.ID, filter, &p.Filter)
-	if p.Views, err = c.savedViews(r, e, filter); err != nil {
+	if p.Views, err = c.savedViews(r, e, intent.ViewsOfResources, envURL(e.ID)+"/resources", nil); err != nil {
 		return view{}, err
 	}
 	if p.Bulk, err = c.bulkBar(r, e.ID, filter, page.Total); err != nil {

@@ -11,7 +11,7 @@ func (c *console) addWaits(ctx context.Context, env intent.EnvironmentID, rows [
 	var ids []intent.ResourceID
 	at := map[intent.ResourceID]int{}
 	for i, row := range rows {
-		if row.State != waiting && row.State != pending || row.Parked != nil {
+		if row.State != waiting && row.State != pending && row.State != blocked || row.Parked != nil {
 			continue
 		}
 		id, err := intent.ParseResourceID(row.ID)
@@ -25,17 +25,27 @@ func (c *console) addWaits(ctx context.Context, env intent.EnvironmentID, rows [
 		return nil
 	}
 	waits, err := c.store.ResourceWaits(ctx, env, ids)
+	if err != nil {
+		return err
+	}
+	causes, err := c.graphs.Causes(ctx, env, ids)
 	for _, w := range waits {
 		rows[at[w.ID]].Waits = waitOf(env, w)
+		if cause, ok := causes[w.ID]; ok && !w.AgentPaused && w.Unreachable == nil {
+			rows[at[w.ID]].Waits = causeWait(env, cause)
+		}
 	}
 	return err
 }
 
 // resourceWait is what a row says about what its resource waits for. Text is followed by a link to a resource, if URL
-// is set, and by the state of that resource.
+// is set, by the state of that resource, and by the way to it.
 type resourceWait struct {
 	Text, Of, URL string
 	State         string
+	// Via is what the resource requires of what lies between, and More how many others do.
+	Via, ViaURL string
+	More        int
 }
 
 // waitOf puts a wait into words. What stops the whole agent comes before what stops the one resource.
@@ -51,4 +61,40 @@ func waitOf(env intent.EnvironmentID, w intent.ResourceWait) *resourceWait {
 		}
 	}
 	return nil
+}
+
+// causeWait says because of what a resource waits in the end.
+func causeWait(env intent.EnvironmentID, cause intent.GraphCause) *resourceWait {
+	w := &resourceWait{Text: "for", Of: cause.ID.String(), URL: resourceURL(env, cause.ID), State: causeWord(cause)}
+	if len(cause.Via) > 0 {
+		w.Via, w.ViaURL, w.More = cause.Via[0].String(), resourceURL(env, cause.Via[0]), len(cause.Via)-1
+	}
+	return w
+}
+
+func causeWord(cause intent.GraphCause) string {
+	if cause.Parked {
+		return parked.Word
+	}
+	return stateOf(cause.Status).Word
+}
+
+// waitInSentence returns because of what a resource waits, if its page has nothing more pressing to say.
+func (c *console) waitInSentence(
+	ctx context.Context, env intent.EnvironmentID, d intent.ResourceDetail, agent intent.Agent,
+) (*resourceWait, error) {
+	switch d.State.Status() {
+	case intent.StatusSkipped, intent.StatusSkippedForDependency, intent.StatusSkippedForUndefined:
+	default:
+		return nil, nil
+	}
+	if agent.Paused || agent.Breaker.Open() || d.State.Parked != intent.NotParked {
+		return nil, nil
+	}
+	id := d.State.ID
+	causes, err := c.graphs.Causes(ctx, env, []intent.ResourceID{id})
+	if cause, ok := causes[id]; ok {
+		return causeWait(env, cause), err
+	}
+	return nil, err
 }

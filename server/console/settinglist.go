@@ -23,6 +23,8 @@ type settingList struct {
 type settingGroup struct {
 	ID, Title string
 	Settings  []settingForm
+	Open      bool
+	Changed   int // how many differ from their default
 }
 
 // settingForm is one setting with the field that changes it.

@@ -23,6 +23,7 @@ type settingsPage struct {
 	Project   projectForm
 	Variables []string // the names of the variables that are set
 	Options   settingList
+	Open      string           // the part that is open; empty: those that something was found in
 	Problem   *settingsProblem // why a form of the page was refused
 	Saved     string           // the id of the form that was just saved
 	Others    []envLink        // environments whose settings can be copied
@@ -147,6 +148,8 @@ func (c *console) settingsView(r *http.Request, problem *settingsProblem) (view,
 	if p.Options, err = c.settingList(r, e, problem); err != nil {
 		return view{}, err
 	}
+	p.Open = openSettings(r, problem)
+	p.Options.openGroups(p.Open)
 	problem.restore(&p)
 	return view{template: "settings", data: p}, nil
 }

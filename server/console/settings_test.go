@@ -89,6 +89,55 @@ func TestASettingIsFoundMendedAndSaved(t *testing.T) {
 	}
 }
 
+// The page of settings shows one part at a time: the one that a link asks for, those in which a search finds something,
+// and the one whose form was refused or saved. All of them are there all the same, for those who unfold them.
+func TestSettingsAreFolded(t *testing.T) {
+	t.Parallel()
+	r, h := rich(t)
+	page := "/e/" + r.Production.ID.String() + "/settings"
+	opened := func(body string) (open []string) {
+		for _, part := range strings.Split(body, "<details ")[1:] {
+			if head, _, _ := strings.Cut(part, ">"); strings.HasSuffix(head, " open") {
+				_, id, _ := strings.Cut(head, `id="`)
+				id, _, _ = strings.Cut(id, `"`)
+				open = append(open, id)
+			}
+		}
+		return open
+	}
+	refused := post(h, page+"/set", url.Values{"name": {"git_poll_interval"}, "value": {"2 parsecs"}})
+	secret := post(h, page+"/secret", url.Values{"variable": {"2 bad"}, "value": {"x"}})
+	for want, body := range map[string]string{
+		"source":    get(t, h, page).Body.String(),
+		"secrets":   get(t, h, page+"?group=secrets").Body.String(),
+		"group-git": refused.Body.String(),
+		"variables": secret.Body.String(),
+		"danger":    post(h, page+"/delete", url.Values{"confirm": {"nonsense"}}).Body.String(),
+		"form-webhook, in secrets": redirected(t, h, post(h, page+"/secret", url.Values{
+			"name": {"webhook"}, "value": {"x"},
+		})).Body.String(),
+	} {
+		_, part, nested := strings.Cut(want, ", in ")
+		if !nested {
+			part = want
+		}
+		if got := opened(body); len(got) != 1 || got[0] != part {
+			t.Errorf("of %s, these parts are open: %q", want, got)
+		}
+		contains(t, body, `id="setting-heal_limit"`, `id="secret-git-password"`,
+			`<a href="`+page+`?group=`+part+`#`+part+`" aria-current="true">`)
+	}
+	if got := opened(get(t, h, page+"?find=poll").Body.String()); len(got) == 0 || got[0] != "group-git" {
+		t.Errorf("what a search found is not open: %q", got)
+	}
+	must(t, r.Control.SetSetting(t.Context(), r.Production.ID, "heal_limit", 9))
+	body := get(t, h, page+"?changed=yes").Body.String()
+	_, healing, _ := strings.Cut(body, `id="setting-heal_limit"`)
+	if got := opened(body); healing == "" || len(got) == 0 || got[0] == "source" {
+		t.Errorf("what was changed is not open: %q", got)
+	}
+}
+
 // Halting asks for a reason in place; everybody who meets the halted environment reads it, with the name.
 func TestAHaltedEnvironmentSaysWhoAndWhy(t *testing.T) {
 	t.Parallel()

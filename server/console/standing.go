@@ -170,7 +170,7 @@ func markRolledBack(rows []gitCommitRow, now intent.Standing, env intent.Environ
 			row.State, row.Version = active, now.Deployed.Version
 			row.VersionURL = versionURL(env, now.Deployed.Version)
 		case row.Full == now.Deployed.RolledBack.Blocked && row.State == retired:
-			row.State = state{"differs", "rolled back"}
+			row.State = rolledBack
 		}
 	}
 }

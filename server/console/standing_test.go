@@ -136,6 +136,20 @@ func TestARollbackIsSeen(t *testing.T) {
 	if row := rowWith(t, page, plum+"0"); !strings.Contains(row, "rolled back") || strings.Contains(row, ">active<") {
 		t.Errorf("the commit that was rolled back is %s", row)
 	}
+	// Compiled once more, it is still one row, which says what is active and has both runs.
+	compileIn(t, b.Server, b.env, lemon, b.id)
+	page = b.page("/git")
+	row, rows := rowWith(t, page, lemon+"0"), 0
+	for _, other := range strings.Split(page, "<tr")[1:] {
+		if strings.Contains(other, lemon+"0") {
+			rows++
+		}
+	}
+	contains(t, row, ">2 runs<", `/versions/4">version 4`, `/versions/3">version 3`)
+	if state, _, _ := strings.Cut(row, "</td>"); rows != 1 || !strings.Contains(state, ">active<") ||
+		strings.Index(row, ">version 4") > strings.Index(row, ">version 3") {
+		t.Errorf("%d rows of a commit that was compiled twice, such as %s", rows, row)
+	}
 	must(t, b.Store.SetGitState(t.Context(), b.env, intent.GitState{
 		Kind: intent.GitOK, Commit: burnt + strings.Repeat("0", 33), Checked: b.Now(),
 	}))

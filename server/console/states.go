@@ -36,7 +36,9 @@ var (
 	held        = state{"paused", "held"}
 	retired     = state{"none", "was active"}
 	skipped     = state{"none", "skipped"}
+	rolledBack  = state{"differs", "rolled back"}
 	unmanaged   = state{"orphan", "no longer managed"}
+	added       = state{"intended", "added"}
 	unreachable = state{"failed", "unreachable"}
 	parked      = state{"paused", "parked"}
 	ready       = state{"intended", "ready"}

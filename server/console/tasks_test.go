@@ -44,7 +44,7 @@ func TestTasksOfOperators(t *testing.T) {
 	b.task(t, "compare two versions", overview, func(p *person) {
 		p.click("Versions")
 		p.click("Changes", "7", "Serve the new landing page")
-		p.reads("Version 6 to 7", "1 no longer managed 12 changed 1 created",
+		p.reads("Version 6 to 7", "1 no longer managed 12 changed 1 added",
 			"content: “Hello” → “Welcome” on 10 fs::File",
 			"fs::File[web01,path=/srv/www/left.html]")
 	})
@@ -70,6 +70,7 @@ func TestTasksOfOperators(t *testing.T) {
 	})
 	b.task(t, "change a setting", overview, func(p *person) {
 		p.click("Settings")
+		p.enters("Find an option", "poll")
 		p.enters("Poll the repository every", "45")
 		p.click("Save", "git_poll_interval")
 		p.reads("Saved", "45")

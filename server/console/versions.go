@@ -106,6 +106,7 @@ func (c *console) versions(r *http.Request) (view, error) {
 // versionPage is one version: where it came from and what is in it.
 type versionPage struct {
 	frame
+	Views   savedViews
 	Head    versionHead
 	Facts   []attribute // provenance
 	Hold    *holdView
@@ -168,6 +169,9 @@ func (c *console) version(r *http.Request) (view, error) {
 	}
 	p.DryRuns = dryRunsOf(runs)
 	if p.List, err = c.membersOf(r, v); err != nil {
+		return view{}, err
+	}
+	if p.Views, err = c.savedViews(r, e, intent.ViewsOfVersions, versionURL(e.ID, v.Number), nil); err != nil {
 		return view{}, err
 	}
 	return view{template: "version", data: p, fragments: []fragment{

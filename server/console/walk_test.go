@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
@@ -189,6 +190,17 @@ func TestPagesKeepTheirShape(t *testing.T) {
 			return a.left >= 0 && a.right <= innerWidth && a.top >= 0 && a.bottom <= innerHeight })()`)
 	}
 	b.look(1280, 900, "light")
+	// Settings are short, a link opens a part of them, and a mistake leaves the focus on its field.
+	b.open(env + "/settings")
+	b.until(`document.documentElement.scrollHeight < 3000`)
+	b.do(chromedp.Click(chromedp.CSS(`.contents a[href*="group=secrets"]`)))
+	b.until(`document.querySelector('details#secrets')?.open && !document.querySelector('details#source').open`)
+	b.open(env + "/settings#setting-git_poll_interval")
+	b.until(`document.getElementById('setting-git_poll_interval').closest('details').open`)
+	eval[bool](b, `(document.getElementById('o-git_poll_interval').value = '2 parsecs', true)`)
+	b.do(chromedp.Click(chromedp.CSS(`#setting-git_poll_interval button`)))
+	b.until(`document.activeElement.id === 'o-git_poll_interval' &&
+		document.activeElement.getAttribute('aria-invalid') === 'true' && document.activeElement.offsetHeight > 0`)
 	b.open(env + "/resources")
 	b.until(`[...document.querySelectorAll('tbody tr')].every(row => {
 		const [box, state] = ['input', '.state'].map(s => row.querySelector(s).getBoundingClientRect());

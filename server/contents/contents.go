@@ -36,6 +36,9 @@ type Reader struct {
 	Mask *secret.Redactor
 	// NoFiles keeps the contents of files back, for readers who may not see files.
 	NoFiles bool
+	// Found says that the values before a change were found on machines. Where a handler reports only the hash of what
+	// it found, the result has the content that is wanted, all of it, and says so.
+	Found bool
 }
 
 var sha1 = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -141,6 +144,9 @@ func (r Reader) diff(files map[string]stored, name string, c intent.AttributeCha
 	if r.NoFiles {
 		return nil
 	}
+	if d, only := r.wanted(files, c); only {
+		return d
+	}
 	var sides [2]string
 	for i, v := range []any{c.Current, c.Desired} {
 		hash := hashOf(v)
@@ -164,6 +170,30 @@ func (r Reader) diff(files map[string]stored, name string, c intent.AttributeCha
 		return &linediff.Diff{Note: "only masked secrets differ"}
 	}
 	return linediff.Compare(sides[0], sides[1])
+}
+
+// wanted returns the content that is wanted where only the hash of what was found is known; nil if it is not known
+// either, so that the hashes say all.
+func (r Reader) wanted(files map[string]stored, c intent.AttributeChange) (d *linediff.Diff, only bool) {
+	found, want := hashOf(c.Current), hashOf(c.Desired)
+	if _, known := files[found]; known || !r.Found || found == "" {
+		return nil, false
+	}
+	file, known := files[want]
+	if !known {
+		return nil, true
+	}
+	why := "the content found has the hash " + found[:12] + "; nothing else is known of it, because the handler " +
+		"reports only its hash"
+	switch {
+	case file.why != "":
+		return &linediff.Diff{Note: why}, true
+	case linediff.Binary(file.content):
+		return &linediff.Diff{Note: why + "; the content wanted is binary"}, true
+	}
+	d = linediff.Whole(r.mask(string(file.content)))
+	d.Note = why + "; this is the content wanted"
+	return d, true
 }
 
 func (r Reader) mask(text string) string {

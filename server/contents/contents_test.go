@@ -69,6 +69,24 @@ func TestContentsBehindHashes(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, text, one.want)
 		}
 	}
+	// What was found is known by its hash only: then all of the content wanted is shown, and what is not known said.
+	reader.Found = true
+	hash := strings.Repeat("0", 40)
+	found, err := reader.Diffs(ctx, []map[string]intent.AttributeChange{
+		{"hash": {Current: hash, Desired: next}}, {"hash": {Current: hash, Desired: hash[1:] + "1"}},
+		{"hash": {Current: old, Desired: next}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := found[0]["hash"]; d == nil || len(d.Lines) != 2 || d.Lines[0].Text() != "port 443" ||
+		d.Lines[1].Text() != "key *****" || d.Added+d.Removed+d.Hidden > 0 ||
+		!strings.Contains(d.Note, "the handler reports only its hash; this is the content wanted") {
+		t.Errorf("of content that nobody has: %+v", d)
+	}
+	if len(found[1]) > 0 || len(found[2]["hash"].Lines) != 3 {
+		t.Errorf("of two unknown contents, and of two known ones: %v, %v", found[1], found[2])
+	}
 	reader.NoFiles = true
 	got, err := reader.Diffs(ctx, []map[string]intent.AttributeChange{{"hash": {Current: old, Desired: next}}})
 	if err != nil || len(got[0]) > 0 {

@@ -27,8 +27,22 @@ func (c *Control) Compare(ctx context.Context, of intent.Compared, final bool) (
 func (c *Control) LineDiffs(
 	ctx context.Context, e intent.Environment, resources []map[string]intent.AttributeChange,
 ) ([]map[string]*linediff.Diff, error) {
+	return c.contents(ctx, e).Diffs(ctx, resources)
+}
+
+// FoundDiffs compares what was found on machines with what is wanted, as LineDiffs does. Of contents that a handler
+// reports by their hashes only, it returns those that are wanted.
+func (c *Control) FoundDiffs(
+	ctx context.Context, e intent.Environment, resources []map[string]intent.AttributeChange,
+) ([]map[string]*linediff.Diff, error) {
+	reader := c.contents(ctx, e)
+	reader.Found = true
+	return reader.Diffs(ctx, resources)
+}
+
+func (c *Control) contents(ctx context.Context, e intent.Environment) contents.Reader {
 	return contents.Reader{
 		Store: c.cfg.Store, Project: e.ProjectID, Mask: c.cfg.Sources.Redactor(ctx, e),
 		NoFiles: !access.Of(ctx).Decide(access.SeeFiles, access.TargetOf(e)).Allowed,
-	}.Diffs(ctx, resources)
+	}
 }

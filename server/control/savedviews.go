@@ -18,7 +18,7 @@ func (c *Control) SavedViews(ctx context.Context, env intent.EnvironmentID) ([]i
 	return c.cfg.Store.SavedViews(ctx, env, access.Of(ctx).User)
 }
 
-// SaveView saves a filter of the list of resources under a name, for the sender only; without people, for everyone who
+// SaveView saves a filter of a list under a name, for the sender only; without people, for everyone who
 // uses the environment.
 func (c *Control) SaveView(ctx context.Context, env intent.EnvironmentID, v intent.SavedView) error {
 	const op = "control.SaveView"
@@ -35,6 +35,16 @@ func (c *Control) SaveView(ctx context.Context, env intent.EnvironmentID, v inte
 	case err != nil || len(v.Filter) > intent.MaxSavedFilter || strings.Contains(v.Filter, "\x00"):
 		return fault.New(op, fault.Invalid,
 			fmt.Sprintf("the filter cannot be saved: it is no address, or longer than %d bytes", intent.MaxSavedFilter))
+	}
+	views, err := c.SavedViews(ctx, env)
+	if err != nil {
+		return err
+	}
+	for _, other := range views {
+		if other.Name == v.Name && other.List != v.List {
+			return fault.New(op, fault.Conflict, "there is a view of this name, of another list").
+				Hint("choose another name, or delete that view")
+		}
 	}
 	return c.cfg.Store.PutSavedView(ctx, env, access.Of(ctx).User, v, c.cfg.Now())
 }

@@ -119,6 +119,8 @@ type Store interface {
 	GraphNamed(context.Context, intent.EnvironmentID, []intent.ResourceID) ([]intent.GraphNode, error)
 	GraphNeeds(_ context.Context, _ intent.EnvironmentID, _ intent.GraphScope, of, known []intent.ResourceID,
 		blocking bool, limit int) ([]intent.GraphNode, error)
+	GraphBlocking(_ context.Context, _ intent.EnvironmentID, of []intent.ResourceID, limit int) (
+		[]intent.GraphBlocker, error)
 	GraphDependents(_ context.Context, _ intent.EnvironmentID, _ intent.GraphScope, of, known []intent.ResourceID,
 		limit int) ([]intent.GraphNode, error)
 	GraphEdges(context.Context, intent.EnvironmentID, []intent.ResourceID, int) ([]intent.GraphEdge, error)

@@ -76,6 +76,23 @@ func (s *Store) GraphDependents(
 		scopeArgs(env, scope, idTexts(of), idTexts(known), limit)...)
 }
 
+// GraphBlocking returns what keeps each of some resources from being deployed: of each at most this many, causes first.
+func (s *Store) GraphBlocking(
+	ctx context.Context, env intent.EnvironmentID, of []intent.ResourceID, limit int,
+) ([]intent.GraphBlocker, error) {
+	type row struct {
+		ToID string
+		graphRow
+	}
+	return listed(ctx, s, "store.GraphBlocking", func(r row) (b intent.GraphBlocker, err error) {
+		if b.GraphNode, err = r.value(); err != nil {
+			return b, err
+		}
+		b.Of, err = intent.ParseResourceID(r.ToID)
+		return b, err
+	}, statements.GraphBlocking, env, idTexts(of), limit)
+}
+
 type graphEdgeRow struct{ FromID, ToID string }
 
 func (r graphEdgeRow) value() (intent.GraphEdge, error) {

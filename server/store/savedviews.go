@@ -38,7 +38,7 @@ func (s *Store) PutSavedView(
 	const op = "store.PutSavedView"
 	return s.write(ctx, op, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, statements.SavedViewPut, env, ownerOf(person), v.Name, v.Filter, at,
-			intent.MaxSavedViews)
+			intent.MaxSavedViews, v.List)
 		if err == nil && done.RowsAffected() == 0 {
 			return fault.New(op, fault.Conflict, fmt.Sprintf("there are %d views already", intent.MaxSavedViews)).
 				Hint("delete one first")

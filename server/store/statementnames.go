@@ -59,6 +59,9 @@ type statementTexts struct {
 	CompileCancelWaiting, CompileCancel, CompileElsewhere                              string
 	CompileDelete, StageStart, StageGrow, StageOutputAdd, StageOutputDrop, StageFinish string
 	StageList, StageOutputList                                                         string
+	// clusterstep.sql
+	ClusterSteps, ClusterStepEdges, ClusterStepGroups, ClusterTaskNodes, ClusterTaskCells string
+	ClusterTaskCount, ClusterTaskPage, ClusterTaskNeeds                                   string
 	// comparison.sql
 	ComparisonVersions, ComparisonContents, ComparisonDryRun, ComparisonDryRunDiffs string
 	ComparisonDryRunChange, VersionActiveBefore, FileSizes, FileContents            string
@@ -96,7 +99,7 @@ type statementTexts struct {
 	WindowNotifications, WindowEnvironments, StateSummary                                  string
 	// graph.sql
 	GraphNodes, GraphCount, GraphNamed, GraphNeeds, GraphDependents, GraphEdges, GraphGroups string
-	GraphGroupEdges, GraphGroupBlocking                                                      string
+	GraphGroupEdges, GraphGroupBlocking, GraphBlocking                                       string
 	// hold.sql
 	Removal, RemovalLive, VersionHold, HeldVersions string
 	// migration.sql

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/compiler/plugin/plugintest"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // project writes a project and returns its folder.
@@ -247,6 +248,7 @@ func TestImportsWithoutImplicitStd(t *testing.T) {
 // Packages for a Python that the machine does not have run with its newest one. If that
 // fails, the error names the version that was used.
 func TestPackagesForAnotherPython(t *testing.T) {
+	tool.Long(t, "installs packages for another Python")
 	plugintest.Python(t) // or skip
 	dir := project(t, map[string]string{
 		"main.cf": "import m\n",

@@ -14,6 +14,7 @@ import (
 // here, without the network, if no file was changed on the way.
 func TestWheelsForAnotherMachine(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "installs packages for other machines")
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = t.TempDir()

@@ -28,6 +28,7 @@ var lattice = []struct {
 	{"internal/filestamp", ""},
 	{"internal/diskuse", ""},
 	{"internal/testing/racedetector", ""},
+	{"internal/testing/scratch", ""},
 	{"internal/testing/tool", ""},
 	{"internal/testing/moto", "internal/testing/tool"},
 	{"internal/diag", ""},
@@ -156,7 +157,10 @@ var lattice = []struct {
 		"internal/bus internal/bus/natsbus internal/intent internal/fault internal/secret internal/service " +
 			"server/store server/store/locks",
 	},
-	{"server/store/storetest", "server/store server/store/postgres internal/fault internal/intent"},
+	{
+		"server/store/storetest",
+		"server/store server/store/postgres internal/fault internal/intent internal/testing/scratch",
+	},
 	{
 		"server/agent/record",
 		"internal/bus internal/fault internal/intent internal/secret server/agent/protocol server/store",
@@ -427,7 +431,7 @@ var lattice = []struct {
 		"cmd/ordain/e2e/lab",
 		"cmd/ordain/cli server server/config server/control server/forge/forgetest server/promote server/source " +
 			"server/store webhooks api/client internal/bus internal/intent internal/python/venv " +
-			"internal/testing/racedetector internal/testing/tool",
+			"internal/testing/racedetector internal/testing/scratch internal/testing/tool",
 	},
 	{"cmd/ordain/e2e/clusters", ""},
 	{"cmd/ordain/e2e/deploys", ""},

@@ -55,10 +55,22 @@ const turns = 3
 // in CI. The reason says what takes the time.
 func Long(t testing.TB, why string) {
 	t.Helper()
-	if all, err := strconv.ParseBool(os.Getenv("ORDAIN_LONG")); err == nil && all || inCI() && hasTurn(t.Name()) {
+	if all() || inCI() && hasTurn(t.Name()) {
 		return
 	}
 	t.Skipf("skipped (ORDAIN_LONG=1 runs it, and every third run of CI does): %s", why)
+}
+
+// Among reports whether one of many things that a test looks at, such as one of the pages, belongs to this run: each
+// does with ORDAIN_LONG=1, otherwise a third, which in CI is another one each time.
+func Among(name string) bool {
+	return all() || inCI() && hasTurn(name) || !inCI() && isTurn(name, 0)
+}
+
+// all reports whether everything runs, however long that takes.
+func all() bool {
+	all, err := strconv.ParseBool(os.Getenv("ORDAIN_LONG"))
+	return err == nil && all
 }
 
 // hasTurn reports whether a long test runs in this run of CI, which ORDAIN_TURN numbers. Without a number, all do.
@@ -68,6 +80,10 @@ func hasTurn(name string) bool {
 		return true
 	}
 	name, _, _ = strings.Cut(name, "/")
+	return isTurn(name, turn)
+}
+
+func isTurn(name string, turn uint64) bool {
 	sum := fnv.New32a()
 	sum.Write([]byte(name)) // never fails
 	return (uint64(sum.Sum32())+turn)%turns == 0

@@ -113,3 +113,36 @@ func TestNeedTakesTheFirstThatIsThere(t *testing.T) {
 		t.Errorf("Need returns %q and the test was %q", path, r.outcome)
 	}
 }
+
+func TestThingsAmongManyTakeTurns(t *testing.T) {
+	pages := []string{"overview", "runs", "queue", "settings", "graph", "logs", "search", "people", "agents"}
+	count := func(ci, turn, all string) map[string]int {
+		t.Setenv("CI", ci)
+		t.Setenv("ORDAIN_TURN", turn)
+		t.Setenv("ORDAIN_LONG", all)
+		seen := map[string]int{}
+		for _, page := range pages {
+			if Among(page) {
+				seen[page]++
+			}
+		}
+		return seen
+	}
+	if n := len(count("", "", "")); n == 0 || n == len(pages) {
+		t.Errorf("on a developer's machine, %d of %d belong to a run", n, len(pages))
+	}
+	if n := len(count("", "", "1")) + len(count("true", "7", "1")); n != 2*len(pages) {
+		t.Errorf("with ORDAIN_LONG=1, twice %d pages came %d times", len(pages), n)
+	}
+	total := map[string]int{}
+	for _, turn := range []string{"7", "8", "9"} {
+		for page := range count("true", turn, "") {
+			total[page]++
+		}
+	}
+	for _, page := range pages {
+		if total[page] != 1 {
+			t.Errorf("in three runs of CI, %s came %d times", page, total[page])
+		}
+	}
+}

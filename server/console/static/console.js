@@ -327,7 +327,8 @@
           some = some || !one.hidden;
         }
         group.hidden = !some;
-        const link = document.querySelector(`.contents a[href="#${group.id}"]`);
+        group.open = some && words.length > 0;
+        const link = document.querySelector(`.contents a[href$="#${group.id}"]`);
         if (link) link.parentElement.hidden = !some;
         any = any || some;
       }
@@ -336,6 +337,16 @@
     find.addEventListener('input', sieve);
     finder.elements.changed.addEventListener('change', () => finder.requestSubmit());
   }
+  // A link into a part that is folded away unfolds it; not every browser does so by itself.
+  const unfold = () => {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const folded = target && target.closest('details:not([open])');
+    if (!folded) return;
+    folded.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener('hashchange', unfold);
+  unfold();
   document.addEventListener('toggle', (e) => {
     if (!e.target.matches?.('details.halt[open]')) return;
     const form = e.target.querySelector('form'); // somebody quick may be writing in it already

@@ -69,6 +69,27 @@ WHERE ($2 = '' OR r.agent = $2) AND ($3 = '' OR r.type = $3) AND ($4 = '' OR dc.
 ORDER BY s.status = 'deployed', r.id
 LIMIT $8;
 
+-- name: GraphBlocking :many
+-- What keeps each of the resources $2 from being deployed: at most $3 of what it requires, causes first. Of each, the
+-- first hundred requirements are looked at.
+SELECT r.id AS to_id, w.id, w.status, w.resource_set, w.parked, w.cause, w.stuck, w.requires
+FROM resource r JOIN resource_state s ON s.resource = r.key,
+     LATERAL (
+         SELECT nr.id, ns.status, nc.resource_set, ns.parked <> '' AS parked,
+                ns.compliance = 'undefined' OR ns.last_run = 'failed' OR ns.parked <> '' AS cause,
+                ns.compliance <> 'undefined' AND (ns.blocked <> 'not_blocked' OR ns.last_run = 'skipped') AS stuck,
+                cardinality(nc.requires) AS requires
+         FROM unnest((SELECT c.requires[1:100] FROM resource_content c WHERE c.key = s.content)) AS n (id),
+              LATERAL (SELECT key, id FROM resource WHERE environment = $1 AND id = n.id OFFSET 0) nr,
+              LATERAL (SELECT * FROM resource_state
+                       WHERE resource = nr.key AND orphaned = 0
+                         AND (compliance = 'undefined' OR last_run IN ('failed', 'skipped') OR parked <> ''
+                              OR blocked <> 'not_blocked') OFFSET 0) ns,
+              LATERAL (SELECT resource_set, requires FROM resource_content WHERE key = ns.content OFFSET 0) nc
+         ORDER BY cause DESC, nr.id LIMIT $3
+     ) AS w
+WHERE r.environment = $1 AND r.id = ANY ($2) AND s.orphaned = 0;
+
 -- name: GraphEdges :many
 -- Which of the resources $2 require which of them.
 SELECT need.id AS from_id, r.id AS to_id

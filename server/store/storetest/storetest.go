@@ -26,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"ordain.dev/ordain/internal/testing/scratch"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/postgres"
 )
@@ -211,7 +212,8 @@ func (s *source) admin(sql string) error {
 // start runs a throw-away cluster, and a janitor that outlives this process just long enough to remove what is left
 // of the cluster.
 func start(ctx context.Context) (string, error) {
-	dir, err := os.MkdirTemp(memory(), "ordain-storetest-")
+	// Each test copies the seven hundred files of a database.
+	dir, err := os.MkdirTemp(scratch.Parent(), "ordain-storetest-")
 	if err != nil { // that folder is not for everybody
 		dir, err = os.MkdirTemp("", "ordain-storetest-")
 	}
@@ -244,17 +246,6 @@ func start(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return server.URL(), nil
-}
-
-// memory returns a folder that lies in memory, if this machine has one with enough room: each test copies the seven
-// hundred files of a database, which takes twice as long on a disk. Otherwise it returns "", for the usual place.
-func memory() string {
-	const folder, room = "/dev/shm", 4 << 30
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(folder, &fs); err != nil || int64(fs.Bavail)*int64(fs.Bsize) < room {
-		return ""
-	}
-	return folder
 }
 
 // janitor starts a process that waits for the end of its input, which comes with the end of this process, then stops

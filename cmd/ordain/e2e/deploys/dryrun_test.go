@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/api/client"
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -115,6 +116,7 @@ func TestDryRunOfAnUnmergedCommit(t *testing.T) {
 // asks its handler for the fact, compiles the model again, and deploys the rest.
 func TestAMissingFactIsFetched(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "two pushes, and facts of another deployment")
 	p := lab.SharedWorld(t).NewPlace(t)
 	p.Push("two notes", lab.MergeFiles(labModuleWithFacts(), map[string]string{"main.cf": `import lab
 a = lab::Note(path="` + p.Site + `/a", text="four")
@@ -137,9 +139,7 @@ lab::Note(path="` + p.Site + `/b", text=std::getfact(a, "length"))
 // keeps what was found and examines the rest.
 func TestADryRunSurvivesAKilledServer(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts servers")
-	}
+	tool.Long(t, "starts a server twice")
 	dir, err := lab.WorldDir()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // active returns the version that is deployed.
@@ -27,6 +28,7 @@ func active(t *testing.T, p *lab.Place) *intent.Version {
 // it. The next push supersedes it.
 func TestAnExportIsDeployedAndGitSupersedesIt(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "an export, a push, and a deployment of each")
 	w := lab.SharedWorld(t)
 	p := lab.NewDeployedPlace(t, w)
 	env, err := p.Store.Environment(t.Context(), p.Env)

@@ -8,6 +8,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -17,6 +18,7 @@ import (
 // resource set, and the other stays as it was.
 func TestAProjectWithModulesElsewhere(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "a project of several repositories")
 	w := lab.SharedWorld(t)
 	module := w.NewPlace(t)
 	files := map[string]string{}

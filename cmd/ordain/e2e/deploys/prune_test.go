@@ -12,6 +12,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // shelfModule has folders, which can be removed only when they are empty, and files in
@@ -273,6 +274,7 @@ shelf::Leaf(agent="desk", path=%q, purged=%t, requires=[folder])
 // note that is too large fails its compile, which names it, and nothing changes.
 func TestAVeryLargeNote(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "compiles and deploys megabytes")
 	p := lab.SharedWorld(t).NewPlace(t)
 	model := func(size int) map[string]string {
 		return map[string]string{

@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/config"
 )
 
@@ -41,6 +42,7 @@ fs::File(host=host, path="SITE/fs/inner/file", content="b", mode=600, purged=PUR
 // folders are wanted again and removed a second time.
 func TestFoldersGoAfterTheirFiles(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "starts a server, and deploys with a published module")
 	python := lab.NewPython(t)
 	w := lab.OwnWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, lab.Patience })
 	p := w.NewPlace(t)

@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/agent/target"
 	"ordain.dev/ordain/server/config"
 )
@@ -62,6 +63,7 @@ func TestARemoteAgentDeploysAPush(t *testing.T) {
 // configuration does not say so, is deployed by the server. When the agent has joined, it deploys.
 func TestAgentConfigLeavesResourcesToARemoteAgent(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "starts a server and an agent")
 	w := lab.OwnWorld(t, func(o *config.Config) { o.AgentPort = 0 })
 	p := w.NewPlace(t)
 	model := func(text string) map[string]string {

@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -16,6 +17,7 @@ import (
 // what an environment that follows this one sees. Deploying it takes --unpark, and reaches no other note.
 func TestAContestedResourceIsNowhereDeployed(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "three pushes and their deployments")
 	w := lab.SharedWorld(t)
 	p, env := w.NewPlace(t), t.Name()
 	p.Push(
@@ -145,6 +147,7 @@ func TestANewEnvironmentFollowsBeforeItDeploys(t *testing.T) {
 // A commit has a mistake. Its dry run says what it is and where, and where the whole report is.
 func TestADryRunOfABrokenCommitSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "a push, and three dry runs")
 	w := lab.SharedWorld(t)
 	p, env := w.NewPlace(t), t.Name()
 	p.Push("a note", lab.MergeFiles(lab.Module, p.Model([3]string{"a", "one", "calm"})))

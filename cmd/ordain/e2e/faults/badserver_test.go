@@ -75,9 +75,7 @@ func TestPortInUse(t *testing.T) {
 // says why.
 func TestPythonMissing(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts a server")
-	}
+	tool.Long(t, "starts a server twice")
 	dir, err := lab.WorldDir()
 	if err != nil {
 		t.Fatal(err)

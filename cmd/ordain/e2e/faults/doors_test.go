@@ -276,6 +276,7 @@ func TestWebhooksThatGrow(t *testing.T) {
 
 // Clients that stop in the middle of a request do not stay, and do not keep others out. A live page stays.
 func TestClientsThatStall(t *testing.T) {
+	tool.Long(t, "waits for the ends of clients that stall")
 	c := ownChild(t)
 	env := c.Bind("")
 	live, err := http.Get(c.URL + "/e/" + env + "?live")
@@ -353,6 +354,7 @@ func TestClientsThatStall(t *testing.T) {
 
 // While the database is stopped, probes and the status answer at once.
 func TestStatusWhileTheDatabaseIsStopped(t *testing.T) {
+	tool.Long(t, "waits for a database that stands still")
 	c := ownChild(t)
 	env := c.Bind("")
 	soon(c, "/readyz", http.StatusOK, 0)

@@ -426,6 +426,7 @@ func TestBombs(t *testing.T) {
 // came from: not its environment, its group, its session or its parent. This holds for the first
 // compile and for those that begin with a copy of a template.
 func TestDetachedProcessesEndWithTheirCompile(t *testing.T) {
+	tool.Long(t, "starts a server, and compiles three times")
 	w := lab.OwnWorld(t, func(o *config.Config) { o.IsolationFirstUser = firstUser })
 	p := w.NewPlace(t)
 	p.Push("first", lab.MergeFiles(attackModule, aims("x = attack::detach()", "attack", targets{})))

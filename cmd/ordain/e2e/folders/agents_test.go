@@ -1,11 +1,16 @@
 package folders
 
-import "testing"
+import (
+	"testing"
+
+	"ordain.dev/ordain/internal/testing/tool"
+)
 
 // Resources of an agent that the model wants elsewhere would be deployed onto this machine by mistake: they are left
 // alone and named, unless the person maps the agent to this machine. Only the agents that are named are deployed.
 func TestAgents(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "five deployments of a folder")
 	f := notes(t)
 	f.write(map[string]string{"main.cf": `import std
 import lab
@@ -31,6 +36,7 @@ std::AgentConfig(agentname="far", autostart=false)
 // The handler may call the server, which has no socket.
 func TestFactsInOneRun(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "three deployments of a folder")
 	f := notes(t)
 	f.write(map[string]string{
 		"libs/asker/module.yml":          "name: asker\nversion: 1.0.0\nlicense: Apache 2.0\n",

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // published is a project of published modules.
@@ -103,6 +105,7 @@ func TestWhatFails(t *testing.T) {
 // A model from which everything is gone is likely a mistake: it is not deployed until the person says that it is meant.
 func TestMuchThatGoes(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "four deployments of a folder")
 	f := notes(t, [3]string{"good", "a", "calm"}, [3]string{"better", "b", "calm"})
 	f.deploy(0)
 	f.notes()

@@ -67,6 +67,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 // A handler that hangs is given up after its time, and named; the rest is deployed.
 func TestHandlerThatHangs(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "waits for a handler that hangs")
 	f := notes(t, [3]string{"stuck", "b", "hang"}, [3]string{"good", "a", "calm"})
 	f.deploy(1, "--handler-timeout", "3s").contains("/stuck]: failed", "1 of 2 resources as intended")
 	f.has("good", "a")
@@ -174,6 +175,7 @@ func listening(t *testing.T, pid int) (open []string) {
 // ends. With room again, the next run goes on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "fills a disk")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small file system")
 	}

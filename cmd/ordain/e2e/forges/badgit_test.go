@@ -24,6 +24,7 @@ import (
 // repository is back, that shows as well, and the next push is deployed.
 func TestRepositoryGone(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "five repairs of a repository")
 	p := lab.NewDeployedPlace(t, lab.SharedWorld(t))
 	if err := os.Rename(p.Bare, p.Bare+".away"); err != nil {
 		t.Fatal(err)
@@ -69,6 +70,7 @@ func TestRepositoryGone(t *testing.T) {
 // is deployed.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "a deployment from nothing")
 	p := lab.SharedWorld(t).NewPlace(t)
 	p.Bind(intent.Source{URL: "file://" + p.Bare, Branch: "main"}, nil)
 	p.Recompile()
@@ -107,6 +109,7 @@ func TestForcePush(t *testing.T) {
 // in any report or log.
 func TestCredentialsOverHTTP(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "a server of Git, and a deployment")
 	const user, password = "deploy", "s3cret-Pass/word"
 	w := lab.SharedWorld(t)
 	p := w.NewPlace(t)

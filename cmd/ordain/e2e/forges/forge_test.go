@@ -11,6 +11,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/forge/forgetest"
 )
 
@@ -317,6 +318,7 @@ func previewByNonWriter(p *lab.Place, h *lab.Host) {
 // merged commit.
 func TestPreviewsThatCannotBeComputed(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "a dozen pull requests")
 	w := lab.SharedWorld(t)
 	p, h := w.Hosted(t, "github", lab.Module)
 	root := p.Head()
@@ -351,6 +353,7 @@ func TestPreviewsThatCannotBeComputed(t *testing.T) {
 // environment waits, a preview is computed; while a preview waits, a push is deployed.
 func TestAPreviewAndACompileDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "holds compiles and previews back")
 	w := lab.SharedWorld(t)
 	files := map[string]string{}
 	for name, text := range lab.Module {

@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // A commit is deployed during a freeze. It becomes the intent, but nothing of it is
@@ -17,6 +18,7 @@ import (
 // after the override has ended, the next commit waits again.
 func TestFreezeAndOverrideOnTheCommandLine(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "a dozen commands, and their deployments")
 	w := lab.SharedWorld(t)
 	p, env := w.NewPlace(t), t.Name()
 	p.Bind(intent.Source{URL: "file://" + p.Bare, Branch: "main"}, nil)

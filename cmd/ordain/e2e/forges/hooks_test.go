@@ -15,6 +15,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/webhooks"
 )
 
@@ -195,6 +196,7 @@ func TestWebhooksSurviveAKilledServer(t *testing.T) {
 // of them is recorded once.
 func TestAnsweredWebhooksSurviveAKilledDatabase(t *testing.T) {
 	t.Parallel()
+	tool.Long(t, "starts a server, and kills its database under hundreds of webhooks")
 	w := lab.OwnWorld(t, nil)
 	p := w.NewPlace(t)
 	p.Push("a note", lab.MergeFiles(lab.Module, p.Model([3]string{"a", "one", "calm"})))

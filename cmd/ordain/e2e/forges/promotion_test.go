@@ -11,6 +11,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -151,9 +152,7 @@ func TestACommitIsPromotedThroughItsGates(t *testing.T) {
 // The server is killed while a commit soaks. After the restart, the soak continues from
 // its beginning in the first server, and the commit is promoted afterwards, not before.
 func TestASoakSurvivesAKilledServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a scenario of the whole server; not with -short")
-	}
+	tool.Long(t, "starts a server twice, and soaks")
 	t.Parallel()
 	dir, err := lab.WorldDir()
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/scratch"
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
@@ -39,7 +40,7 @@ func Main(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	flag.Parse()
-	os.Exit(racedetector.Main(suite{m}))
+	os.Exit(racedetector.Main(scratch.InMemory(suite{m})))
 }
 
 // suite runs all tests and then stops the server that they share.

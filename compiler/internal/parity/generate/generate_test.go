@@ -20,9 +20,12 @@ func eachModel(
 	check func(c parity.Case, d *parity.Document),
 ) (models int) {
 	t.Helper()
-	models = 50
-	if os.Getenv("ORDAIN_MATRIX") == "whole" {
+	models = 30
+	switch os.Getenv("ORDAIN_MATRIX") {
+	case "whole":
 		models = 200
+	case "ci":
+		models = 50
 	}
 	o, dir := compiler.Options{
 		CacheDir: t.TempDir(), Python: plugintest.Python(t),

@@ -1,0 +1,10 @@
+package executor
+
+import (
+	"os"
+	"testing"
+
+	"ordain.dev/ordain/internal/testing/scratch"
+)
+
+func TestMain(m *testing.M) { os.Exit(scratch.InMemory(m).Run()) }
