@@ -77,10 +77,10 @@ func TestNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shared.Loads[string, string]{AtOnce: 1}
 		var began []string
-		for _, key := range []string{"begun", "begun", "waits"} {
+		for i, key := range []string{"begun", "begun", "waits"} {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			time.AfterFunc(time.Second, cancel)
+			time.AfterFunc(time.Duration(3-i)*time.Second, cancel) // the last one first, so that its turn never comes
 			go func() {
 				_, _ = s.Get(ctx, key, func(ctx context.Context, key string) (string, error) {
 					began = append(began, key)
@@ -90,7 +90,7 @@ func TestNobodyWaits(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(4 * time.Second)
 		got, err := s.Get(t.Context(), "waits", func(context.Context, string) (string, error) { return "loaded", nil })
 		if got != "loaded" || err != nil || strings.Join(began, " ") != "begun" {
 			t.Errorf("got %q, %v; %q began, want the one that was not cancelled before its turn", got, err, began)
