@@ -103,10 +103,15 @@ def attacks(t):
     yield "become root", lambda: os.setuid(0) is None and t["uid"] != 0
     yield "run a program as root", lambda: is_root(t["setuid"], "-u") and t["uid"] != 0
     yield "make a namespace", lambda: call("unshare", 0x10000000)
-    yield "mount", lambda: call("mount", b"tmpfs", os.getcwd().encode(), b"tmpfs", 0, None)
+    yield "mount", lambda: mounted(os.getcwd().encode())
     yield "read /etc/shadow", lambda: read("/etc/shadow")
     yield "write to /usr", lambda: create("/usr")
     yield "write to /etc", lambda: create("/etc")
+
+
+def mounted(folder):
+    """a mount that is left would keep the folder from being removed"""
+    return call("mount", b"tmpfs", folder, b"tmpfs", 0, None) and call("umount2", folder, 2)
 
 
 def run(text):
