@@ -34,11 +34,9 @@ func newFolder(t *testing.T, files ...map[string]string) *folder {
 	f := &folder{
 		t: t, dir: filepath.Join(t.TempDir(), "shelf"), site: t.TempDir(), env: os.Environ(), program: os.Args[0],
 	}
-	for _, dir := range []string{f.dir, f.site} { // the database runs as another user if this is root
-		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755); err != nil {
+	// The database runs as another user if this is root.
+	for _, dir := range []string{filepath.Dir(f.dir), filepath.Dir(f.site)} {
+		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
