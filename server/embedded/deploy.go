@@ -86,14 +86,14 @@ func (w *World) Deploy(ctx context.Context, o Order, watch Watch) (Report, error
 	if err != nil {
 		return Report{}, err
 	}
-	run := &run{watch: watch, total: total, last: map[intent.ResourceID]intent.Action{}}
-	err = w.drive(ctx, run, o.chosen, false, func(d *deployer.Deployer) {
+	ongoing := &deployment{watch: watch, total: total, last: map[intent.ResourceID]intent.Action{}}
+	err = w.drive(ctx, ongoing, o.chosen, false, func(d *deployer.Deployer) {
 		what := intent.DeployRequest{Full: o.Full, Agents: o.Agents}
 		d.Deploy(intent.Request{}, what)
 	})
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	report, failed := w.report(late, o, run)
+	report, failed := w.report(late, o, ongoing)
 	if err == nil {
 		w.tidy(late)
 	}
@@ -113,8 +113,8 @@ func (w *World) toDo(ctx context.Context, o Order) (n int, err error) {
 	return n, err
 }
 
-// run is one deployment or dry run.
-type run struct {
+// deployment is what happens in a deployment, or in a dry run.
+type deployment struct {
 	watch Watch
 	total int
 
@@ -125,7 +125,7 @@ type run struct {
 }
 
 // finished notes what the record has just taken.
-func (r *run) finished(done []intent.FinishedAction) {
+func (r *deployment) finished(done []intent.FinishedAction) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range done {
@@ -144,7 +144,7 @@ func (r *run) finished(done []intent.FinishedAction) {
 	}
 }
 
-func (r *run) progress(running []scheduler.Running) {
+func (r *deployment) progress(running []scheduler.Running) {
 	if r.watch.Progress == nil {
 		return
 	}
@@ -160,7 +160,7 @@ func (r *run) progress(running []scheduler.Running) {
 // drive runs a deployer: it starts it, lets begin ask for something, and waits until nothing is left to do, the record
 // is lost, or ctx ends.
 func (w *World) drive(
-	ctx context.Context, r *run, chosen func(string) bool, look bool, begin func(*deployer.Deployer),
+	ctx context.Context, r *deployment, chosen func(string) bool, look bool, begin func(*deployer.Deployer),
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -224,7 +224,7 @@ func lastLine(text string) string {
 }
 
 // report says how each resource is.
-func (w *World) report(ctx context.Context, o Order, r *run) (Report, error) {
+func (w *World) report(ctx context.Context, o Order, r *deployment) (Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Report{
@@ -261,7 +261,7 @@ func (w *World) report(ctx context.Context, o Order, r *run) (Report, error) {
 }
 
 // why says why a resource is not as intended.
-func (w *World) why(ctx context.Context, o Order, r *run, s intent.ResourceState) (string, error) {
+func (w *World) why(ctx context.Context, o Order, r *deployment, s intent.ResourceState) (string, error) {
 	switch {
 	case slices.Contains(o.Elsewhere, s.ID.Agent):
 		return fmt.Sprintf("the agent %s is not on this machine (std::AgentConfig with autostart = false); "+

@@ -59,15 +59,15 @@ func (w *World) DryRun(ctx context.Context, o Order, watch Watch) (Look, error) 
 	if err := w.store.CreateDryRun(ctx, dry); err != nil {
 		return out, err
 	}
-	run := &run{total: dry.Total, last: map[intent.ResourceID]intent.Action{}}
+	ongoing := &deployment{total: dry.Total, last: map[intent.ResourceID]intent.Action{}}
 	if watch.Progress != nil {
-		run.watch.Progress = func(p Progress) {
+		ongoing.watch.Progress = func(p Progress) {
 			if at, _, err := w.store.DryRun(ctx, w.env.ID, dry.ID); err == nil {
 				watch.Progress(Progress{Done: at.Total - at.Todo, Total: at.Total})
 			}
 		}
 	}
-	err = w.drive(ctx, run, func(string) bool { return true }, true, func(d *deployer.Deployer) { d.DryRun(dry.ID) })
+	err = w.drive(ctx, ongoing, func(string) bool { return true }, true, func(d *deployer.Deployer) { d.DryRun(dry.ID) })
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if err != nil {

@@ -99,8 +99,8 @@ func revision(hash, subject, author string, at time.Time) intent.Revision {
 	return intent.Revision{Commit: hash, Branch: "main", Author: author, Email: email, Subject: subject, Time: at}
 }
 
-// run is one compile as a seed records it.
-type run struct {
+// recordedCompile is one compile as a seed records it.
+type recordedCompile struct {
 	id       intent.CompileID
 	env      intent.EnvironmentID
 	begin    time.Time
@@ -136,7 +136,7 @@ var stageOutputs = map[string]string{
 
 // compile records a compile from its request to its end, and returns the number of the version that it made, 0 for
 // none. The version is not released.
-func (s *seed) compile(r run) (number int) {
+func (s *seed) compile(r recordedCompile) (number int) {
 	if r.trigger.Type == "" {
 		r.trigger = intent.Trigger{Type: "webhook", Message: "GitHub announced a push"}
 	}
@@ -169,7 +169,7 @@ func (s *seed) compile(r run) (number int) {
 }
 
 // start takes a compile from the queue.
-func (s *seed) start(r run) {
+func (s *seed) start(r recordedCompile) {
 	c, err := s.Store.StartCompile(s.ctx, r.env, r.begin.Add(40*time.Millisecond))
 	must(err)
 	if c == nil || c.ID != r.id {
@@ -179,7 +179,7 @@ func (s *seed) start(r run) {
 }
 
 // stage records one stage of a compile and returns when it ended.
-func (s *seed) stage(r run, name string, at time.Time, took time.Duration, ends bool) time.Time {
+func (s *seed) stage(r recordedCompile, name string, at time.Time, took time.Duration, ends bool) time.Time {
 	stage := uuid.NewSHA1(r.id, []byte(name))
 	must(s.Store.StartStage(s.ctx, intent.Stage{ID: stage, Compile: r.id, Name: name, Started: at}))
 	output, problem, code := stageOutputs[name], "", 0
@@ -195,7 +195,7 @@ func (s *seed) stage(r run, name string, at time.Time, took time.Duration, ends 
 	return at.Add(took)
 }
 
-func provenanceOf(r run) intent.Provenance {
+func provenanceOf(r recordedCompile) intent.Provenance {
 	return intent.Provenance{
 		Compile: r.id, Commit: r.revision.Commit, Branch: r.revision.Branch, Author: r.revision.Author,
 		Email: r.revision.Email, Subject: r.revision.Subject, CommitTime: r.revision.Time, Trigger: r.trigger,
@@ -218,7 +218,7 @@ func (s *seed) compileHistory() {
 		if n == 25 {
 			hash = commit("5e1f00d")
 		}
-		r := run{
+		r := recordedCompile{
 			id: id(100 + n), env: productionID, begin: begin, took: time.Duration(900+(n*n*37)%2600) * time.Millisecond,
 			revision: revision(hash, subjects[n%len(subjects)], authors[n%len(authors)], begin),
 		}
@@ -266,7 +266,7 @@ func (s *seed) failingCompiles() {
 	text, err := json.Marshal([]diag.Diagnostic{bad})
 	must(err)
 	begin := s.ago(3 * time.Minute)
-	s.compile(run{
+	s.compile(recordedCompile{
 		id: failedID, env: productionID, begin: begin, took: 1900 * time.Millisecond,
 		revision: revision(commit("9f03ab1"), "Listen on the standard port", "Tomas Berg", begin),
 		trigger:  intent.Trigger{Type: "webhook", Message: "GitHub announced a push by tomas"},
@@ -281,7 +281,7 @@ func (s *seed) failingCompiles() {
 // runningCompile has a compile that installs modules at present.
 func (s *seed) runningCompile() {
 	begin := s.ago(2 * time.Second)
-	r := run{
+	r := recordedCompile{
 		id: runningID, env: productionID, begin: begin,
 		revision: revision(commit("d7713fe"), "Give the site its own log folder", "Ida Lind", begin),
 	}

@@ -257,7 +257,7 @@ func (s *seed) candidates() {
 		begin := s.ago(c.age + 2*time.Second)
 		v := siteVersion(true)
 		v.Resources, v.Origins = v.Resources[:c.resources], nil
-		number := s.compile(run{
+		number := s.compile(recordedCompile{
 			id: id(c.n), env: productionID, begin: begin, took: time.Second, version: v,
 			revision: revision(commit(fmt.Sprintf("ca0d1d%02x", c.n)), c.subject, "Noor Haddad", begin),
 		})
@@ -380,7 +380,7 @@ func (s *seed) followStaging() {
 	s.good = *promoted.Compile
 	c, _, err := s.Store.Compile(s.ctx, s.good)
 	must(err)
-	number := s.compile(run{
+	number := s.compile(recordedCompile{
 		id: c.ID, env: productionID, begin: begin, took: 4100 * time.Millisecond, trigger: c.Trigger,
 		revision: revision(s.deployed, "Serve the new landing page", "Noor Haddad", begin), version: siteVersion(true),
 	})
@@ -413,7 +413,7 @@ func (s *seed) deployStaging(
 	begin := s.ago(age)
 	v := siteVersion(false)
 	v.Resources = v.Resources[:4]
-	number := s.compile(run{
+	number := s.compile(recordedCompile{
 		id: compile, env: stagingID, begin: begin, took: time.Second, version: v,
 		revision: revision(hash, subject, author, begin),
 	})

@@ -78,8 +78,8 @@ func (f *folder) write(files map[string]string) {
 	}
 }
 
-// run is one run of `ordain deploy`.
-type run struct {
+// command is one run of `ordain deploy`.
+type command struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	code  int
@@ -91,7 +91,7 @@ type run struct {
 	more chan struct{} // something was printed
 }
 
-func (r *run) Write(p []byte) (int, error) {
+func (r *command) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -101,20 +101,20 @@ func (r *run) Write(p []byte) (int, error) {
 	return r.errs.Write(p)
 }
 
-func (r *run) printed() string {
+func (r *command) printed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.errs.String()
 }
 
 // start begins a run.
-func (f *folder) start(args ...string) *run {
+func (f *folder) start(args ...string) *command {
 	f.t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
 	}
-	r := &run{t: f.t, more: make(chan struct{}, 1), ended: make(chan struct{})}
+	r := &command{t: f.t, more: make(chan struct{}, 1), ended: make(chan struct{})}
 	r.cmd = exec.Command(f.program, append([]string{"deploy", "--project", f.dir}, args...)...)
 	if f.user == nil {
 		r.cmd.Args = append(r.cmd.Args, "--cache-dir", filepath.Join(cache, "ordain-tests"))
@@ -142,7 +142,7 @@ func (f *folder) start(args ...string) *run {
 }
 
 // wait waits for the end of a run, which has to have this exit status.
-func (r *run) wait(want int) *run {
+func (r *command) wait(want int) *command {
 	r.t.Helper()
 	select {
 	case <-r.ended:
@@ -156,7 +156,7 @@ func (r *run) wait(want int) *run {
 }
 
 // says waits until a run has printed a text.
-func (r *run) says(text string) {
+func (r *command) says(text string) {
 	r.t.Helper()
 	late := time.After(lab.Patience)
 	for !strings.Contains(r.printed(), text) {
@@ -173,13 +173,13 @@ func (r *run) says(text string) {
 }
 
 // deploy runs to the end.
-func (f *folder) deploy(want int, args ...string) *run {
+func (f *folder) deploy(want int, args ...string) *command {
 	f.t.Helper()
 	return f.start(args...).wait(want)
 }
 
 // contains checks the summary and what was printed on the way.
-func (r *run) contains(texts ...string) {
+func (r *command) contains(texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
 		if all := r.out + r.printed(); !strings.Contains(all, text) {
@@ -189,7 +189,7 @@ func (r *run) contains(texts ...string) {
 }
 
 // json decodes the result of a run with -o json.
-func (r *run) json(into any) {
+func (r *command) json(into any) {
 	r.t.Helper()
 	if err := json.Unmarshal([]byte(r.out), into); err != nil {
 		r.t.Fatalf("%v in %s", err, r.out)
