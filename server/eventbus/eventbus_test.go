@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -115,21 +116,38 @@ func serving(t testing.TB, all ...*replica) (who int) {
 	return who
 }
 
-// exchange sends an event from each replica to all others.
+// exchange sends an event from each replica to all others. A replica that connects anew meanwhile is told to read
+// everything again instead; then the event is sent once more.
 func exchange(t *testing.T, all ...*replica) {
 	t.Helper()
 	for _, from := range all {
-		env := uuid.New()
-		var subs []*bus.Subscription
-		for _, r := range all {
-			subs = append(subs, r.bus.Subscribe(func(e bus.Event) bool { return e.Environment == env }))
-		}
-		from.bus.Publish(bus.Event{Environment: env, Topic: bus.Request})
-		for _, s := range subs {
-			bustest.Next(t, s)
-			s.Close()
+		for !reachesAll(t, from, all) {
 		}
 	}
+}
+
+// reachesAll sends an event, and reports whether everybody got it: false if somebody was told to read again.
+func reachesAll(t *testing.T, from *replica, all []*replica) bool {
+	t.Helper()
+	env := uuid.New()
+	var subs []*bus.Subscription
+	for _, r := range all {
+		s := r.bus.Subscribe(func(e bus.Event) bool { return e.Environment == env || e.Topic == bus.Lagged })
+		defer s.Close()
+		subs = append(subs, s)
+	}
+	from.bus.Publish(bus.Event{Environment: env, Topic: bus.Request})
+	for i, s := range subs {
+		select {
+		case e := <-s.Events():
+			if e.Topic == bus.Lagged {
+				return false
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no event came to replica %d", i)
+		}
+	}
+	return true
 }
 
 // Three replicas need no configuration to share a bus. The one that runs the server loses its lock, then another one
