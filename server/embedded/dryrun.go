@@ -67,7 +67,8 @@ func (w *World) DryRun(ctx context.Context, o Order, watch Watch) (Look, error) 
 			}
 		}
 	}
-	err = w.drive(ctx, ongoing, func(string) bool { return true }, true, func(d *deployer.Deployer) { d.DryRun(dry.ID) })
+	all := func(string) bool { return true }
+	err = w.drive(ctx, ongoing, all, true, func(d *deployer.Deployer) { d.DryRun(dry.ID) })
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if err != nil {
