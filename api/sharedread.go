@@ -19,8 +19,7 @@ import (
 // sharedLoads is how many different reads are loaded at once. More of them only wait for each other in the database.
 const sharedLoads = 4
 
-// sharedKey says what a call answers: two requests of the same call with equal arguments get equal answers, whoever
-// sends them.
+// sharedKey is the call and its arguments. Requests with the same key get the same answer, no matter who sends them.
 type sharedKey struct{ path, arguments string }
 
 // readyAnswer is an answer in bytes.

@@ -26,9 +26,9 @@ func Parent() string {
 // Suite is what TestMain runs: a testing.M, or something around it.
 type Suite interface{ Run() int }
 
-// InMemory returns a suite that runs with its temporary files in memory, where that is possible. Whoever sets TMPDIR
-// has chosen another place; so processes that the tests start share the folder of their parent. The folder goes with
-// the process, however that ends.
+// InMemory returns a suite that keeps its temporary files in memory if this machine can. If TMPDIR is set already, it
+// is left alone; processes that the tests start therefore share the folder of their parent. The folder is removed when
+// the process ends, even if it is killed.
 func InMemory(suite Suite) Suite { return inMemory{suite} }
 
 type inMemory struct{ Suite }
