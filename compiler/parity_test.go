@@ -14,6 +14,7 @@ import (
 	"ordain.dev/ordain/compiler/internal/parity"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 const (
@@ -28,8 +29,8 @@ const (
 //
 // TestParityWithStd has the cases that need module std.
 //
-// Cases with Python start an interpreter each, so that the test takes one in twenty-four of them;
-// ORDAIN_MATRIX=ci takes one in six, and ORDAIN_MATRIX=whole takes all.
+// Cases with Python start an interpreter each, so that the test takes one in forty of them. ORDAIN_MATRIX=ci takes
+// one in twelve, others in each turn of CI, and ORDAIN_MATRIX=whole takes all.
 func TestParity(t *testing.T) {
 	python := plugintest.Python(t)
 	cases := loadCases(t, corpus, "eval/testdata")
@@ -62,15 +63,15 @@ func loadCases(t *testing.T, dir string, stories ...string) []parity.Case {
 		case wholeMatrix():
 			return false
 		case c.HasPython() && ci:
-			return !c.InSample(6)
+			return !tool.Sample(c.ID(), 12)
 		case c.HasPython():
-			return !c.InSample(40) // most of the time goes to Python
+			return !tool.Sample(c.ID(), 40) // most of the time goes to Python
 		case ci:
 			return false
 		case racedetector.On:
-			return !c.InSample(8)
+			return !tool.Sample(c.ID(), 8)
 		}
-		return !c.InSample(3)
+		return !tool.Sample(c.ID(), 3)
 	})
 }
 

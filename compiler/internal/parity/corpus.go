@@ -9,7 +9,6 @@ package parity
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -54,14 +53,6 @@ func (c Case) HasPython() bool {
 
 // NeedsStd reports whether module std has to be installed.
 func (c Case) NeedsStd() bool { return c.Std || c.StdInstalled }
-
-// InSample reports whether the case belongs to a fixed sample of about one case in n.
-// The sample stays the same when other cases come and go.
-func (c Case) InSample(n uint32) bool {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(c.ID()))
-	return h.Sum32()%n == 0
-}
 
 // Load reads the corpus: the archives of dir, one for each area. An archive has these files:
 //

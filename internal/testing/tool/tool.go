@@ -2,9 +2,13 @@
 // missing is skipped on a developer's machine and fails in CI (CI=true), where
 // everything should be installed and nobody would notice that a test is skipped.
 //
-// Tests that take long and tell no part of the core story call Long. ORDAIN_LONG=1 runs them all; CI runs them in
-// turns, a third of them each time that ORDAIN_TURN counts on, so that three changes in a row are held against every
-// test.
+// go test alone runs what a developer waits for. Two kinds of tests run only elsewhere, and ORDAIN_LONG=1 runs both:
+//
+//	Heavy   browsers, servers, virtual environments, playbooks   each time in CI
+//	Long    takes long and tells no part of the core story       in CI in turns
+//
+// A third of the long tests runs each time that ORDAIN_TURN counts on, so that three changes in a row are held against
+// every test.
 //
 // Skips that depend on the platform, or on -short, do not belong here.
 package tool
@@ -48,6 +52,15 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf("skipped (CI=true makes this a failure): "+format, args...)
 }
 
+// Heavy skips a test that needs much of the machine, except in CI, or where the environment variable ORDAIN_LONG is 1.
+// The reason says what it needs. Something lighter should test the core of the same.
+func Heavy(t testing.TB, why string) {
+	t.Helper()
+	if !inCI() && !all() {
+		t.Skipf("skipped (ORDAIN_LONG=1 runs it, and CI does): %s", why)
+	}
+}
+
 // turns is how many runs of CI it takes until each long test has run.
 const turns = 3
 
@@ -64,7 +77,14 @@ func Long(t testing.TB, why string) {
 // Among reports whether one of many things that a test looks at, such as one of the pages, belongs to this run: each
 // does with ORDAIN_LONG=1, otherwise a third, which in CI is another one each time.
 func Among(name string) bool {
-	return all() || inCI() && hasTurn(name) || !inCI() && isTurn(name, 0)
+	return all() || inCI() && hasTurn(name) || !inCI() && isTurn(name, 0, turns)
+}
+
+// Sample reports whether one of very many things belongs to this run, which takes about one in n: always the same on a
+// developer's machine, and another one in each run of CI.
+func Sample(name string, n uint64) bool {
+	turn, _ := turn()
+	return isTurn(name, turn, n)
 }
 
 // all reports whether everything runs, however long that takes.
@@ -75,18 +95,22 @@ func all() bool {
 
 // hasTurn reports whether a long test runs in this run of CI, which ORDAIN_TURN numbers. Without a number, all do.
 func hasTurn(name string) bool {
-	turn, err := strconv.ParseUint(os.Getenv("ORDAIN_TURN"), 10, 32)
-	if err != nil {
-		return true
-	}
+	turn, numbered := turn()
 	name, _, _ = strings.Cut(name, "/")
-	return isTurn(name, turn)
+	return !numbered || isTurn(name, turn, turns)
 }
 
-func isTurn(name string, turn uint64) bool {
+// turn returns the number of this run of CI, if it has one.
+func turn() (number uint64, numbered bool) {
+	number, err := strconv.ParseUint(os.Getenv("ORDAIN_TURN"), 10, 32)
+	return number, err == nil
+}
+
+// isTurn reports whether one of n turns has come to a name.
+func isTurn(name string, turn, n uint64) bool {
 	sum := fnv.New32a()
 	sum.Write([]byte(name)) // never fails
-	return (uint64(sum.Sum32())+turn)%turns == 0
+	return (uint64(sum.Sum32())+turn)%n == 0
 }
 
 // inCI reports whether the environment variable CI is true. GitHub, GitLab,

@@ -55,6 +55,44 @@ func TestLongTestsRunWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
+func TestHeavyTestsRunInCI(t *testing.T) {
+	for _, c := range []struct {
+		ci, long string
+		runs     bool
+	}{{"", "", false}, {"false", "0", false}, {"true", "", true}, {"", "1", true}} {
+		t.Setenv("CI", c.ci)
+		t.Setenv("ORDAIN_LONG", c.long)
+		r := &recorder{TB: t}
+		Heavy(r, "it starts a browser")
+		if runs := r.outcome == ""; runs != c.runs || !runs && !strings.Contains(r.outcome, "starts a browser") {
+			t.Errorf("CI=%q, ORDAIN_LONG=%q: the test was %q", c.ci, c.long, r.outcome)
+		}
+	}
+}
+
+// Each run of CI takes another sample, until all has been looked at.
+func TestSamplesTakeTurns(t *testing.T) {
+	const n = 12
+	seen, perTurn := map[int]int{}, [n]int{}
+	for turn := range n {
+		t.Setenv("ORDAIN_TURN", fmt.Sprint(500+turn))
+		for i := range 600 {
+			if Sample(fmt.Sprintf("case %d", i), n) {
+				seen[i]++
+				perTurn[turn]++
+			}
+		}
+	}
+	for i, times := range seen {
+		if times != 1 {
+			t.Errorf("case %d was in %d samples of %d runs", i, times, n)
+		}
+	}
+	if len(seen) != 600 || slices.Min(perTurn[:]) < 20 {
+		t.Errorf("%d of 600 cases were looked at, in samples of %v", len(seen), perTurn)
+	}
+}
+
 // named is a test with a name.
 type named struct {
 	recorder
