@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // examples fills in a value for each argument that a struct declares.
@@ -63,6 +64,7 @@ func example(name string, t reflect.Type, env string) any {
 // No text in any argument of any call makes the server fail: neither one that is too long for the database, nor one
 // with characters that it does not store, nor a number that is none.
 func TestNoArgumentMakesTheServerFail(t *testing.T) {
+	tool.Heavy(t, "asks every question with every argument")
 	c, r := rich(t)
 	env := r.Staging.ID.String()
 	long := strings.Repeat("x", 100<<10)

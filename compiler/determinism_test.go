@@ -126,6 +126,7 @@ func exported(dir, cache string) ([]byte, error) {
 // process, with cold and warm caches, and in another process, whose maps and
 // hashes are seeded otherwise.
 func TestSameInputSameExport(t *testing.T) {
+	tool.Heavy(t, "compiles the same in many processes")
 	if dir := os.Getenv("ORDAIN_TEST_FLEET"); dir != "" { // this is the other process
 		b, err := exported(dir, os.Getenv("ORDAIN_TEST_CACHE"))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 // the recorded outcomes of the reference. The interpreter has the modules and what they import,
 // but no inmanta-core.
 func TestPublishedModules(t *testing.T) {
+	tool.Heavy(t, "imports published modules")
 	comparePublished(t, plugintest.Newest(), nil, func(area string) bool { return !remote[area] })
 }
 
@@ -28,6 +29,7 @@ func TestPublishedModulesForOtherSystems(t *testing.T) {
 // TestSops compiles models that decrypt and edit files with the program sops. ORDAIN_MATRIX
 // builds the program where there is none.
 func TestSops(t *testing.T) {
+	tool.Heavy(t, "imports published modules")
 	if testing.Short() {
 		t.Skip("compiles with Python")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/python/worker"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // rough is a module with handlers that harm their own process.
@@ -264,6 +265,7 @@ func roughBench(t *testing.T, change func(*Config)) (*bench, intent.Blueprint, s
 // happened, the next task of the agent works, and after the executors are closed
 // nothing that they started is left.
 func TestRoughHandlersAreContained(t *testing.T) {
+	tool.Heavy(t, "runs handlers that hang and fill memory")
 	b, blue, _ := roughBench(t, func(c *Config) { c.MemoryMax, c.HangGrace = 1<<30, 200*time.Millisecond })
 	home := b.paths.Environment(b.env).Code(blue.Hash())
 	var all []Result

@@ -193,6 +193,7 @@ func TestPublishedFileModule(t *testing.T) {
 // The published module files, whose handler base many modules share, writes and
 // changes a text.
 func TestPublishedTextModule(t *testing.T) {
+	tool.Heavy(t, "imports published modules")
 	python := slices.MaxFunc(interpreters(t), func(a, b venv.Interpreter) int { return cmp.Compare(a.Minor, b.Minor) })
 	b := newBench(t, nil, python.Path)
 	requirements := []string{ // the newest release of files needs Python 3.12

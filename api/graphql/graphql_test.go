@@ -13,6 +13,7 @@ import (
 
 	"ordain.dev/ordain/api/graphql"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 	"ordain.dev/ordain/server/store"
@@ -110,6 +111,7 @@ func (n node) key(name string) string {
 // Whatever the filter, the order and the size of the pages: the pages, joined in either direction, are the list; it has
 // as many resources as it says, those that the filter lets through, in the order asked for.
 func TestThePagesJoinedAreTheList(t *testing.T) {
+	tool.Heavy(t, "joins every page of every order")
 	d, r, ctx := door(t)
 	env := r.Production.ID.String()
 	whole, wrong := resources(t, d, ctx, object{"filter": object{"environment": env}, "first": 1000})

@@ -45,6 +45,7 @@ func TestNothingIsLostWhenProcessesAre(t *testing.T) {
 // While no process has the role process, people are answered all the same; what they
 // asked for happens, in the order in which they asked, when one is there again.
 func TestRequestsWaitForAProcess(t *testing.T) {
+	tool.Heavy(t, "runs two servers")
 	if testing.Short() {
 		t.Skip("starts servers")
 	}

@@ -244,6 +244,7 @@ func packPathOf(r *repository, pack []byte) string {
 // objects again and again, and none is ever missing. In the end there are few packs, which
 // git fsck accepts.
 func TestCompactingUnderAReader(t *testing.T) {
+	tool.Heavy(t, "compacts while others read")
 	r := history(t, 30)
 	s := open(t, filepath.Join(t.TempDir(), "mirror", "objects"))
 	first, _ := r.packOf()

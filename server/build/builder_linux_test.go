@@ -23,6 +23,7 @@ import (
 	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/build"
 	"ordain.dev/ordain/server/build/warm"
@@ -219,6 +220,7 @@ func (s *shop) next() change {
 // What a model with errors says comes back as a result, with a place; a
 // compile that takes too long is stopped with all that it started.
 func TestCompilesThatGoWrong(t *testing.T) {
+	tool.Heavy(t, "compiles many times")
 	s := openShop(t, waits+"-- main.cf --\nx = y\n")
 	doc := s.document()
 	if doc.Success || len(doc.Diagnostics) == 0 || doc.Diagnostics[0].Location.String() != "main.cf:1:3" {

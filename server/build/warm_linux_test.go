@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/build"
 )
 
@@ -111,6 +112,7 @@ func TestAChangedPluginBeginsCold(t *testing.T) {
 // Without its template a compile merely takes longer, also when the template
 // was killed or hangs.
 func TestALostTemplateIsNoTrouble(t *testing.T) {
+	tool.Heavy(t, "compiles many times")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			s := openShop(t, printing)
@@ -135,6 +137,7 @@ func TestALostTemplateIsNoTrouble(t *testing.T) {
 
 // What cannot be copied is not: the reason is told, and every compile begins cold.
 func TestWhatIsNeverWarm(t *testing.T) {
+	tool.Heavy(t, "compiles many times")
 	for name, code := range map[string]string{
 		"a thread runs": "import threading\nthreading.Thread(target=threading.Event().wait, " +
 			"daemon=True).start()\n",

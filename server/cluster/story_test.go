@@ -16,6 +16,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster"
 	"ordain.dev/ordain/server/cluster/admin"
@@ -493,6 +494,7 @@ func TestALateAnswer(t *testing.T) {
 // TestAnAbortedTaskStaysEnded: an attempt that fails after its job was ended is not tried again, and once the cluster
 // is deleted nothing makes a machine for it.
 func TestAnAbortedTaskStaysEnded(t *testing.T) {
+	tool.Heavy(t, "waits for the ends of attempts")
 	l := open(t)
 	l.write("clusters/shop.yaml", "cluster: shop\nowner: eve\ntemplate: lamp\nsize: 1\nservices: [db, web]\n")
 	l.release()

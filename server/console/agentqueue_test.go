@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -44,6 +45,7 @@ func TestTheQueueHasCompiles(t *testing.T) {
 // The page of the queue says what runs, what waits for it, and how much else there is; axe finds no fault in it, nor in
 // the charts of metrics.
 func TestTheQueueSaysWhatItWaitsFor(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := rich(t)
 	path := envURL(r.Production.ID) + "/queue"

@@ -3,14 +3,10 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"flag"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,12 +17,14 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"ordain.dev/ordain/internal/testing/parallel"
 	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // chromium returns the path of the browser in which the journeys run.
 func chromium(t *testing.T) string {
 	t.Helper()
+	tool.Heavy(t, "works in a browser")
 	return tool.Need(t, os.Getenv("ORDAIN_TEST_BROWSER"),
 		"chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 }
@@ -101,15 +99,8 @@ func browser(path string) (context.Context, error) {
 
 // TestMain runs more tests beside each other than there are processors, and ends the browser with the tests.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// A test waits for its browser, and the browser for its test: with one test for each processor, the processors
-	// would be idle in between.
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		if err := parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
-			log.Print(err)
-		}
-	}
-	code := m.Run()
+	// A test waits for its browser, and the browser for its test.
+	code := parallel.Wide(m, 2).Run()
 	if theBrowser.stop != nil {
 		theBrowser.stop()
 	}
@@ -260,6 +251,7 @@ var screens = []screen{
 // dark, wide and narrow. Each fits at twice the size too, in a window of 320 px. With ORDAIN_CONSOLE_SHOTS=dir, the
 // test leaves a picture of each in that folder.
 func TestPagesAreAccessibleOnEveryScreen(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := rich(t)
 	for n := range 5 { // metrics of some minutes

@@ -6,11 +6,14 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Someone looks for the failed files, chooses all of them, is asked with numbers, deploys them, and reads that it was
 // done. The pages on the way are accessible; so are the review of a pull request and the filtered page of a version.
 func TestJourneyDeployWhatAFilterChose(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	r.Start(t)

@@ -38,6 +38,7 @@ func (b *tab) says(text string) {
 // Ada makes a provider, two services and a template by form, mends an error that she is shown beside its field, tries
 // the template, edits it as JSON, and compares the versions.
 func TestAnAdministratorFillsTheCatalogue(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := rich(t)
 	b := browse(t, h)

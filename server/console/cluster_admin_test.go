@@ -22,6 +22,7 @@ import (
 	"golang.org/x/net/html"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster/admin"
 	"ordain.dev/ordain/server/cluster/catalogue"
@@ -268,6 +269,7 @@ func formOf(t *testing.T, body string) url.Values {
 
 // Of all that others published, the form of an entity has everything: saving it without a change changes nothing.
 func TestFormsHaveAllOfAnEntity(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	s := stocked(t)
 	folder := map[string][]byte{}

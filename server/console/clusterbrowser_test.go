@@ -14,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/manifest"
 	"ordain.dev/ordain/server/cluster/plan"
@@ -47,6 +48,7 @@ func quote(text string) string {
 // A person makes a cluster by form, watches its job move without touching the page, reads the output of a task while it
 // arrives, amends the cluster, and deletes it. Every page on the way is accessible on every screen.
 func TestJourneyOfACluster(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	w := newClusterWorld(t)
 	b := browse(t, w.h)
@@ -201,6 +203,7 @@ func (w *clusterWorld) large(nodes, services int) (job uuid.UUID) {
 // The pages of a cluster of 500 nodes and 30 services, 61,500 tasks, are small, and do not read all tasks: that alone
 // takes several times as long as a page. Other tests run beside this one, so no time is right in itself.
 func TestPagesOfALargeClusterAreBounded(t *testing.T) {
+	tool.Heavy(t, "makes thousands of machines")
 	t.Parallel()
 	w := newClusterWorld(t)
 	job := w.large(500, 30)

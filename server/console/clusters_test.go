@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster/catalogue"
 	"ordain.dev/ordain/server/cluster/desk"
@@ -280,6 +281,7 @@ func contains(t *testing.T, page string, texts ...string) {
 // A person chooses a template, sees what would be made, creates the cluster, and follows it until it is in place. Each
 // step is a commit; the list and the pages say how far it is.
 func TestAClusterIsMadeByForm(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	w := newClusterWorld(t)
 	contains(t, w.get("/clusters"), "This environment has no clusters", "/new-cluster")
@@ -451,6 +453,7 @@ func TestOnlyThePlanThatWasShownIsCommitted(t *testing.T) {
 
 // A cluster is amended: its size, a service, its configuration, its lease, a node; each is planned, then committed.
 func TestAClusterIsChanged(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	w := newClusterWorld(t)
 	w.create()

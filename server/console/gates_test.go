@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Someone wonders why a resource is not deployed: its page says that a freeze holds it, the overview says until when.
 // They let changes through, with their name and a reason; the page no longer mentions the freeze. They end the
 // override, and the freeze holds again. Everybody can read all of it.
 func TestJourneyLettingChangesThrough(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	r.SetClock(time.Now()) // overrides end by the clock of the database

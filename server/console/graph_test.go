@@ -18,6 +18,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/graph"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -113,6 +114,7 @@ func site(t *testing.T) *estate {
 // A database fails, and the graph shows at a glance what waits for it; people walk through it by keyboard and open what
 // they find. When the database works again, the picture says so without moving.
 func TestJourneyTheGraph(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	e := site(t)
 	e.ends(0, intent.StatusFailed, intent.NotBlocked)
@@ -184,6 +186,7 @@ func TestJourneyTheGraph(t *testing.T) {
 // In a large environment, the graph opens with groups, which open one after the other until single resources are shown;
 // no page of it shows more than the bounds allow, or says that it shows all when it does not.
 func TestALargeGraphOpensStepByStep(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	e := newEstate(t, 4000, func(i int) intent.ResourceID {
 		return intent.ResourceID{
@@ -232,6 +235,7 @@ func TestALargeGraphOpensStepByStep(t *testing.T) {
 //
 //	ORDAIN_GRAPH_SIZE=50000 go test ./server/console -run TestGraphPagesAreQuick -v
 func TestGraphPagesAreQuick(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	size := 2000
 	if os.Getenv("ORDAIN_GRAPH_SIZE") != "" {

@@ -17,6 +17,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -29,6 +30,7 @@ func liveRich(t *testing.T) (*servertest.Rich, http.Handler) {
 // opened stays open, the one that they closed stays closed, the focus stays, a log that was at its end follows, and a
 // log that was scrolled up does not.
 func TestJourneyWatchingARun(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	ctx, stage := t.Context(), installing(t, r)
@@ -79,6 +81,7 @@ func TestJourneyWatchingARun(t *testing.T) {
 // Someone uses only the keyboard: skips to the content, searches for a version, switches the environment, and pauses
 // an agent.
 func TestJourneyByKeyboard(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)
@@ -129,6 +132,7 @@ func TestJourneyByKeyboard(t *testing.T) {
 
 // Someone makes an environment, sees it empty, and sees its first compile appear by itself.
 func TestJourneyANewEnvironment(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	s := servertest.New(t, servertest.Present)
 	ctx := t.Context()
@@ -164,6 +168,7 @@ func TestJourneyANewEnvironment(t *testing.T) {
 
 // Without script everything can be read and done.
 func TestJourneyWithoutScript(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	r.Start(t)
@@ -223,6 +228,7 @@ func TestPicture(t *testing.T) {
 // Someone waits for a commit to be promoted: the page shows which gates hold it; a gate opens by itself; they approve
 // exactly this commit, and see it promoted.
 func TestJourneyAPromotion(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	ctx := t.Context()

@@ -5,11 +5,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // An operator without a mouse: lists the keys, goes to the resources by two letters, moves down the list, opens a
 // resource, searches, and leaves the search.
 func TestKeyboardJourney(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := rich(t)
 	b := browse(t, h)
@@ -57,6 +60,7 @@ func TestKeyboardJourney(t *testing.T) {
 
 // The commit of a run can be copied with one click.
 func TestACommitIsCopied(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := rich(t)
 	b := browse(t, h)

@@ -14,6 +14,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -131,6 +132,7 @@ func installing(t *testing.T, r *servertest.Rich) intent.CompileID {
 // A stream of a running compile begins with the whole page, and goes on with the steps that move, in their order, to
 // the end of the run.
 func TestARunIsWatchedToItsEnd(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	r, server := live(t)
 	ctx, stage := t.Context(), installing(t, r)
 	l := listen(t, server, "/e/"+r.Production.ID.String()+"/runs/"+r.Running.String()+"?live=1")

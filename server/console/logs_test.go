@@ -12,11 +12,13 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // Somebody follows the log. A deployment ends, and its lines appear at the end; those that stood there stay. With a
 // filter, only what matches appears.
 func TestJourneyFollowingTheLog(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/people"
 	guards "ordain.dev/ordain/server/edge"
@@ -41,6 +42,7 @@ func (b *tab) login(name string) {
 // The first administrator follows the link that the server printed, is sent to the login and comes in. The link works
 // once. The pages of the login show nothing of the server, and axe finds no fault in them.
 func TestTheFirstAdministrator(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := guardedConsole(t)
 	link, err := r.People.FirstLink(t.Context())
@@ -76,6 +78,7 @@ func TestTheFirstAdministrator(t *testing.T) {
 // Noor, who has a page of an environment open, logs in on the way to it, works, and logs out. The page behind her is
 // then not to be had with the back button, and her other tab notices.
 func TestLoginAndLogout(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor", access.Binding{Role: access.Operator, Scope: access.Scope{Project: r.Project.ID}})
@@ -102,6 +105,7 @@ func TestLoginAndLogout(t *testing.T) {
 
 // A login that nobody used for too long ends: a page that is open goes to the login, and comes back after it.
 func TestALoginThatExpires(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r := servertest.NewRich(t)
 	r.RequireLogin()
@@ -120,6 +124,7 @@ func TestALoginThatExpires(t *testing.T) {
 
 // After too many wrong passwords the page says how long to wait.
 func TestTooManyWrongPasswords(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor")
@@ -144,6 +149,7 @@ func TestTooManyWrongPasswords(t *testing.T) {
 // Ada adds noor, gives her a role, makes a role of her own, and takes all of it back. The pages of people fit their
 // screens.
 func TestThePeoplePage(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "ada", access.Binding{Role: access.Administrator})
@@ -262,6 +268,7 @@ func TestCookiesOverHTTPS(t *testing.T) {
 
 // Noor sees where she is logged in, ends another login, and changes her password, which ends all others.
 func TestTheAccountPage(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor")

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/golang-jwt/jwt/v5"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/access/people"
 	"ordain.dev/ordain/server/access/provider"
@@ -43,6 +44,7 @@ func withProvider(t *testing.T, r *servertest.Rich, address string) (http.Handle
 // expires, she logs in again, and when she logs out she can log out of the provider, too. Once she has left the group,
 // she sees nothing.
 func TestLoginAtAnIdentityProvider(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r := servertest.NewRich(t)
 	var h http.Handler

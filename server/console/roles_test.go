@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/servertest"
 )
@@ -22,6 +23,7 @@ func (c *caller) Authenticate(*http.Request) (access.Principal, error) { return 
 // live stream. Who belongs to another project gets, byte for byte, the answer for an environment that does not exist,
 // and no page names an environment that its reader may not see.
 func TestEveryPageAsEveryRole(t *testing.T) {
+	tool.Heavy(t, "asks for every page with every role")
 	t.Parallel()
 	rich := servertest.NewRich(t)
 	who := &caller{}

@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/servertest"
 )
 
@@ -20,6 +21,7 @@ import (
 // All tasks share one server and one browser, and follow each other: the first ones only read, the last ones need the
 // environment that one of them makes.
 func TestTasksOfOperators(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	b := browse(t, h)

@@ -8,12 +8,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/access"
 )
 
 // Noor makes a token on her own page, where it is shown once and offers only the places that she sees. It works until
 // she revokes it.
 func TestPersonalTokensOnTheOwnPage(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor", access.Binding{Role: access.Operator, Scope: access.Scope{Environment: r.Sandbox.ID}})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // What a walk through every page found, 2026-11-28.
@@ -172,6 +173,7 @@ func TestLengthsOfTimeAreForPeople(t *testing.T) {
 // Long reasons wrap, names of agents stay whole, the check boxes stand beside their rows, and the entry of the page is
 // in view in the menu, on a phone too.
 func TestPagesKeepTheirShape(t *testing.T) {
+	tool.Heavy(t, "works in a browser")
 	t.Parallel()
 	r, h := liveRich(t)
 	run := intent.DryRun{ID: uuid.New(), Environment: r.Production.ID, Date: r.Now(), Commit: "nosuch",

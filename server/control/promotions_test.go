@@ -11,6 +11,7 @@ import (
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 	"ordain.dev/ordain/server/promote"
 )
@@ -227,6 +228,7 @@ func TestProductionGetsTheCommitOfStaging(t *testing.T) {
 // The server is stopped while a commit soaks, and started when that is over: it
 // is promoted. A resource that fails, and a newer commit, let it soak anew.
 func TestASoakSurvivesAStart(t *testing.T) {
+	tool.Heavy(t, "waits for a soak")
 	t.Parallel()
 	f := newFollower(t, map[string]any{"follow_soak": 600})
 	v := f.deploys("commit-1")

@@ -23,6 +23,7 @@ import (
 
 	"ordain.dev/ordain/internal/bus"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/postgres"
@@ -292,6 +293,7 @@ func TestOneAtATimeAndInOrder(t *testing.T) {
 
 // PostgreSQL stops while a process runs, and comes back: what the handler did is recorded then, and it runs once.
 func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
+	tool.Heavy(t, "stops and starts a database")
 	t.Parallel()
 	dir := get(os.MkdirTemp("", "ordain-process-"))(t)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })

@@ -13,6 +13,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/internal/service/servicetest"
+	"ordain.dev/ordain/internal/testing/parallel"
 	"ordain.dev/ordain/server/process"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/storetest"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(parallel.Wide(m, 3).Run())
 }
 
 // server stands for all environments.

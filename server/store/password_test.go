@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/store"
 	"ordain.dev/ordain/server/store/postgres"
 	"ordain.dev/ordain/server/store/storetest"
@@ -21,6 +22,7 @@ import (
 // database and knows the name of the role. Without the file with the password, which it may
 // not read, it cannot connect; neither can another account, nor can anybody guess.
 func TestThePrivateDatabaseWantsAPassword(t *testing.T) {
+	tool.Heavy(t, "starts a database of its own")
 	t.Parallel()
 	pg, data := ownCluster(t)
 	s, err := store.Open(t.Context(), store.Config{URL: pg.URL(), Logger: storetest.Logger(t)})
@@ -90,6 +92,7 @@ func TestThePrivateDatabaseWantsAPassword(t *testing.T) {
 // A cluster of an earlier version has no password; neither has one whose file was removed
 // because strangers saw it. The next start makes one.
 func TestAnEarlierClusterGetsAPassword(t *testing.T) {
+	tool.Heavy(t, "starts a database of its own")
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "ordain-password-")
 	must(t, err)

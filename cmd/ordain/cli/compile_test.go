@@ -227,6 +227,7 @@ func TestAPluginThatClosesItsOutput(t *testing.T) {
 // A model without the implicit std imports std, or another module of .env. It is
 // compiled with an interpreter that has what the module needs.
 func TestImportsWithoutImplicitStd(t *testing.T) {
+	tool.Heavy(t, "installs a project's packages")
 	site := plugintest.Site(t, plugintest.Venv(t, plugintest.Sets[0]))
 	dir := project(t, map[string]string{"main.cf": "import std\nx = std::replace(\"a-b\", \"-\", \"+\")\n"})
 	env := filepath.Join(dir, ".env", "lib", filepath.Base(filepath.Dir(site)), "site-packages")

@@ -37,6 +37,7 @@ func pythons(t *testing.T) map[string]string {
 // The Python sources have unit tests of their own. They run on what the binary
 // unpacks, with every Python that is installed here.
 func TestPythonSources(t *testing.T) {
+	tool.Heavy(t, "loads hundreds of modules")
 	for version, interpreter := range pythons(t) {
 		t.Run(version, func(t *testing.T) { runPythonTests(t, interpreter) })
 	}

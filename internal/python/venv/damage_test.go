@@ -91,6 +91,7 @@ func sameContents(t *testing.T, what string, want, got map[string]string) {
 // and hides it. The other environment and new ones have what was published, and the next
 // start mends the damaged one and says what was damaged, without the package index.
 func TestDamageStaysWhereItWasMade(t *testing.T) {
+	tool.Heavy(t, "makes virtual environments")
 	c := private(t)
 	m := maker(t, c)
 	files := goods(t)
@@ -295,6 +296,7 @@ func TestABuildCannotReachAnotherEnvironment(t *testing.T) {
 // credentials of the server; those that only unpack wheels are not. If a command cannot be
 // confined, it does not run.
 func TestWhatMayRunCodeOfPackagesIsConfined(t *testing.T) {
+	tool.Heavy(t, "makes virtual environments")
 	t.Setenv("NETRC", "/srv/netrc")
 	t.Setenv("SSH_AUTH_SOCK", "/srv/agent")
 	c := private(t)
@@ -438,6 +440,7 @@ func TestWhatABuildMadeIsCopied(t *testing.T) {
 // A project names an index for which the server's account has a password: no command uses it, whether it is confined
 // or not. What a person installs, keeps the person's passwords.
 func TestNoIndexGetsPasswordsOfTheServersAccount(t *testing.T) {
+	tool.Heavy(t, "makes virtual environments")
 	behind, err := url.Parse(indexOf(t, goods(t)))
 	if err != nil {
 		t.Fatal(err)

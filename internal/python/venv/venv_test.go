@@ -163,6 +163,7 @@ func TestReleasesThatDoNotSayWhichPythonTheyNeed(t *testing.T) {
 // An environment is built once, found again in milliseconds, and built anew when
 // the requirements change or somebody damages it.
 func TestEnsureLifecycle(t *testing.T) {
+	tool.Heavy(t, "makes virtual environments")
 	m := maker(t, shared(t))
 	dir := filepath.Join(t.TempDir(), "deep", "venv")
 	s := Spec{Dir: dir, Requirements: []string{"more-itertools==9.1.0"}}
@@ -223,6 +224,7 @@ func TestEnsureLifecycle(t *testing.T) {
 // A second environment with the same wheels takes less than a second, because nothing is
 // fetched or compiled again. It shares no file with the first one.
 func TestSecondEnvironmentIsACopy(t *testing.T) {
+	tool.Heavy(t, "makes virtual environments")
 	m := maker(t, shared(t))
 	base := filepath.Join(shared(t).CacheDir, "venvs")
 	t.Cleanup(func() { os.RemoveAll(base) })

@@ -247,6 +247,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 // A task goes to an agent with all that it needs: a package that the server fetched from an index, a source, the
 // runtime, secret variables. Its result is what it would be in the server.
 func TestATaskOnARemoteAgent(t *testing.T) {
+	tool.Heavy(t, "runs executors of several machines")
 	t.Parallel()
 	s := newSite(t, nil)
 	s.agent("host")

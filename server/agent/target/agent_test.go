@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/python/runtime"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/layout"
 	"ordain.dev/ordain/server/agent/protocol"
 )
@@ -193,6 +194,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 // A handler says more than an answer may have: 100 MB of log lines are cut by the process, and 100 MB of facts make an
 // answer that says why there is none.
 func TestLargeAnswers(t *testing.T) {
+	tool.Heavy(t, "waits for links that end")
 	t.Parallel()
 	s := newServer(t, "127.0.0.1", time.Now())
 	inProcess(t, s, nil)
@@ -230,6 +232,7 @@ func testLayout(t *testing.T) *layout.Layout {
 // Two programs use copies of one state directory. The second takes the connection over, the first says so and comes
 // back; the one that is connected does what is asked.
 func TestTwoAgentsWithOneName(t *testing.T) {
+	tool.Heavy(t, "waits for links that end")
 	t.Parallel()
 	s := newServer(t, "127.0.0.1", time.Now())
 	c, _ := inProcess(t, s, nil)

@@ -23,6 +23,7 @@ import (
 	"github.com/google/uuid"
 
 	"ordain.dev/ordain/internal/python/runtime"
+	"ordain.dev/ordain/internal/testing/parallel"
 	"ordain.dev/ordain/server/agent/ca"
 	"ordain.dev/ordain/server/agent/protocol"
 )
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 		}
 		log.Fatal(err)
 	}
-	os.Exit(m.Run())
+	os.Exit(parallel.Wide(m, 3).Run())
 }
 
 // patience is how long a test waits for anything.

@@ -9,6 +9,7 @@ import (
 	"ordain.dev/ordain/compiler/module"
 	"ordain.dev/ordain/gitsync"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/build/install"
 )
 
@@ -78,6 +79,7 @@ func TestEverythingThatAProjectNeeds(t *testing.T) {
 
 // Which tag is taken.
 func TestInstallModes(t *testing.T) {
+	tool.Heavy(t, "installs packages")
 	for _, c := range []struct{ mode, requires, want, says string }{
 		{"release", "[]", "1.1", "Module alpha is at 1.1"},
 		{"prerelease", "[]", "2.0rc1", "2.0rc1"},
@@ -276,6 +278,7 @@ func TestAModuleWithAHugeFile(t *testing.T) {
 // A project that comes from elsewhere cannot read repositories on the server's disk,
 // nor write outside of its checkout.
 func TestAProjectOfAStranger(t *testing.T) {
+	tool.Heavy(t, "installs packages")
 	stranger := func(r *install.Request) { r.Root, r.NoLocal = r.Dir, true }
 	for name, c := range map[string]struct{ yml, says string }{
 		"reads the disk": {"modulepath: libs\nrepo: [\"file://$REMOTES/{}\"]\n", "on the disk of the server"},

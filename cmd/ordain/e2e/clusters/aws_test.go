@@ -130,6 +130,7 @@ func (r *region) pinned() {
 // behind whose address another machine answers, and is deleted. What counts is what lies on the machines, and which
 // instances EC2 has.
 func TestTheStoryOfAClusterInEC2(t *testing.T) {
+	tool.Heavy(t, "runs servers and machines")
 	r := newRegion(t)
 	_, written, err := r.parts.Clusters.Create(r.ctx, r.e, cluster.Wish{Name: "shop", Template: "lamp", Size: 3})
 	r.must(err)

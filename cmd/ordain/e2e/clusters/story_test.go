@@ -12,6 +12,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server"
 	"ordain.dev/ordain/server/access"
 	"ordain.dev/ordain/server/cluster"
@@ -273,6 +274,7 @@ func (s *story) count(service string, want int) {
 // TestTheStoryOfACluster: a LAMP-like cluster of three nodes is made, amended to five, gets a service, has a node
 // replaced whose machine broke, and is deleted. Each step is a commit, and what counts is what lies on the machines.
 func TestTheStoryOfACluster(t *testing.T) {
+	tool.Heavy(t, "runs servers and machines")
 	s := newStory(t, 7)
 	_, written, err := s.parts.Clusters.Create(s.ctx, s.e, cluster.Wish{Name: "shop", Template: "lamp", Size: 3})
 	s.must(err)
@@ -366,6 +368,7 @@ func (s *story) tellsNoSecrets() {
 
 // TestAMachineWithAnotherKey: a machine whose host key is not the declared one is not used, and the reason is told.
 func TestAMachineWithAnotherKey(t *testing.T) {
+	tool.Heavy(t, "runs servers and machines")
 	s := newStory(t, 2)
 	for _, m := range s.machines {
 		m.ChangeHostKey()

@@ -15,6 +15,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/control"
 )
@@ -110,6 +111,7 @@ end
 // text changes only what has that text, and a push that purges removes what handlers
 // can remove.
 func TestPublishedAdaptors(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	python := lab.NewPython(t)
 	w := lab.OwnWorld(t, func(o *config.Config) { o.Python, o.HandlerTimeout = python, lab.Patience })

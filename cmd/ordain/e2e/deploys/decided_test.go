@@ -11,6 +11,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/provenance"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // A person cannot find out why a note has its text. Eve wrote the implementation that
@@ -18,6 +19,7 @@ import (
 // later. The server names the line, the chain of implementations that led there, and
 // who committed each, on the command line and next to the attribute in the console.
 func TestWhoDecidedThisValue(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	p := w.NewPlace(t)

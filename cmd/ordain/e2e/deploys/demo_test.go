@@ -11,6 +11,7 @@ import (
 	"ordain.dev/ordain/cmd/ordain/demo"
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/config"
 )
 
@@ -18,6 +19,7 @@ import (
 // everything, and the second only the page that changed. The timer repairs a damaged
 // page. A broken model is reported with file, line and column and changes nothing.
 func TestDemo(t *testing.T) {
+	tool.Heavy(t, "plays the whole demonstration")
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("the whole demo")

@@ -8,12 +8,14 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // A person edits a file that the model owns, and a note that can never be written
 // fails. A repair corrects the file and records the drift. The note is parked after two
 // attempts and tried again when it is unparked. The command line shows all of it.
 func TestDriftAndParkedOnTheCommandLine(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	p, env := w.NewPlace(t), t.Name()

@@ -57,6 +57,7 @@ func dryRunOf(p *lab.Place, q control.DryRunRequest) (intent.DryRun, map[string]
 // unmerged branch is dry-run with the real handlers. The result shows what it would
 // create, change and leave behind, and what is unknown. Nothing is deployed.
 func TestDryRunOfAnUnmergedCommit(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	p := lab.SharedWorld(t).NewPlace(t)
 	p.Push(

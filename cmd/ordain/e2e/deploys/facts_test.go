@@ -9,6 +9,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // A compile does not see a new fact, perhaps because it starts from a warm worker. A
@@ -16,6 +17,7 @@ import (
 // missing; each value that is stored is deployed by the next compile, also by one that
 // starts from a warm worker.
 func TestFactsReachTheModel(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	p := lab.SharedWorld(t).NewPlace(t)
 	p.Push("two notes", lab.MergeFiles(lab.Module, map[string]string{"main.cf": `import lab

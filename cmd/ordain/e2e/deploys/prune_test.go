@@ -98,6 +98,7 @@ class LeafHandler(ItemHandler):
 // are then removed before their folder; when one is stuck, the folder waits for it. A
 // file that is kept keeps its folder.
 func TestAShelfIsEmptied(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	p := lab.SharedWorld(t).NewPlace(t)
 	shelf := filepath.Join(p.Site, "shelf")
@@ -225,6 +226,7 @@ func TestAShelfIsEmptied(t *testing.T) {
 // purged, its log says why, and what depends on it waits. Without the protection, it is
 // purged.
 func TestProtectedResourcesAreNotPurged(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	p := lab.SharedWorld(t).NewPlace(t)
 	if err := os.WriteFile(filepath.Join(p.Site, "journal"), nil, 0o644); err != nil {

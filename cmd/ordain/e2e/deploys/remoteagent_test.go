@@ -21,6 +21,7 @@ import (
 // When the agent is stopped, its resources are unavailable and not deployed by the server in its place; when it is
 // back, they are.
 func TestARemoteAgentDeploysAPush(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	w := lab.OwnWorld(t, func(o *config.Config) { o.AgentPort = 0 })
 	p := w.NewPlace(t)

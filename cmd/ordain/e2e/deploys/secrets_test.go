@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/config"
 	"ordain.dev/ordain/server/store/storetest"
 )
@@ -100,6 +101,7 @@ class WatchHandler(DiscoveryHandler):
 // at the server, where a missing one is answered with 503 and requested as a fact, and a
 // discovery resource finds the file, which the API lists as managed.
 func TestSecretsStayInTheExecutor(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	const secret = "xyzzy-plugh-4711"
 	python := lab.NewPython(t)

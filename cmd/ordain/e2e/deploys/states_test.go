@@ -80,6 +80,7 @@ func scribble(p *lab.Place, note, text string) {
 // Staging took a commit back, which is still the tip of the branch when production is created on the command line to
 // follow it. Production never compiles that commit: it gets the fix, once a person has approved it.
 func TestANewEnvironmentFollowsBeforeItDeploys(t *testing.T) {
+	tool.Heavy(t, "runs a server, and executors with modules of their own")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	staging := w.NewPlace(t)

@@ -23,6 +23,7 @@ import (
 // Somebody starts a second server on the same state directory. It fails at once and
 // names the process that uses the directory; the first server is not affected.
 func TestSecondServerOnTheSameState(t *testing.T) {
+	tool.Heavy(t, "runs servers")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	o, err := lab.Options(w.Dir)

@@ -152,6 +152,7 @@ func (w window) follow(link string) string {
 // A page of another site, and one of another port of the same host, can change nothing, start nothing and follow
 // nothing in a browser that reaches the server. A link to the console works.
 func TestPagesOfOtherSites(t *testing.T) {
+	tool.Heavy(t, "runs servers")
 	w := window{t, browser(t)}
 	c := ownChild(t)
 	env := c.Bind(c.Dir + "/none")
@@ -187,6 +188,7 @@ func TestPagesOfOtherSites(t *testing.T) {
 // A site that makes its own name resolve to the server's address is the same origin for the browser. It gets no page
 // and no events, and can change nothing.
 func TestReboundNames(t *testing.T) {
+	tool.Heavy(t, "runs servers")
 	w := window{t, browser(t)}
 	c := ownChild(t)
 	env := c.Bind(c.Dir + "/none")

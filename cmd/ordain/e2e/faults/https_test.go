@@ -27,6 +27,7 @@ import (
 
 	"ordain.dev/ordain/api/client"
 	"ordain.dev/ordain/internal/fault"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/config"
 )
 
@@ -62,6 +63,7 @@ func selfSigned(t *testing.T, cert, key string) {
 // the certificate, its cookie is for HTTPS only, the command line's client needs to know the authority, and what
 // somebody does through a proxy is recorded with their own address.
 func TestServerWithHTTPS(t *testing.T) {
+	tool.Heavy(t, "runs servers")
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	selfSigned(t, cert, key)
@@ -173,6 +175,7 @@ func TestServerWithHTTPS(t *testing.T) {
 // With ACME, the server is up before it has a certificate, and knows its name. It asks the authority for none when
 // somebody names another host. What it will keep is for nobody else.
 func TestServerWithACME(t *testing.T) {
+	tool.Heavy(t, "runs servers")
 	w := lab.OwnWorld(t, func(o *config.Config) {
 		o.BindAddress, o.Auth, o.ACMEDomains = "0.0.0.0", config.AuthDatabase, []string{"ordain.test"}
 		o.ACMEDirectory = "https://127.0.0.1:1/dir" // nobody answers there

@@ -243,6 +243,7 @@ func outcomes(t *testing.T, who, text string) map[string]string {
 // to another environment. Without isolation they reach nearly everything, which shows that the attacks
 // are real. All this holds for a server of root and for one of an ordinary user.
 func TestEnvironmentsCannotTouchEachOther(t *testing.T) {
+	tool.Heavy(t, "runs servers")
 	for _, mode := range []string{"off", "on"} {
 		t.Run(mode, func(t *testing.T) {
 			w := lab.OwnWorld(t, func(o *config.Config) { o.Isolation, o.IsolationFirstUser = mode, firstUser })

@@ -29,6 +29,7 @@ fs::File(host=host, path="SITE/a/two", content="two", mode=644)
 // nothing, an ordinary run deploys what the model changed and no more, and a full one repairs. All the time, Git sees
 // nothing of the state, and the versions say that they come from a folder with changes that are not committed.
 func TestFilesOfAFolder(t *testing.T) {
+	tool.Heavy(t, "starts the program many times")
 	t.Parallel()
 	f := newFolder(t, published)
 	git := func(args ...string) string {

@@ -20,6 +20,7 @@ import (
 // the network. Then it is interrupted. It ends with everything that it started, and what had been deployed is on
 // record: the next run does the rest.
 func TestInterruptedRunGoesOn(t *testing.T) {
+	tool.Heavy(t, "starts the program many times")
 	t.Parallel()
 	f := notes(t, [3]string{"good", "a", "calm"}, [3]string{"stuck", "b", "hang"})
 	main := filepath.Join(f.dir, "main.cf")
@@ -75,6 +76,7 @@ func TestHandlerThatHangs(t *testing.T) {
 
 // A run that is killed leaves no process behind, and the next one goes on.
 func TestKilledRun(t *testing.T) {
+	tool.Heavy(t, "starts the program many times")
 	t.Parallel()
 	f := notes(t, [3]string{"stuck", "b", "hang"})
 	r := f.start()
@@ -221,6 +223,7 @@ func smallDisk(t *testing.T, size string) string {
 
 // An ordinary user deploys: PostgreSQL and handlers run as that user.
 func TestOrdinaryUser(t *testing.T) {
+	tool.Heavy(t, "builds folders for another user")
 	t.Parallel()
 	f := notes(t, [3]string{"good", "a", "calm"})
 	if os.Geteuid() != 0 {

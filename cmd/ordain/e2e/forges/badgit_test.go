@@ -168,6 +168,7 @@ func gitOverHTTP(t *testing.T, dir, user, password string) string {
 // An unsigned commit slips in. Only commits that an allowed signer has signed are
 // deployed, and the version names the signer.
 func TestOnlySignedCommits(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	t.Parallel()
 	tool.Need(t, "ssh-keygen")
 	p := lab.NewDeployedPlace(t, lab.SharedWorld(t))
@@ -214,6 +215,7 @@ func TestOnlySignedCommits(t *testing.T) {
 // was before, nothing deploys the bad commit again, and the fix on top of it is
 // deployed like any push.
 func TestRollback(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	t.Parallel()
 	p := lab.NewDeployedPlace(t, lab.SharedWorld(t))
 	e, err := p.Store.Environment(t.Context(), p.Env)
@@ -254,6 +256,7 @@ func TestRollback(t *testing.T) {
 // Commits that must not be checked out, and a branch that is deleted. Each failure is
 // reported, the deployed note stays as it is, and the next good push is deployed.
 func TestCommitsThatAreRefused(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	t.Parallel()
 	p := lab.NewDeployedPlace(t, lab.SharedWorld(t))
 	if err := p.Control.SetSetting(t.Context(), p.Env, "git_max_file", 1); err != nil {
@@ -315,6 +318,7 @@ func TestCommitsThatAreRefused(t *testing.T) {
 // and HTML, and so does a file name. The commit is deployed, and the API, the console
 // and the command line show it without harm.
 func TestHostileTextInCommits(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	p := lab.NewDeployedPlace(t, w)

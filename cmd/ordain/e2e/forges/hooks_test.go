@@ -139,6 +139,7 @@ func sendPushHook(t *testing.T, server, repository, head, secret, id string) int
 // The server is killed right after it has answered a burst of webhooks. After the
 // restart it processes all of them; none is lost.
 func TestWebhooksSurviveAKilledServer(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	if testing.Short() {
 		t.Skip("a scenario of the whole server; not with -short")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/e2e/lab"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/forge/forgetest"
 	"ordain.dev/ordain/server/source"
 )
@@ -17,6 +18,7 @@ import (
 // pushes are deployed, and statuses are sent when it is back. With a wrong token they
 // fail for good, until a person sets the right token and retries.
 func TestPullRequestsFromTheCommandLine(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	p, h := w.Hosted(t, "gitea", lab.Module)

@@ -19,6 +19,7 @@ import (
 // fails, drifts or is not approved waits, and one that is rolled back is never
 // promoted. What is promoted is the same commit, verified again.
 func TestACommitIsPromotedThroughItsGates(t *testing.T) {
+	tool.Heavy(t, "runs a server beside a forge")
 	t.Parallel()
 	w := lab.SharedWorld(t)
 	staging := w.NewPlace(t)

@@ -15,7 +15,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"ordain.dev/ordain/cmd/ordain/cli"
+	"ordain.dev/ordain/internal/testing/parallel"
 	"ordain.dev/ordain/internal/testing/racedetector"
 	"ordain.dev/ordain/internal/testing/scratch"
 	"ordain.dev/ordain/server"
@@ -48,14 +48,7 @@ type suite struct{ *testing.M }
 
 func (s suite) Run() int {
 	defer stopShared()
-	// The tests mostly wait for servers, handlers and timers: with one test for
-	// each processor, the processors would be idle half of the time.
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		if err := parallel.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))); err != nil {
-			log.Print(err)
-		}
-	}
-	return s.M.Run()
+	return parallel.Wide(s.M, 3).Run() // they mostly wait for servers, handlers and timers
 }
 
 // Patience is how long a scenario waits for anything before it fails.

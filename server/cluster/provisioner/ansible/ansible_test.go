@@ -97,6 +97,7 @@ const writesFile = `
 // values of the task, as they are. Playing it again changes nothing. Start is another action of the same playbook.
 // Nothing of the calls is left on the machines.
 func TestAPlaybookOnTwoMachines(t *testing.T) {
+	tool.Heavy(t, "installs Ansible and plays on machines")
 	t.Parallel()
 	machines := clustertest.Machines(t, 2)
 	a := automator(t)
@@ -208,6 +209,7 @@ func TestBecomingRoot(t *testing.T) {
 // Roles, collections and variables lie beside the playbook. A configuration there is not read, and neither is the
 // user's.
 func TestWhatLiesBesideThePlaybook(t *testing.T) {
+	tool.Heavy(t, "installs Ansible and plays on machines")
 	t.Setenv("ANSIBLE_STDOUT_CALLBACK", "no.such.callback")
 	m := clustertest.Machines(t, 1)[0]
 	c, out := call(t, m, "")
@@ -245,6 +247,7 @@ class FilterModule:
 
 // Failures, and which of them may succeed when they are tried again.
 func TestFailures(t *testing.T) {
+	tool.Heavy(t, "installs Ansible and plays on machines")
 	t.Parallel()
 	m := clustertest.Machines(t, 1)[0]
 	a := automator(t)
@@ -319,6 +322,7 @@ func TestFailures(t *testing.T) {
 
 // A playbook that is stopped half-way leaves no process, here or on the machine, no connection, no file.
 func TestAPlaybookIsStopped(t *testing.T) {
+	tool.Heavy(t, "installs Ansible and plays on machines")
 	t.Parallel()
 	clustertest.NeedRoot(t)
 	m := clustertest.Machines(t, 1)[0]
@@ -385,6 +389,7 @@ func here(folder string) []string {
 
 // Values of the task are in no command line, here or on the machine, and in files for their owner only.
 func TestValuesAreSeenByNobodyElse(t *testing.T) {
+	tool.Heavy(t, "installs Ansible and plays on machines")
 	t.Parallel()
 	clustertest.NeedRoot(t)
 	m := clustertest.Machines(t, 1)[0]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/clustertest"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 	"ordain.dev/ordain/server/cluster/task"
@@ -15,6 +16,7 @@ import (
 // A machine whose host key changes after the provisioner has logged in is refused by Ansible itself, which goes by the
 // pinned keys alone: no connection of the play before is left.
 func TestAnsibleGoesByThePinnedKeys(t *testing.T) {
+	tool.Heavy(t, "installs Ansible and plays on machines")
 	t.Parallel()
 	machines := clustertest.Machines(t, 2)
 	cache, err := os.UserCacheDir()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/provisioner/cloudtest"
 	"ordain.dev/ordain/server/cluster/provisioner/plugin"
 )
@@ -166,6 +167,7 @@ func TestSSHDoesNotAnswer(t *testing.T) {
 
 // Credentials, regions and addresses in the environment and in files of the machine do not count.
 func TestTheEnvironmentDoesNotCount(t *testing.T) {
+	tool.Heavy(t, "waits for what the client of EC2 repeats")
 	dir := t.TempDir()
 	profile := "[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = x\nregion = nowhere-1\n" +
 		"endpoint_url = http://127.0.0.1:1\n"

@@ -18,6 +18,7 @@ import (
 
 // The two examples of docs/plugins.md keep the contract, confined as a server does it and not confined.
 func TestExamples(t *testing.T) {
+	tool.Heavy(t, "plays the examples in three languages")
 	tool.Need(t, "python3")
 	for _, name := range []string{"python", "shell"} {
 		for how, confined := range map[string]bool{"confined": true, "not confined": false} {

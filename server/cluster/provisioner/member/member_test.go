@@ -17,6 +17,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/agent/agenttest"
 	"ordain.dev/ordain/server/agent/protocol"
 	"ordain.dev/ordain/server/cluster/provisioner/authority"
@@ -523,6 +524,7 @@ func TestManyRequests(t *testing.T) {
 
 // A request that waits for a task as long as it may is answered, although the listener's own deadlines are as short.
 func TestLongPoll(t *testing.T) {
+	tool.Heavy(t, "waits for half a minute")
 	if testing.Short() {
 		t.Skip("this takes half a minute")
 	}

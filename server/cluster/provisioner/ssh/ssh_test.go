@@ -446,6 +446,7 @@ func TestUpload(t *testing.T) {
 
 // The working folder goes also when its client dies, but not before its commands have had time to end.
 func TestTheFolderGoesWithTheConnection(t *testing.T) {
+	tool.Heavy(t, "waits until a machine gives a connection up")
 	t.Parallel()
 	clustertest.NeedRoot(t)
 	m := clustertest.Machines(t, 1)[0]

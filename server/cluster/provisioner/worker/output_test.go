@@ -10,11 +10,13 @@ import (
 
 	"ordain.dev/ordain/internal/secret"
 	"ordain.dev/ordain/internal/testing/racedetector"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/cluster/task"
 )
 
 // A script prints a gigabyte while nobody reads: the last of it is kept, and memory does not grow.
 func TestGigabyteOfOutput(t *testing.T) {
+	tool.Heavy(t, "writes a gigabyte")
 	size := 1 << 30
 	if racedetector.On || testing.Short() {
 		size = 1 << 25
