@@ -27,6 +27,7 @@ var lattice = []struct {
 	{"internal/shared", ""},
 	{"internal/filestamp", ""},
 	{"internal/diskuse", ""},
+	{"internal/testing/parallel", ""},
 	{"internal/testing/racedetector", ""},
 	{"internal/testing/scratch", ""},
 	{"internal/testing/tool", ""},
@@ -431,7 +432,7 @@ var lattice = []struct {
 		"cmd/ordain/e2e/lab",
 		"cmd/ordain/cli server server/config server/control server/forge/forgetest server/promote server/source " +
 			"server/store webhooks api/client internal/bus internal/intent internal/python/venv " +
-			"internal/testing/racedetector internal/testing/scratch internal/testing/tool",
+			"internal/testing/parallel internal/testing/racedetector internal/testing/scratch internal/testing/tool",
 	},
 	{"cmd/ordain/e2e/clusters", ""},
 	{"cmd/ordain/e2e/deploys", ""},
