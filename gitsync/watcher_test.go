@@ -275,8 +275,8 @@ func TestPokes(t *testing.T) {
 		f := &forge{tip: "1", born: time.Now()}
 		w, l := newWatcher(t, f)
 		env := uuid.New()
+		watchKnown(w, env, remoteSource, 0) // before the start, which looks at once
 		start(t, w)
-		watchKnown(w, env, remoteSource, 0)
 		time.Sleep(24 * time.Hour)
 		if f.asked() != 1 {
 			t.Fatalf("%d looks in a day without polling", f.asked())

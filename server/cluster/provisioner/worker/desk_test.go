@@ -39,6 +39,7 @@ type desk struct {
 	contents map[string][]byte
 	asked    map[string]int // requests by path
 	away     bool           // connections are cut off
+	late     func()         // called between taking output and answering
 	refuse   func(task.Result) bool
 	project  string
 }
@@ -58,12 +59,18 @@ func newDesk(t testing.TB, lease time.Duration) *desk {
 	}))
 	mux.HandleFunc("POST "+task.TakePath, handle(d, d.take))
 	mux.HandleFunc("POST "+task.RenewPath, handle(d, d.renew))
-	mux.HandleFunc("POST "+task.OutputPath, handle(d, func(_ *http.Request, o task.Output) any {
+	takeOutput := handle(d, func(_ *http.Request, o task.Output) any {
 		if l := d.leased[o.ID]; l != nil && l.Fence == o.Fence {
 			d.output[o.ID] += o.Text
 		}
 		return nil
-	}))
+	})
+	mux.HandleFunc("POST "+task.OutputPath, func(w http.ResponseWriter, r *http.Request) {
+		takeOutput(w, r)
+		if d.late != nil {
+			d.late()
+		}
+	})
 	mux.HandleFunc("POST "+task.FinishPath, handle(d, d.finish))
 	mux.HandleFunc("GET "+task.ResourcePath+"/{hash}", func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()

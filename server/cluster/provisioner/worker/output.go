@@ -135,7 +135,7 @@ const (
 // in what was sent already, but it is not in the result.
 func (w *Worker) print(h *held, o *output) (end func(*secret.Redactor)) {
 	ctx, cancel := context.WithCancel(h.ctx)
-	ended := make(chan struct{})
+	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		pause := time.NewTimer(printEvery)
@@ -144,11 +144,15 @@ func (w *Worker) print(h *held, o *output) (end func(*secret.Redactor)) {
 			select {
 			case <-ctx.Done():
 				return
+			case <-stop:
+				return
 			case <-o.wake:
 			}
 			pause.Reset(printEvery) // before and not after: a short task sends all at its end
 			select {
 			case <-ctx.Done():
+				return
+			case <-stop:
 				return
 			case <-pause.C:
 			}
@@ -156,12 +160,14 @@ func (w *Worker) print(h *held, o *output) (end func(*secret.Redactor)) {
 		}
 	}()
 	return func(masks *secret.Redactor) {
-		cancel()
+		defer cancel()
+		limit := time.AfterFunc(printLastFor, cancel)
+		defer limit.Stop()
+		close(stop)
+		// What is on its way may arrive: if it were cut off, nobody could tell whether it did.
 		<-ended
 		if context.Cause(h.ctx) == nil { // else nobody wants to know any more, or there is no time
-			limited, done := context.WithTimeout(h.ctx, printLastFor)
-			defer done()
-			w.send(limited, h, o, masks.Text(o.next(true)))
+			w.send(ctx, h, o, masks.Text(o.next(true)))
 		}
 	}
 }

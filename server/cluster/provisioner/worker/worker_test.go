@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -599,4 +600,32 @@ func TestService(t *testing.T) {
 		w, _ := newDesk(t, time.Minute).newWorker(plugins(nil), 1, nil)
 		return w
 	})
+}
+
+// Output that is on its way when a task ends arrives, and is not said to be left out.
+func TestOutputOnItsWayIsNotCutOff(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	taken := make(chan struct{})
+	var once sync.Once
+	d.late = func() {
+		once.Do(func() {
+			close(taken)
+			time.Sleep(300 * time.Millisecond) // a slow network, meanwhile the task ends
+		})
+	}
+	d.start(plugins(func(ctx context.Context, c plugin.Call) (plugin.Result, error) {
+		fmt.Fprintln(c.Out, "first")
+		select {
+		case <-taken:
+		case <-ctx.Done():
+		}
+		fmt.Fprintln(c.Out, "last")
+		return plugin.Result{}, nil
+	}), 1, nil)
+	one := newTask(task.Create)
+	d.add(one)
+	r := d.result(one.ID)
+	if want := "first\nlast\n"; d.printed(one.ID) != want || r.Output != want {
+		t.Errorf("streamed was %q, and the record has %q", d.printed(one.ID), r.Output)
+	}
 }
