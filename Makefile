@@ -10,10 +10,8 @@ build: ## build the binary into bin/
 test: matrices ## everything that CI tests: with the race detector, and the large matrices whole
 	ORDAIN_LONG=1 go test -timeout 20m -race ./...
 
-MATRIX = whole
-
-matrices: ## the large matrices whole, of which go test takes a sample and CI (MATRIX=ci) a larger one
-	ORDAIN_LONG=$(if $(filter whole,$(MATRIX)),1) ORDAIN_MATRIX=$(MATRIX) go test -timeout 30m \
+matrices: ## the large matrices whole, of which go test takes a sample and CI (ORDAIN_MATRIX=ci) a larger one
+	ORDAIN_LONG=1 ORDAIN_MATRIX=whole go test -timeout 30m \
 		-run '^(TestParity|TestPublished|TestSops|TestSecondCompile|TestModels|TestChangedModels)' \
 		./compiler ./compiler/internal/parity/generate
 

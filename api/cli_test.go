@@ -1,11 +1,13 @@
 package api
 
 import (
+	"encoding/json"
 	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +30,61 @@ func inmantaCLI(t *testing.T) string {
 	return filepath.Join(pythonVenv(t, "inmanta-core==20.1.0"), "inmanta-cli")
 }
 
+// publishedClient runs Inmanta's command line client against a server.
+type publishedClient struct {
+	t       *testing.T
+	server  []string // the arguments that name it
+	jobs    *json.Encoder
+	answers *json.Decoder
+}
+
+// newPublishedClient starts the client of a virtual environment, as testdata/inmanta_cli.py says. It ends with the
+// test.
+func newPublishedClient(t *testing.T, path, host, port string) *publishedClient {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(filepath.Dir(path), "python"), filepath.Join("testdata", "inmanta_cli.py"))
+	jobs, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = jobs.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("what runs the client: %v", err)
+		}
+	})
+	server := []string{"--host", host, "--port", port}
+	return &publishedClient{t, server, json.NewEncoder(jobs), json.NewDecoder(answers)}
+}
+
+// run runs the client in a folder, which is its home too, and returns what it printed and whether it succeeded.
+func (c *publishedClient) run(folder string, args ...string) (output string, succeeded bool) {
+	c.t.Helper()
+	job := struct {
+		Folder string   `json:"folder"`
+		Args   []string `json:"args"`
+	}{folder, slices.Concat(c.server, args)}
+	var answer struct {
+		Status int    `json:"status"`
+		Output string `json:"output"`
+	}
+	if err := c.jobs.Encode(job); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.answers.Decode(&answer); err != nil {
+		c.t.Fatalf("inmanta-cli %s: %v", strings.Join(args, " "), err)
+	}
+	return answer.Output, answer.Status == 0
+}
+
 // The published client of Inmanta works as it is: it makes a project and an environment, asks for a compile, lists and
 // releases versions, shows resources, changes settings, pauses agents and sets parameters.
 func TestInmantasOwnClient(t *testing.T) {
@@ -41,16 +98,14 @@ func TestInmantasOwnClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
+	client := newPublishedClient(t, path, host, port)
 	run := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command(path, append([]string{"--host", host, "--port", port}, args...)...)
-		cmd.Dir = home
-		cmd.Env = append(os.Environ(), "HOME="+home, "COLUMNS=200")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("inmanta-cli %s: %v\n%s", strings.Join(args, " "), err, out)
+		out, ok := client.run(home, args...)
+		if !ok {
+			t.Errorf("inmanta-cli %s failed:\n%s", strings.Join(args, " "), out)
 		}
-		return string(out)
+		return out
 	}
 	expect := func(out string, wants ...string) {
 		t.Helper()
@@ -130,6 +185,7 @@ func TestInmantasOwnClientWithTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	client := newPublishedClient(t, path, host, port)
 	run := func(token string, want bool, args ...string) string {
 		t.Helper()
 		home := t.TempDir()
@@ -137,14 +193,11 @@ func TestInmantasOwnClientWithTokens(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, ".inmanta.cfg"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(path, append([]string{"--host", host, "--port", port}, args...)...)
-		cmd.Dir = home
-		cmd.Env = append(os.Environ(), "HOME="+home, "COLUMNS=200")
-		out, err := cmd.CombinedOutput()
-		if (err == nil) != want {
-			t.Fatalf("inmanta-cli %s: %v\n%s", strings.Join(args, " "), err, out)
+		out, ok := client.run(home, args...)
+		if ok != want {
+			t.Fatalf("inmanta-cli %s: it succeeded: %t\n%s", strings.Join(args, " "), ok, out)
 		}
-		return string(out)
+		return out
 	}
 	run("", false, "environment", "list")
 	ada, _ := c.as("ada").personal(`{"name": "cli", "roles": ["administrator"], "expire": 3600}`)

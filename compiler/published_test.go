@@ -29,7 +29,7 @@ func TestPublishedModulesForOtherSystems(t *testing.T) {
 // TestSops compiles models that decrypt and edit files with the program sops. ORDAIN_MATRIX
 // builds the program where there is none.
 func TestSops(t *testing.T) {
-	tool.Heavy(t, "imports published modules")
+	tool.Long(t, "imports published modules, and builds sops from source where it is not installed")
 	if testing.Short() {
 		t.Skip("compiles with Python")
 	}

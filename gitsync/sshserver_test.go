@@ -8,12 +8,15 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"ordain.dev/ordain/internal/testing/tool"
 )
 
 // sshd is an SSH server for tests. Like a real one it runs the commands of its users with
@@ -73,17 +76,27 @@ func newSigner(t testing.TB) (ssh.Signer, ed25519.PrivateKey) {
 // sshKeyPEM writes a key as ssh-keygen does.
 func sshKeyPEM(t testing.TB, key ed25519.PrivateKey, passphrase string) string {
 	t.Helper()
-	var block *pem.Block
-	var err error
-	if passphrase == "" {
-		block, err = ssh.MarshalPrivateKey(key, "")
-	} else {
-		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
-	}
+	block, err := ssh.MarshalPrivateKey(key, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(block))
+	text := pem.EncodeToMemory(block)
+	if passphrase == "" {
+		return string(text)
+	}
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// One round of its slow hash is enough here.
+	lock := exec.Command(tool.Need(t, "ssh-keygen"), "-q", "-p", "-a", "1", "-P", "", "-N", passphrase, "-f", file)
+	if out, err := lock.CombinedOutput(); err != nil {
+		t.Fatalf("ssh-keygen: %v: %s", err, out)
+	}
+	if text, err = os.ReadFile(file); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // newSSHD serves users who have the key.

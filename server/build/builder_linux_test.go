@@ -17,8 +17,10 @@ import (
 
 	"ordain.dev/ordain/cmd/ordain/cli"
 	"ordain.dev/ordain/compiler/export"
+	"ordain.dev/ordain/compiler/job"
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 	"ordain.dev/ordain/gitsync"
+	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
 	"ordain.dev/ordain/internal/isolation"
 	"ordain.dev/ordain/internal/python/venv"
@@ -34,10 +36,29 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "compile" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "huge" {
+		os.Exit(writeHugeExport())
+	}
 	if os.Getenv("ORDAIN_TEST_BUILDER_DIR") != "" {
 		waitToBeKilled()
 	}
 	os.Exit(racedetector.Main(m))
+}
+
+// writeHugeExport is a compiler whose export has more than 1 GiB; most of it is a hole, so it takes no room.
+func writeHugeExport() int {
+	j, err := job.Read(os.Stdin)
+	if err == nil {
+		err = os.WriteFile(j.ExportFile, nil, 0o600)
+	}
+	if err == nil {
+		err = os.Truncate(j.ExportFile, 1<<30+1<<20)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // patience bounds how long a test waits for what should come.
@@ -242,6 +263,22 @@ func TestCompilesThatGoWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, pid)
+}
+
+// An export that would fill the server's memory is not read; the message gives its size, the bound and a way out.
+func TestAnExportThatIsTooLarge(t *testing.T) {
+	s := openShop(t, "-- project.yml --\nname: test\n-- main.cf --\n", func(c *build.Config) {
+		c.Program = []string{os.Args[0], "huge"}
+	})
+	_, _, err := s.builder.Compile(t.Context(), s.job, s.keep)
+	if !fault.Is(err, fault.Exhausted) {
+		t.Fatalf("the error is %v\n%s", err, s.text())
+	}
+	for _, want := range []string{"1025 MiB", "1024 MiB at most", "several environments"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q says nothing of %q", err, want)
+		}
+	}
 }
 
 const waits = `

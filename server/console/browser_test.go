@@ -130,7 +130,12 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-func (b *tab) open(path string) { b.t.Helper(); b.do(chromedp.Navigate(b.base + path)) }
+// open opens a page and waits until it is there: the event that Navigate waits for may be that of the page before.
+func (b *tab) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.base + path))
+	b.until(`document.readyState === 'complete'`)
+}
 
 // back presses the back button of the browser, and does not wait for the page that it leads to.
 func (b *tab) back() {
