@@ -60,7 +60,7 @@ func (a double) times(b float64) double {
 	return sum(p.high, p.low+a.low*b)
 }
 
-func (a double) over(b float64) double {
+func (a double) dividedBy(b float64) double {
 	q := a.high / b
 	p := product(q, b)
 	return sum(q, (a.high-p.high-p.low+a.low)/b)
@@ -79,7 +79,7 @@ func exponential(a double) (result double, exponent int) {
 	term := double{1, 0}
 	result = double{1, 0}
 	for n := 1.0; n <= 14; n++ {
-		term = term.mul(rest).over(n)
+		term = term.mul(rest).dividedBy(n)
 		result = result.plus(term)
 	}
 	for range halvings {

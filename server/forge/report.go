@@ -53,7 +53,7 @@ func (r Report) Text() string {
 	}
 	r.state(w)
 	if w.cut {
-		w.force("\n…\n\nThis is too long for a comment." + r.more("The whole is in the console"))
+		w.force("\n…\n\nThis is too long for a comment." + r.linkWith("The whole is in the console"))
 	}
 	r.end(w)
 	return w.String()
@@ -80,11 +80,11 @@ func (r Report) state(w *writer) {
 		w.line("")
 		w.line("Commits that are pushed later need another approval.")
 	case intent.PreviewNone, intent.PreviewRunning:
-		w.line("Computing what `%s` would change …%s", client.Code(p.Short()), r.more(" Progress"))
+		w.line("Computing what `%s` would change …%s", client.Code(p.Short()), r.linkWith(" Progress"))
 	case intent.PreviewClosed:
 		w.line("The pull request is %s; its preview was removed.", p.State)
 	case intent.PreviewOld:
-		w.line("The preview of `%s` was cancelled.%s", client.Code(p.Short()), r.more(" Run it again"))
+		w.line("The preview of `%s` was cancelled.%s", client.Code(p.Short()), r.linkWith(" Run it again"))
 	case intent.PreviewFailed:
 		r.failure(w)
 	case intent.PreviewDone:
@@ -102,7 +102,7 @@ func (r Report) failure(w *writer) {
 		w.line("")
 		w.block("", strings.Join(r.Errors, "\n"))
 	}
-	w.line("%s", r.more("The whole report"))
+	w.line("%s", r.linkWith("The whole report"))
 }
 
 // counts of a preview.
@@ -277,8 +277,8 @@ func (r Report) end(w *writer) {
 	w.force("\n<sub>" + strings.TrimPrefix(text, " · ") + "</sub>\n")
 }
 
-// more is a link with a text before it, nothing when there is no page.
-func (r Report) more(text string) string {
+// linkWith is a link to the page of the run, as a sentence with this text; it is empty when there is no page.
+func (r Report) linkWith(text string) string {
 	if r.Page == "" {
 		return ""
 	}

@@ -215,7 +215,7 @@ func (s *Store) end(ctx context.Context, tx pgx.Tx, l lockedProcess, end intent.
 	}
 	end.Problem, end.Reason = cleanText(end.Problem), cleanText(end.Reason)
 	if end.State == intent.ProcessWaiting {
-		return s.again(ctx, tx, l, end, data)
+		return s.retryProcess(ctx, tx, l, end, data)
 	}
 	state := string(end.State)
 	if _, err := tx.Exec(ctx, statements.ProcessEnd, l.ID, state, end.Reason, end.Problem, data); err != nil {
@@ -262,8 +262,8 @@ func (s *Store) leaveState(ctx context.Context, tx pgx.Tx, l lockedProcess, ende
 	return setResourceState(ctx, tx, l.resource(), next)
 }
 
-// again makes a process wait for another attempt, or ends it when newer work of its kind waits already.
-func (s *Store) again(
+// retryProcess makes a process wait for another attempt, or ends it when newer work of its kind waits already.
+func (s *Store) retryProcess(
 	ctx context.Context, tx pgx.Tx, l lockedProcess, end intent.ProcessEnd, data *string,
 ) error {
 	counting := 1

@@ -101,7 +101,7 @@ func (l *logs) run(c *cobra.Command, env string) error {
 			return nil
 		case <-time.After(followEvery):
 		}
-		if err := f.more(c, ask); err != nil {
+		if err := f.printNew(c, ask); err != nil {
 			if c.Context().Err() != nil {
 				return nil
 			}
@@ -151,8 +151,8 @@ func (f *follower) reach(newest *string) {
 	}
 }
 
-// more prints what was recorded since the last time.
-func (f *follower) more(c *cobra.Command, ask func(after *string) (logAnswer, error)) error {
+// printNew prints what was recorded since the last time.
+func (f *follower) printNew(c *cobra.Command, ask func(after *string) (logAnswer, error)) error {
 	var from *string
 	if !f.newest.IsZero() {
 		back := f.newest.Add(-followOverlap)

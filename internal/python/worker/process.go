@@ -38,7 +38,7 @@ type process struct {
 	runtime string // folder of our own code
 	space   *isolation.Space
 	keep    bool   // processes of the space outlive this one
-	over    func() // called after the end, if set
+	onEnd   func() // called after the end, if set
 	hangUp  func() // ends a copy of a template, which may not be ours to kill
 
 	stdout, stderr *os.File
@@ -130,7 +130,7 @@ func start(ctx context.Context, c Config) (*process, error) {
 		return nil, fmt.Errorf("start a Python worker with %s: %w", c.Python, err)
 	}
 	p.pid, p.wait = cmd.Process.Pid, func() error { return describeEnd(cmd.Wait()) }
-	p.mark, p.keep, p.over = c.Mark, c.KeepOthers, c.Ended
+	p.mark, p.keep, p.onEnd = c.Mark, c.KeepOthers, c.Ended
 	p.follow(c.OnOutput)
 	if _, err := p.awaitHello(ctx, c.Role); err != nil {
 		return nil, p.failedStart(err)
@@ -226,8 +226,8 @@ func (p *process) follow(onOutput func(stream, line string)) {
 			p.space.End()
 		}
 		p.space.Close()
-		if p.over != nil {
-			p.over()
+		if p.onEnd != nil {
+			p.onEnd()
 		}
 		limit := time.Now().Add(drain)
 		_ = p.stdout.SetReadDeadline(limit)

@@ -175,7 +175,7 @@ func (s *Service) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case c := <-ended:
-			s.over(c)
+			s.recordEnd(c)
 		case <-timer.C:
 			soon = false
 			timer.Reset(s.look(ctx, ended))
@@ -289,8 +289,8 @@ func (s *Service) begin(id uuid.UUID, ended chan *child) {
 	p.child, p.Running, p.Draining, p.Room, p.Since = c, true, false, room, c.since
 }
 
-// over records that a provisioner has ended.
-func (s *Service) over(c *child) {
+// recordEnd records that a provisioner has ended.
+func (s *Service) recordEnd(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.projects[c.project]

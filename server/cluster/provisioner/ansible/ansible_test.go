@@ -67,8 +67,8 @@ func run(t *testing.T, c plugin.Call, out *clustertest.Out) string {
 	return out.String()
 }
 
-// again returns the call as the next attempt makes it, with an empty folder.
-func again(t *testing.T, c plugin.Call) (plugin.Call, *clustertest.Out) {
+// nextAttempt returns the call as the next attempt makes it, with an empty folder.
+func nextAttempt(t *testing.T, c plugin.Call) (plugin.Call, *clustertest.Out) {
 	out := &clustertest.Out{}
 	c.Work, c.Out = t.TempDir(), out
 	return c, out
@@ -151,7 +151,7 @@ func TestAPlaybookOnTwoMachines(t *testing.T) {
 			if text := run(t, c, out); !strings.Contains(text, "changed=0") {
 				t.Errorf("the second time it printed %s", text)
 			}
-			c, out = again(t, c)
+			c, out = nextAttempt(t, c)
 		}
 		c.Action = task.Start
 		if text := run(t, c, out); !strings.Contains(text, "changed=1") || !strings.HasPrefix(m.Read(dest), "start|") {

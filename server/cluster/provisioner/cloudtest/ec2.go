@@ -133,7 +133,7 @@ func (e *EC2) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			`<requestId>r</requestId><reservationSet/></DescribeInstancesResponse>`)
 		return
 	}
-	if action == "RunInstances" && e.again(w, form) {
+	if action == "RunInstances" && e.answersRepeat(w, form) {
 		return
 	}
 	if action == "DescribeInstances" && form.Get("Filter.1.Name") == "client-token" { // moto lacks this filter
@@ -175,8 +175,8 @@ var (
 	stateName    = regexp.MustCompile(`<code>\d+</code>\s*<name>(pending|running)</name>`)
 )
 
-// again answers a request with a client token that was used before.
-func (e *EC2) again(w http.ResponseWriter, form url.Values) bool {
+// answersRepeat answers a request with a client token that was used before.
+func (e *EC2) answersRepeat(w http.ResponseWriter, form url.Values) bool {
 	before, used := e.tokens[form.Get("ClientToken")]
 	if !used {
 		return false
