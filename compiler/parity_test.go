@@ -29,7 +29,7 @@ const (
 //
 // TestParityWithStd has the cases that need module std.
 //
-// Cases with Python start an interpreter each, so that the test takes one in forty of them. ORDAIN_MATRIX=ci takes
+// Cases with Python start an interpreter each, so that the test takes one in eighty of them. ORDAIN_MATRIX=ci takes
 // one in twelve, others in each turn of CI, and ORDAIN_MATRIX=whole takes all.
 func TestParity(t *testing.T) {
 	python := plugintest.Python(t)
@@ -65,13 +65,13 @@ func loadCases(t *testing.T, dir string, stories ...string) []parity.Case {
 		case c.HasPython() && ci:
 			return !tool.Sample(c.ID(), 12)
 		case c.HasPython():
-			return !tool.Sample(c.ID(), 40) // most of the time goes to Python
+			return !tool.Sample(c.ID(), 80) // most of the time goes to Python
 		case ci:
 			return false
 		case racedetector.On:
 			return !tool.Sample(c.ID(), 8)
 		}
-		return !tool.Sample(c.ID(), 3)
+		return !tool.Sample(c.ID(), 6)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"ordain.dev/ordain/internal/fault"
 	"ordain.dev/ordain/internal/intent"
+	"ordain.dev/ordain/internal/testing/tool"
 	"ordain.dev/ordain/server/control"
 )
 
@@ -90,6 +91,7 @@ func TestAStormStarvesNobody(t *testing.T) {
 // Fifty environments of one repository, forty pushes while two compile: what is
 // left is one compile of the newest commit for each environment, two at a time.
 func TestWhatRemainsAfterAStorm(t *testing.T) {
+	tool.Heavy(t, "pushes 2,000 times")
 	t.Parallel()
 	const environments, pushes, width = 50, 40, 2
 	s := limited(t, width)

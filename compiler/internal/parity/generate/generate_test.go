@@ -13,7 +13,8 @@ import (
 	"ordain.dev/ordain/compiler/plugin/plugintest"
 )
 
-// eachModel compiles the models of the first seeds of a family: 50 or, with ORDAIN_MATRIX=whole, 200.
+// eachModel compiles the models of the first seeds of a family: 30, with ORDAIN_MATRIX=ci 50, and with
+// ORDAIN_MATRIX=whole 200.
 func eachModel(
 	t *testing.T,
 	model func(seed uint64) parity.Case,
