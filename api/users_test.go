@@ -191,6 +191,7 @@ func TestRoles(t *testing.T) {
 // further failure. A name that nobody has is blocked in the same way.
 func TestWrongPasswordsBlockAName(t *testing.T) {
 	c, r := withPeople(t)
+	r.StopPeoplesClock()
 	try := func(name, password string, want int) {
 		t.Helper()
 		c.call("POST", "/api/v2/login", `{"username": "`+name+`", "password": "`+password+`"}`, want)

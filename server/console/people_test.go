@@ -128,6 +128,7 @@ func TestTooManyWrongPasswords(t *testing.T) {
 	t.Parallel()
 	r, h := guardedConsole(t)
 	r.AddPerson(t, "noor")
+	r.StopPeoplesClock()
 	b := browse(t, h)
 	b.open("/login")
 	wrong := map[string]string{"name": "noor", "password": "wrong"}

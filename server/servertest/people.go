@@ -18,7 +18,7 @@ const Password = "correct horse battery"
 func (s *Server) RequireLogin(options ...func(*people.Config)) {
 	cfg := people.Config{
 		Store: s.Store, Bus: s.Bus, Logger: s.Log, Enabled: true,
-		Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
+		Now: s.peoplesTime,
 	}
 	for _, set := range options {
 		set(&cfg)
@@ -34,7 +34,7 @@ func (s *Server) makeTokens(ctx context.Context, options ...func(*tokens.Config)
 	cfg := tokens.Config{
 		Store: s.Store, People: s.People, Key: s.key, Logger: s.Log, Enabled: s.People.Enabled(),
 		PublicURL: "https://ordain.example.org",
-		Now:       func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
+		Now:       s.peoplesTime,
 	}
 	for _, set := range options {
 		set(&cfg)
@@ -56,6 +56,21 @@ func (s *Server) Key() *secret.Key { return s.key }
 
 // API returns who proves the senders of calls.
 func (s *Server) API() access.Authenticator { return s.Tokens.API(s.People.API()) }
+
+// peoplesTime is what the clock of People shows.
+func (s *Server) peoplesTime() time.Time {
+	at := time.Now()
+	if stopped := s.stopped.Load(); stopped != nil {
+		at = *stopped
+	}
+	return at.Add(time.Duration(s.ahead.Load()))
+}
+
+// StopPeoplesClock stops the clock of People, so that a slow test does not outlast what it looks at.
+func (s *Server) StopPeoplesClock() {
+	at := time.Now()
+	s.stopped.Store(&at)
+}
 
 // LetPeopleWait moves the clock of People, which else shows the real time.
 func (s *Server) LetPeopleWait(d time.Duration) { s.ahead.Add(int64(d)) }

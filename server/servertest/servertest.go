@@ -72,12 +72,13 @@ type Server struct {
 	// Blaming is called before Git says who wrote the lines of a file; nil: nothing is. Set it before the first page.
 	Blaming func(path string)
 
-	dir   string
-	key   *secret.Key
-	clock clock
-	ahead atomic.Int64 // nanoseconds by which the clock of People is ahead of the real one
-	mu    sync.Mutex
-	told  []string
+	dir     string
+	key     *secret.Key
+	clock   clock
+	ahead   atomic.Int64              // nanoseconds by which the clock of People is ahead of the real one
+	stopped atomic.Pointer[time.Time] // when it was stopped; nil: it runs
+	mu      sync.Mutex
+	told    []string
 }
 
 // New returns an empty server whose clock shows at.
